@@ -1,0 +1,69 @@
+//! What a detector is: handlers for events, called by the loop in `run.rs`.
+
+use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+
+use crate::access::{AccessKind, At};
+use crate::race::RaceLog;
+
+/// How a lock is held.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LockMode {
+    /// By one thread alone.
+    Exclusive,
+    /// Together with other shared holders.
+    Shared,
+}
+
+/// Handlers for the events of a checked trace, called in trace order.
+///
+/// A detector never sees ill-formed events (see `overtake_trace`'s checker for what it may rely on), never does I/O and
+/// never fails. Every id is below the sizes of the last [`reserve`](Self::reserve).
+pub trait Detector {
+    /// Called before events with new ids: tables must reach `sizes`.
+    fn reserve(&mut self, sizes: &Sizes);
+
+    /// A plain read.
+    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog);
+
+    /// A plain write, or the `free` of a block (`kind` says which).
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog);
+
+    /// An atomic load, store or read-modify-write.
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog);
+
+    /// A memory fence.
+    fn fence(&mut self, at: At, order: MemoryOrder);
+
+    /// A lock is taken.
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode);
+
+    /// A lock is given back.
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode);
+
+    /// Everything so far in this thread comes before the child's next event.
+    fn fork(&mut self, at: At, child: ThreadId);
+
+    /// Everything so far in the child comes before this thread's next event.
+    fn join(&mut self, at: At, child: ThreadId);
+
+    /// A synchronisation object is signalled.
+    fn post(&mut self, at: At, object: SyncId);
+
+    /// Everything before any earlier post of `object` comes before this thread's next event.
+    fn wait(&mut self, at: At, object: SyncId);
+
+    /// An event without ordering meaning (`begin`, `end`, `request`, `branch`, `alloc`, a dropped event). It still
+    /// counts as an event of the trace, which matters where distances do.
+    #[inline]
+    fn other(&mut self, at: At) {
+        let _ = at;
+    }
+
+    /// The trace is over.
+    fn finish(&mut self, races: &mut RaceLog) {
+        let _ = races;
+    }
+
+    /// Bytes of state held now. Called once per block.
+    fn state_bytes(&self) -> usize;
+}

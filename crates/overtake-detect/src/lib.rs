@@ -1,0 +1,17 @@
+//! Data race detectors.
+//!
+//! One folder per race notion, one file per algorithm, one event loop ([`feed`]) and one table of detectors
+//! ([`DETECTORS`]). Detectors see checked events and report races; they do no I/O and never print.
+#![forbid(unsafe_code)]
+
+mod access;
+mod detector;
+mod race;
+mod registry;
+mod run;
+
+pub use access::{Access, AccessKind, At};
+pub use detector::{Detector, LockMode};
+pub use race::{Race, RaceGroup, RaceLog, Verdict};
+pub use registry::{Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Promise, find};
+pub use run::{LiveBlocks, feed};

@@ -1,0 +1,160 @@
+//! Races, and the log that groups and counts them.
+
+use overtake_trace::{EventIndex, LocationId, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::access::Access;
+
+/// How sure a race is. Three words, never mixed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Verdict {
+    /// Nothing orders the accesses in this very run.
+    Observed,
+    /// A correct reordering of this run brings the accesses side by side.
+    Predicted,
+    /// A locking discipline is violated; it may be harmless.
+    Suspected,
+}
+
+impl Verdict {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Observed => "observed",
+            Verdict::Predicted => "predicted",
+            Verdict::Suspected => "suspected",
+        }
+    }
+}
+
+/// Two conflicting accesses; `second` comes later in the trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Race {
+    /// The variable.
+    pub var: VarId,
+    /// How sure it is.
+    pub verdict: Verdict,
+    /// The earlier access.
+    pub first: Access,
+    /// The later access.
+    pub second: Access,
+}
+
+impl Race {
+    /// How many events apart the accesses are: `j - i`.
+    pub fn distance(&self) -> u64 {
+        self.second.at.index.0 - self.first.at.index.0
+    }
+}
+
+/// All races between one pair of source locations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RaceGroup {
+    /// Number in order of discovery, from 1. Same trace and options, same number.
+    pub id: u32,
+    /// The race found first; its verdict is the surest of the group.
+    pub example: Race,
+    /// How many races were reported between these locations.
+    pub count: u64,
+    /// How many of them were observed.
+    pub observed: u64,
+}
+
+/// Where detectors report races. Groups them by pair of source locations and keeps the metrics.
+///
+/// Accesses without a location are grouped by variable instead, or all of them would be one group.
+#[derive(Default, Debug)]
+pub struct RaceLog {
+    racy_events: Vec<EventIndex>,
+    racy_variables: FxHashSet<VarId>,
+    racy_locations: FxHashSet<LocationId>,
+    groups: Vec<RaceGroup>,
+    group_of: FxHashMap<GroupKey, u32>,
+    max_distance: u64,
+    races: u64,
+}
+
+type GroupKey = (LocationId, LocationId, Option<VarId>);
+
+impl RaceLog {
+    /// An empty log.
+    pub fn new() -> RaceLog {
+        RaceLog::default()
+    }
+
+    /// Takes a race.
+    #[cold]
+    #[inline(never)]
+    pub fn report(&mut self, race: Race) {
+        debug_assert!(race.first.at.index < race.second.at.index);
+        debug_assert!(race.first.at.thread != race.second.at.thread);
+        debug_assert!(race.first.kind.conflicts(race.second.kind));
+        self.races += 1;
+        self.max_distance = self.max_distance.max(race.distance());
+        let second = race.second.at;
+        if self.racy_events.last() != Some(&second.index) {
+            self.racy_events.push(second.index);
+        }
+        self.racy_variables.insert(race.var);
+        if second.location.is_known() {
+            self.racy_locations.insert(second.location);
+        }
+        let group = *self.group_of.entry(group_key(&race)).or_insert_with(|| {
+            let id = self.groups.len() as u32 + 1;
+            self.groups.push(RaceGroup { id, example: race, count: 0, observed: 0 });
+            id - 1
+        });
+        let group = &mut self.groups[group as usize];
+        group.count += 1;
+        group.observed += u64::from(race.verdict == Verdict::Observed);
+        group.example.verdict = group.example.verdict.min(race.verdict);
+    }
+
+    /// Second events of races: each index once, ascending.
+    pub fn racy_events(&self) -> Vec<EventIndex> {
+        let mut events = self.racy_events.clone();
+        events.sort_unstable();
+        events.dedup();
+        events
+    }
+
+    /// Variables of races, in id order.
+    pub fn racy_variables(&self) -> Vec<VarId> {
+        let mut variables: Vec<_> = self.racy_variables.iter().copied().collect();
+        variables.sort_unstable();
+        variables
+    }
+
+    /// Known source locations of second events, in id order.
+    pub fn racy_locations(&self) -> Vec<LocationId> {
+        let mut locations: Vec<_> = self.racy_locations.iter().copied().collect();
+        locations.sort_unstable();
+        locations
+    }
+
+    /// The races grouped by unordered pair of source locations, in order of discovery.
+    pub fn groups(&self) -> &[RaceGroup] {
+        &self.groups
+    }
+
+    /// The largest distance `j - i` of a reported race.
+    pub fn max_distance(&self) -> u64 {
+        self.max_distance
+    }
+
+    /// How many races were reported, each second event counted once per partner.
+    pub fn races(&self) -> u64 {
+        self.races
+    }
+
+    /// Whether no race was reported.
+    pub fn is_empty(&self) -> bool {
+        self.races == 0
+    }
+}
+
+fn group_key(race: &Race) -> GroupKey {
+    let (first, second) = (race.first.at.location, race.second.at.location);
+    let var = (!first.is_known() || !second.is_known()).then_some(race.var);
+    (first.min(second), first.max(second), var)
+}

@@ -1,0 +1,168 @@
+//! The table of detectors. Help text, `compare`, docs, oracle tests and benches all walk over it.
+
+use std::fmt;
+
+use overtake_trace::Checked;
+
+use crate::detector::Detector;
+use crate::race::{RaceLog, Verdict};
+use crate::run::{LiveBlocks, feed};
+
+/// Which order between events a detector asks about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Notion {
+    /// Happens-before.
+    HappensBefore,
+    /// Schedulable happens-before.
+    Schedulable,
+    /// Sync-preserving reorderings.
+    SyncPreserving,
+    /// Locking discipline.
+    Discipline,
+}
+
+/// What a detector's answer means, in terms of its notion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Promise {
+    /// Exactly the accesses that race with an earlier access.
+    Exact,
+    /// Exactly the accesses that race with an access at most `window` events back.
+    ExactInWindow,
+    /// Exact up to the first race of each variable; later reports are races, some may be missing.
+    ExactToFirstRace,
+    /// Suspicion, not proof.
+    Suspicion,
+}
+
+impl Promise {
+    /// The promise in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Promise::Exact => "every access that races with an earlier one, and no other",
+            Promise::ExactInWindow => {
+                "every access that races with one in the window before it, and no other"
+            }
+            Promise::ExactToFirstRace => {
+                "first race of each variable exact; later ones real, some may be missing"
+            }
+            Promise::Suspicion => "suspicion, not proof",
+        }
+    }
+}
+
+/// Settings of detectors. Each detector uses some of them.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Largest span `j - i + 1` of a reported pair (`short-*`).
+    pub window: u64,
+    /// Eraser's state machine instead of the definition (`lock-set`).
+    pub eraser: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { window: 30_000, eraser: false }
+    }
+}
+
+/// The options do not fit the detector.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OptionError(pub String);
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OptionError {}
+
+/// What remains to be done after a pass over the trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The log is complete.
+    Done,
+    /// The analysis needs to see the trace again, from the start.
+    AnotherPass,
+}
+
+/// A detector at work on one trace, whatever its type: one virtual call per block, none per event.
+pub trait Analysis {
+    /// Takes the next checked block.
+    fn feed(&mut self, checked: &Checked<'_>);
+
+    /// The trace is over.
+    fn end_of_trace(&mut self) -> Outcome;
+
+    /// The races found so far.
+    fn races(&self) -> &RaceLog;
+
+    /// Bytes of state held now.
+    fn state_bytes(&self) -> usize;
+
+    /// Figures of the detector's own, for people: `("clock joins", 1234)`.
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// A detector that needs one pass.
+pub(crate) struct OnePass<D> {
+    detector: D,
+    blocks: LiveBlocks,
+    races: RaceLog,
+}
+
+impl<D: Detector> OnePass<D> {
+    pub(crate) fn new(detector: D) -> Self {
+        OnePass { detector, blocks: LiveBlocks::new(), races: RaceLog::new() }
+    }
+}
+
+impl<D: Detector> Analysis for OnePass<D> {
+    fn feed(&mut self, checked: &Checked<'_>) {
+        feed(&mut self.detector, &mut self.blocks, checked, &mut self.races);
+    }
+
+    fn end_of_trace(&mut self) -> Outcome {
+        self.detector.finish(&mut self.races);
+        Outcome::Done
+    }
+
+    fn races(&self) -> &RaceLog {
+        &self.races
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.detector.state_bytes()
+    }
+}
+
+/// One detector of the table.
+pub struct Entry {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line for help and docs.
+    pub summary: &'static str,
+    /// What it asks.
+    pub notion: Notion,
+    /// What its answer means.
+    pub promise: Promise,
+    /// The verdict of its races (predictive detectors say observed where the run exhibits the race).
+    pub verdict: Verdict,
+    /// Names of the [`Options`] it uses, as on the command line.
+    pub options: &'static [&'static str],
+    /// Starts an analysis.
+    pub start: fn(&Options) -> Result<Box<dyn Analysis>, OptionError>,
+}
+
+/// Every detector.
+pub const DETECTORS: &[Entry] = &[];
+
+/// The detector called `name`.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    DETECTORS.iter().find(|entry| entry.name == name)
+}

@@ -1,0 +1,135 @@
+//! Blocks of events, and where they come from.
+
+use crate::error::Result;
+use crate::event::Event;
+use crate::id::EventIndex;
+use crate::symbols::Symbols;
+
+/// A run of consecutive events of a trace. Readers fill it, the [`Checker`](crate::Checker) checks it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Index of the first event.
+    pub first: EventIndex,
+    /// The events, in trace order.
+    pub events: Vec<Event>,
+}
+
+/// How many events a block of a reader holds, except the last: 512 KiB of events, which stay in the second-level
+/// cache while every detector walks over them.
+pub const BLOCK_EVENTS: usize = 32 * 1024;
+
+impl Default for Block {
+    fn default() -> Self {
+        Block { first: EventIndex(0), events: Vec::new() }
+    }
+}
+
+/// Hands out a trace block by block, in bounded memory but for the names.
+///
+/// Ids in a block are ids of [`symbols`](Self::symbols) as they are after the call. The tables may still grow with
+/// the next block, never change.
+pub trait EventSource {
+    /// Replaces the contents of `block` by the next events. Returns false, with an empty block, at the end.
+    fn next_block(&mut self, block: &mut Block) -> Result<bool>;
+
+    /// The names seen so far.
+    fn symbols(&self) -> &Symbols;
+
+    /// The names seen so far, for the checker, which adds names when it repairs.
+    fn symbols_mut(&mut self) -> &mut Symbols;
+
+    /// How much of the input has been read.
+    fn progress(&self) -> Progress {
+        Progress::default()
+    }
+
+    /// Input lines that carry no event and were passed over, by what they were; comments and blank lines apart.
+    fn ignored(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
+}
+
+/// How much of an input has been read.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Bytes of the file read so far, before decompression.
+    pub bytes_read: u64,
+    /// Size of the file, if known.
+    pub bytes_total: Option<u64>,
+}
+
+/// A whole trace in memory: for tests, small inputs and gadgets.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// The names.
+    pub symbols: Symbols,
+    /// The events, in trace order.
+    pub events: Vec<Event>,
+}
+
+impl Trace {
+    /// Reads all of `source`.
+    pub fn read(source: &mut dyn EventSource) -> Result<Trace> {
+        let mut events = Vec::new();
+        let mut block = Block::default();
+        while source.next_block(&mut block)? {
+            events.extend_from_slice(&block.events);
+        }
+        Ok(Trace { symbols: source.symbols().clone(), events })
+    }
+
+    /// Hands the trace out as a source of blocks.
+    pub fn source(&self) -> MemorySource<'_> {
+        MemorySource {
+            events: &self.events,
+            symbols: self.symbols.clone(),
+            next: 0,
+            block_events: BLOCK_EVENTS,
+        }
+    }
+}
+
+/// An [`EventSource`] over a [`Trace`] in memory.
+#[derive(Debug)]
+pub struct MemorySource<'a> {
+    events: &'a [Event],
+    symbols: Symbols,
+    next: usize,
+    block_events: usize,
+}
+
+impl MemorySource<'_> {
+    /// Hands out blocks of `count` events instead of [`BLOCK_EVENTS`], so that tests reach block borders.
+    pub fn with_block_events(mut self, count: usize) -> Self {
+        self.block_events = count.max(1);
+        self
+    }
+}
+
+impl EventSource for MemorySource<'_> {
+    fn next_block(&mut self, block: &mut Block) -> Result<bool> {
+        let end = self.events.len().min(self.next + self.block_events);
+        block.first = EventIndex(self.next as u64);
+        block.events.clear();
+        block.events.extend_from_slice(&self.events[self.next..end]);
+        self.next = end;
+        Ok(!block.events.is_empty())
+    }
+
+    fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    fn symbols_mut(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+}
+
+/// Takes a trace block by block: the other side of [`EventSource`].
+pub trait EventSink {
+    /// Appends events whose ids are ids of `symbols`.
+    fn write(&mut self, events: &[Event], symbols: &Symbols) -> Result<()>;
+
+    /// Completes the output. Nothing may be written afterwards.
+    fn finish(&mut self, symbols: &Symbols) -> Result<()>;
+}

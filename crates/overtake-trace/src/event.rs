@@ -1,0 +1,377 @@
+//! One event of a trace: who did what to what, and where in the source.
+
+use crate::id::{LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
+
+/// What an event does. The operand of each operation is given in [`Action`].
+///
+/// The numbers are the codes of the sealed file format and of [`Event`]; they are never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Op {
+    /// Plain read of a variable.
+    Read = 0,
+    /// Plain write of a variable.
+    Write = 1,
+    /// A lock was taken for itself alone.
+    Acquire = 2,
+    /// A lock taken with [`Op::Acquire`] was given back.
+    Release = 3,
+    /// A reader-writer lock was taken in shared mode.
+    AcquireShared = 4,
+    /// A lock taken with [`Op::AcquireShared`] was given back.
+    ReleaseShared = 5,
+    /// A thread was started.
+    Fork = 6,
+    /// The end of another thread was waited for.
+    Join = 7,
+    /// A thread, transaction or method begins; no ordering meaning beyond thread order.
+    Begin = 8,
+    /// A thread, transaction or method ends; no ordering meaning beyond thread order.
+    End = 9,
+    /// Atomic load.
+    Load = 10,
+    /// Atomic store.
+    Store = 11,
+    /// Atomic read-modify-write.
+    Rmw = 12,
+    /// Memory fence.
+    Fence = 13,
+    /// A synchronisation object was signalled.
+    Post = 14,
+    /// A synchronisation object was waited for; ordered after every earlier post of that object.
+    Wait = 15,
+    /// A heap block came into being.
+    Alloc = 16,
+    /// A heap block was given back; conflicts with every access to the block.
+    Free = 17,
+    /// A lock is about to be acquired; no ordering meaning.
+    Request = 18,
+    /// A branch was taken; no ordering meaning.
+    Branch = 19,
+    /// An input event that the checker dropped; it keeps its index and has no meaning.
+    Skip = 20,
+}
+
+impl Op {
+    /// Every operation, in the order of its code.
+    pub const ALL: [Op; 21] = [
+        Op::Read,
+        Op::Write,
+        Op::Acquire,
+        Op::Release,
+        Op::AcquireShared,
+        Op::ReleaseShared,
+        Op::Fork,
+        Op::Join,
+        Op::Begin,
+        Op::End,
+        Op::Load,
+        Op::Store,
+        Op::Rmw,
+        Op::Fence,
+        Op::Post,
+        Op::Wait,
+        Op::Alloc,
+        Op::Free,
+        Op::Request,
+        Op::Branch,
+        Op::Skip,
+    ];
+
+    /// The operation with this code.
+    #[inline]
+    pub fn from_code(code: u8) -> Option<Op> {
+        Op::ALL.get(code as usize).copied()
+    }
+
+    /// The table that the operand is an id of.
+    #[inline]
+    pub fn operand_kind(self) -> OperandKind {
+        match self {
+            Op::Read | Op::Write | Op::Load | Op::Store | Op::Rmw | Op::Alloc | Op::Free => {
+                OperandKind::Variable
+            }
+            Op::Acquire | Op::Release | Op::AcquireShared | Op::ReleaseShared | Op::Request => {
+                OperandKind::Lock
+            }
+            Op::Fork | Op::Join => OperandKind::Thread,
+            Op::Post | Op::Wait => OperandKind::Sync,
+            Op::Begin | Op::End | Op::Branch => OperandKind::Marker,
+            Op::Fence | Op::Skip => OperandKind::None,
+        }
+    }
+
+    /// Whether the operation carries a memory order.
+    #[inline]
+    pub fn has_memory_order(self) -> bool {
+        matches!(self, Op::Load | Op::Store | Op::Rmw | Op::Fence)
+    }
+
+    /// The operation in words, for reports: `read`, `atomic store`, ...
+    pub fn describe(self) -> &'static str {
+        match self {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Acquire => "acquire",
+            Op::Release => "release",
+            Op::AcquireShared => "shared acquire",
+            Op::ReleaseShared => "shared release",
+            Op::Fork => "fork",
+            Op::Join => "join",
+            Op::Begin => "begin",
+            Op::End => "end",
+            Op::Load => "atomic load",
+            Op::Store => "atomic store",
+            Op::Rmw => "atomic read-modify-write",
+            Op::Fence => "fence",
+            Op::Post => "post",
+            Op::Wait => "wait",
+            Op::Alloc => "alloc",
+            Op::Free => "free",
+            Op::Request => "request",
+            Op::Branch => "branch",
+            Op::Skip => "skipped event",
+        }
+    }
+}
+
+/// Which table an event's operand points into.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum OperandKind {
+    /// The operation has no operand.
+    None,
+    /// A [`ThreadId`].
+    Thread,
+    /// A [`LockId`].
+    Lock,
+    /// A [`VarId`].
+    Variable,
+    /// A [`SyncId`].
+    Sync,
+    /// A [`MarkerId`].
+    Marker,
+}
+
+/// Memory order of an atomic operation or fence.
+///
+/// The numbers are the codes of the sealed file format.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum MemoryOrder {
+    /// No order; also the filler of operations that have none.
+    Relaxed = 0,
+    /// C++ consume, treated as acquire as compilers do.
+    Consume = 1,
+    /// Acquire.
+    Acquire = 2,
+    /// Release.
+    Release = 3,
+    /// Acquire and release.
+    AcqRel = 4,
+    /// Sequentially consistent.
+    SeqCst = 5,
+    /// A Java volatile: a read is ordered after *every* earlier write, not only after the one it sees.
+    Volatile = 6,
+}
+
+impl MemoryOrder {
+    /// Every memory order, in the order of its code.
+    pub const ALL: [MemoryOrder; 7] = [
+        MemoryOrder::Relaxed,
+        MemoryOrder::Consume,
+        MemoryOrder::Acquire,
+        MemoryOrder::Release,
+        MemoryOrder::AcqRel,
+        MemoryOrder::SeqCst,
+        MemoryOrder::Volatile,
+    ];
+
+    /// The memory order with this code.
+    #[inline]
+    pub fn from_code(code: u8) -> Option<MemoryOrder> {
+        MemoryOrder::ALL.get(code as usize).copied()
+    }
+
+    /// The name used in text traces: `relaxed`, `acq_rel`, ...
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryOrder::Relaxed => "relaxed",
+            MemoryOrder::Consume => "consume",
+            MemoryOrder::Acquire => "acquire",
+            MemoryOrder::Release => "release",
+            MemoryOrder::AcqRel => "acq_rel",
+            MemoryOrder::SeqCst => "seq_cst",
+            MemoryOrder::Volatile => "volatile",
+        }
+    }
+
+    /// Whether what is read under this order is acquired.
+    #[inline]
+    pub fn acquires(self) -> bool {
+        !matches!(self, MemoryOrder::Relaxed | MemoryOrder::Release)
+    }
+
+    /// Whether what is written under this order is released.
+    #[inline]
+    pub fn releases(self) -> bool {
+        matches!(
+            self,
+            MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst | MemoryOrder::Volatile
+        )
+    }
+}
+
+/// An operation together with its typed operand: the readable form of an [`Event`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "each variant is documented at the Op of the same name")]
+pub enum Action {
+    Read(VarId),
+    Write(VarId),
+    Acquire(LockId),
+    Release(LockId),
+    AcquireShared(LockId),
+    ReleaseShared(LockId),
+    Fork(ThreadId),
+    Join(ThreadId),
+    Begin(MarkerId),
+    End(MarkerId),
+    Load(VarId, MemoryOrder),
+    Store(VarId, MemoryOrder),
+    Rmw(VarId, MemoryOrder),
+    Fence(MemoryOrder),
+    Post(SyncId),
+    Wait(SyncId),
+    Alloc(VarId),
+    Free(VarId),
+    Request(LockId),
+    Branch(MarkerId),
+    Skip,
+}
+
+/// One event. Its index is its position in the trace and is not stored.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(C)]
+pub struct Event {
+    thread: ThreadId,
+    operand: u32,
+    location: LocationId,
+    op: Op,
+    order: MemoryOrder,
+}
+
+const _: () = assert!(size_of::<Event>() == 16);
+
+impl Event {
+    /// An event of `thread` at `location`.
+    #[inline]
+    pub fn new(thread: ThreadId, action: Action, location: LocationId) -> Event {
+        let relaxed = MemoryOrder::Relaxed;
+        let (op, operand, order) = match action {
+            Action::Read(var) => (Op::Read, var.0, relaxed),
+            Action::Write(var) => (Op::Write, var.0, relaxed),
+            Action::Acquire(lock) => (Op::Acquire, lock.0, relaxed),
+            Action::Release(lock) => (Op::Release, lock.0, relaxed),
+            Action::AcquireShared(lock) => (Op::AcquireShared, lock.0, relaxed),
+            Action::ReleaseShared(lock) => (Op::ReleaseShared, lock.0, relaxed),
+            Action::Fork(child) => (Op::Fork, child.0, relaxed),
+            Action::Join(child) => (Op::Join, child.0, relaxed),
+            Action::Begin(marker) => (Op::Begin, marker.0, relaxed),
+            Action::End(marker) => (Op::End, marker.0, relaxed),
+            Action::Load(var, order) => (Op::Load, var.0, order),
+            Action::Store(var, order) => (Op::Store, var.0, order),
+            Action::Rmw(var, order) => (Op::Rmw, var.0, order),
+            Action::Fence(order) => (Op::Fence, 0, order),
+            Action::Post(object) => (Op::Post, object.0, relaxed),
+            Action::Wait(object) => (Op::Wait, object.0, relaxed),
+            Action::Alloc(block) => (Op::Alloc, block.0, relaxed),
+            Action::Free(block) => (Op::Free, block.0, relaxed),
+            Action::Request(lock) => (Op::Request, lock.0, relaxed),
+            Action::Branch(marker) => (Op::Branch, marker.0, relaxed),
+            Action::Skip => (Op::Skip, 0, relaxed),
+        };
+        Event { thread, operand, location, op, order }
+    }
+
+    /// An event from its stored parts, as decoders have them. The order is ignored where `op` has none.
+    #[inline]
+    pub fn from_parts(
+        thread: ThreadId,
+        op: Op,
+        order: MemoryOrder,
+        operand: u32,
+        location: LocationId,
+    ) -> Event {
+        Event { thread, operand, location, op, order }
+    }
+
+    /// The thread that did it.
+    #[inline]
+    pub fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
+    /// The operation without its operand.
+    #[inline]
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// The operand's id as a bare number; [`Op::operand_kind`] says of which table.
+    #[inline]
+    pub fn operand(&self) -> u32 {
+        self.operand
+    }
+
+    /// The memory order, [`MemoryOrder::Relaxed`] for operations that have none.
+    #[inline]
+    pub fn order(&self) -> MemoryOrder {
+        self.order
+    }
+
+    /// The source location.
+    #[inline]
+    pub fn location(&self) -> LocationId {
+        self.location
+    }
+
+    /// The operation with its typed operand.
+    #[inline]
+    pub fn action(&self) -> Action {
+        let Event { operand, order, .. } = *self;
+        match self.op {
+            Op::Read => Action::Read(VarId(operand)),
+            Op::Write => Action::Write(VarId(operand)),
+            Op::Acquire => Action::Acquire(LockId(operand)),
+            Op::Release => Action::Release(LockId(operand)),
+            Op::AcquireShared => Action::AcquireShared(LockId(operand)),
+            Op::ReleaseShared => Action::ReleaseShared(LockId(operand)),
+            Op::Fork => Action::Fork(ThreadId(operand)),
+            Op::Join => Action::Join(ThreadId(operand)),
+            Op::Begin => Action::Begin(MarkerId(operand)),
+            Op::End => Action::End(MarkerId(operand)),
+            Op::Load => Action::Load(VarId(operand), order),
+            Op::Store => Action::Store(VarId(operand), order),
+            Op::Rmw => Action::Rmw(VarId(operand), order),
+            Op::Fence => Action::Fence(order),
+            Op::Post => Action::Post(SyncId(operand)),
+            Op::Wait => Action::Wait(SyncId(operand)),
+            Op::Alloc => Action::Alloc(VarId(operand)),
+            Op::Free => Action::Free(VarId(operand)),
+            Op::Request => Action::Request(LockId(operand)),
+            Op::Branch => Action::Branch(MarkerId(operand)),
+            Op::Skip => Action::Skip,
+        }
+    }
+
+    /// The same event done by another thread, as repairs need it.
+    #[inline]
+    pub fn with_thread(self, thread: ThreadId) -> Event {
+        Event { thread, ..self }
+    }
+
+    /// The same event on another operand of the same table, as repairs need it.
+    #[inline]
+    pub fn with_operand(self, operand: u32) -> Event {
+        Event { operand, ..self }
+    }
+}

@@ -1,0 +1,20 @@
+//! Events of concurrent programs: the model, readers and writers, validation, statistics.
+//!
+//! Everything Overtake does starts from a trace: a sequence of events (thread, operation, operand, source location)
+//! that one run of a concurrent program performed. This crate turns files of several formats into blocks of
+//! 16-byte [`Event`]s with dense ids, checks or repairs them, and writes them back. It knows no detector.
+#![forbid(unsafe_code)]
+
+mod block;
+mod check;
+mod error;
+mod event;
+mod id;
+mod symbols;
+
+pub use block::{BLOCK_EVENTS, Block, EventSink, EventSource, MemorySource, Progress, Trace};
+pub use check::{Checked, Checker, Repair, Repairs, Run};
+pub use error::{Error, ErrorKind, Position, Result};
+pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
+pub use id::{ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
+pub use symbols::{ArrayFacts, Names, Sizes, Symbols, SyncObjects, Variable, Variables};

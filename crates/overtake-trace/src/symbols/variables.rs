@@ -1,0 +1,276 @@
+//! Variables: named locations, array elements, and whole heap blocks.
+
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, ErrorKind, Position, Result};
+use crate::id::{ArrayId, Id, IdVec, VarId};
+
+use super::names::Names;
+
+/// What a [`VarId`] stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Variable<'a> {
+    /// A named location: `V12`, `16e92358.199`.
+    Named(&'a [u8]),
+    /// An element of an array or of a heap block: `A3[17]`.
+    Element {
+        /// The array.
+        array: ArrayId,
+        /// The element's index.
+        index: u64,
+    },
+    /// A whole heap block, the operand of `alloc` and `free`.
+    Block(ArrayId),
+}
+
+/// What is known of an array besides its name.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ArrayFacts {
+    /// Number of elements, where the input says it (`alloc(A3[4096])`).
+    pub length: Option<u64>,
+    /// The variable that stands for the whole block, if the array is the operand of an `alloc` or `free`.
+    pub block: Option<VarId>,
+}
+
+/// The table of variables. Array elements keep array and index apart.
+#[derive(Clone, Default, Debug)]
+pub struct Variables {
+    shapes: IdVec<VarId, Shape>,
+    scalars: Names<ScalarId>,
+    scalar_vars: Vec<VarId>,
+    arrays: Names<ArrayId>,
+    facts: IdVec<ArrayId, ArrayFacts>,
+    /// Elements by array and index; the first `indexed` variables only, the rest on first need.
+    elements: FxHashMap<(ArrayId, u64), VarId>,
+    indexed: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct ScalarId(u32);
+
+impl Id for ScalarId {
+    fn from_index(index: usize) -> Self {
+        ScalarId(index as u32)
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shape {
+    Named(ScalarId),
+    Element(ArrayId, u64),
+    Block(ArrayId),
+}
+
+impl PartialEq for Variables {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && self.facts == other.facts
+            && self.arrays == other.arrays
+            && (0..self.len()).all(|at| self.get(VarId::from_index(at)) == other.get(VarId::from_index(at)))
+    }
+}
+
+impl Eq for Variables {}
+
+impl Variables {
+    /// The variable written `name` in a text trace: an element if the name ends in `[index]`, else a named location.
+    ///
+    /// An index is a decimal number without leading zeros that fits 64 bits; anything else (`a[i]`, `a[007]`,
+    /// `[3]`) is part of a plain name, so that every name can be written back as it was.
+    #[inline]
+    pub fn intern(&mut self, name: &[u8]) -> Result<VarId> {
+        match split_element(name) {
+            Some((array, index)) => {
+                let array = self.intern_array(array)?;
+                self.intern_element(array, index)
+            }
+            None => self.intern_scalar(name),
+        }
+    }
+
+    fn intern_scalar(&mut self, name: &[u8]) -> Result<VarId> {
+        let scalar = self.scalars.intern(name)?;
+        if let Some(&var) = self.scalar_vars.get(scalar.index()) {
+            return Ok(var);
+        }
+        let var = self.push(Shape::Named(scalar))?;
+        self.scalar_vars.push(var);
+        Ok(var)
+    }
+
+    /// The array called `name`.
+    #[inline]
+    pub fn intern_array(&mut self, name: &[u8]) -> Result<ArrayId> {
+        let array = self.arrays.intern(name)?;
+        self.facts.grow_to(self.arrays.len());
+        Ok(array)
+    }
+
+    /// Element `index` of `array`.
+    #[inline]
+    pub fn intern_element(&mut self, array: ArrayId, index: u64) -> Result<VarId> {
+        self.index_elements();
+        if let Some(&var) = self.elements.get(&(array, index)) {
+            return Ok(var);
+        }
+        let var = self.push(Shape::Element(array, index))?;
+        self.elements.insert((array, index), var);
+        self.indexed = self.shapes.len();
+        Ok(var)
+    }
+
+    /// The variable that stands for the whole of `array`, as `alloc` and `free` need it.
+    pub fn intern_block(&mut self, array: ArrayId) -> Result<VarId> {
+        if let Some(block) = self.facts[array].block {
+            return Ok(block);
+        }
+        let block = self.push(Shape::Block(array))?;
+        self.facts[array].block = Some(block);
+        Ok(block)
+    }
+
+    /// A new array with the elements of none, called after `array`: a block that reuses an old block's name.
+    pub fn fresh_array(&mut self, array: ArrayId) -> Result<ArrayId> {
+        let base = self.arrays.name(array).to_vec();
+        let fresh = self.arrays.intern_fresh(&base)?;
+        self.facts.grow_to(self.arrays.len());
+        self.facts[fresh].length = self.facts[array].length;
+        Ok(fresh)
+    }
+
+    /// Notes the number of elements of `array`; the largest number given counts.
+    pub fn set_length(&mut self, array: ArrayId, length: u64) {
+        let known = &mut self.facts[array].length;
+        *known = Some(known.unwrap_or(0).max(length));
+    }
+
+    /// What `var` stands for.
+    ///
+    /// # Panics
+    /// If the id is not of this table.
+    #[inline]
+    pub fn get(&self, var: VarId) -> Variable<'_> {
+        match self.shapes[var] {
+            Shape::Named(scalar) => Variable::Named(self.scalars.name(scalar)),
+            Shape::Element(array, index) => Variable::Element { array, index },
+            Shape::Block(array) => Variable::Block(array),
+        }
+    }
+
+    /// The name of an array.
+    pub fn array_name(&self, array: ArrayId) -> &[u8] {
+        self.arrays.name(array)
+    }
+
+    /// What is known of an array.
+    pub fn array_facts(&self, array: ArrayId) -> ArrayFacts {
+        self.facts[array]
+    }
+
+    /// The number of arrays.
+    pub fn array_count(&self) -> usize {
+        self.arrays.len()
+    }
+
+    /// The variable as text traces write it: `V12`, `A3[17]`, or the block's name with its length, `A3[4096]`.
+    pub fn write_name(&self, var: VarId, out: &mut Vec<u8>) {
+        match self.shapes[var] {
+            Shape::Named(scalar) => out.extend_from_slice(self.scalars.name(scalar)),
+            Shape::Element(array, index) => {
+                out.extend_from_slice(self.arrays.name(array));
+                out.extend_from_slice(format!("[{index}]").as_bytes());
+            }
+            Shape::Block(array) => out.extend_from_slice(self.arrays.name(array)),
+        }
+    }
+
+    /// The variable as text, with anything that is not UTF-8 replaced.
+    pub fn display(&self, var: VarId) -> String {
+        let mut name = Vec::new();
+        self.write_name(var, &mut name);
+        String::from_utf8_lossy(&name).into_owned()
+    }
+
+    /// The number of variables, block variables included.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.shapes.len()
+    }
+
+    /// Whether there are no variables.
+    pub fn is_empty(&self) -> bool {
+        self.shapes.is_empty()
+    }
+
+    /// The number of block variables.
+    pub fn block_count(&self) -> usize {
+        self.facts.iter().filter(|facts| facts.block.is_some()).count()
+    }
+
+    /// Appends a named location from a file without looking whether it is there already.
+    pub(crate) fn push_scalar_unindexed(&mut self, name: &[u8]) {
+        self.scalars.push_unindexed(name);
+        let var = self.shapes.push(Shape::Named(ScalarId::from_index(self.scalars.len() - 1)));
+        self.scalar_vars.push(var);
+    }
+
+    /// Appends an element from a file; the array must be there.
+    pub(crate) fn push_element_unindexed(&mut self, array: ArrayId, index: u64) {
+        self.shapes.push(Shape::Element(array, index));
+    }
+
+    /// Appends a block variable from a file; the array must be there.
+    pub(crate) fn push_block_unindexed(&mut self, array: ArrayId) {
+        let block = self.shapes.push(Shape::Block(array));
+        self.facts[array].block = Some(block);
+    }
+
+    /// Appends an array from a file without looking whether it is there already.
+    pub(crate) fn push_array_unindexed(&mut self, name: &[u8], length: Option<u64>) {
+        self.arrays.push_unindexed(name);
+        self.facts.push(ArrayFacts { length, block: None });
+    }
+
+    fn index_elements(&mut self) {
+        if self.indexed == self.shapes.len() {
+            return;
+        }
+        for at in self.indexed..self.shapes.len() {
+            let var = VarId::from_index(at);
+            if let Shape::Element(array, index) = self.shapes[var] {
+                self.elements.entry((array, index)).or_insert(var);
+            }
+        }
+        self.indexed = self.shapes.len();
+    }
+
+    fn push(&mut self, shape: Shape) -> Result<VarId> {
+        if self.shapes.len() >= u32::MAX as usize {
+            return Err(Error::new(ErrorKind::TooLarge, Position::Nowhere, "more than 4294967295 variables"));
+        }
+        Ok(self.shapes.push(shape))
+    }
+}
+
+/// Splits `A3[17]` into `A3` and 17; nothing else splits.
+#[inline]
+pub(crate) fn split_element(name: &[u8]) -> Option<(&[u8], u64)> {
+    let inner = name.strip_suffix(b"]")?;
+    let open = memchr::memrchr(b'[', inner)?;
+    let index = canonical_number(&inner[open + 1..])?;
+    (open > 0).then_some((&inner[..open], index))
+}
+
+/// A decimal number as it would be printed: digits only, no leading zero, within 64 bits.
+pub(crate) fn canonical_number(digits: &[u8]) -> Option<u64> {
+    match digits {
+        [] | [b'0', _, ..] => None,
+        _ => digits.iter().try_fold(0_u64, |number, digit| {
+            let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+            number.checked_mul(10)?.checked_add(digit)
+        }),
+    }
+}
