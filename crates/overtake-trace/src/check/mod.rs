@@ -72,14 +72,23 @@ enum Status {
 
 #[derive(Default, Debug)]
 struct LockState {
-    seen: bool,
     holder: Option<ThreadId>,
     /// How often the holder has acquired the lock.
     depth: u32,
     readers: Vec<(ThreadId, u32)>,
+    /// Threads whose release was inserted: when it comes after all, it is dropped.
+    evicted: Vec<ThreadId>,
     /// The post that the next acquire has to wait for, after a release by a thread that did not hold the lock.
     posted: Option<SyncId>,
     posts: u64,
+}
+
+impl LockState {
+    /// Whether a release was inserted for `thread` that it still owes; it owes none from now on.
+    fn forget_eviction(&mut self, thread: ThreadId) -> bool {
+        let owed = self.evicted.iter().position(|&evicted| evicted == thread);
+        owed.map(|at| self.evicted.swap_remove(at)).is_some()
+    }
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -107,8 +116,9 @@ impl Checker {
         Checker::new(Mode::Repair)
     }
 
-    /// A mending checker for a window of a trace: a lock not seen before may be released, because it may have been
-    /// acquired before the window. Dropping that release would lose an edge and report races that are none.
+    /// A mending checker for a window of a trace: a lock that nobody holds may be released, because it may have been
+    /// acquired, even several times, before the window. Dropping such a release would lose an edge and report races
+    /// that are none; keeping one too many can only hide some.
     pub fn repairing_mid_trace() -> Checker {
         Checker::new(Mode::RepairMidTrace)
     }
@@ -234,7 +244,6 @@ impl Checker {
     ) -> Result<Event> {
         let thread = event.thread();
         let state = &mut self.locks[lock];
-        state.seen = true;
         if state.holder == Some(thread) {
             state.depth += 1;
             self.mend(Repair::ReentrantAcquire, index, || {
@@ -253,9 +262,11 @@ impl Checker {
                 format!("{lock} acquired by {} but held shared by {reader}", thread_name(symbols, thread))
             })?;
             self.insert(at, Event::new(reader, Action::ReleaseShared(lock), event.location()));
+            self.locks[lock].evicted.push(reader);
         }
         self.await_post(event, lock, at);
         let state = &mut self.locks[lock];
+        state.forget_eviction(thread);
         state.holder = Some(thread);
         state.depth = 1;
         Ok(event)
@@ -271,7 +282,6 @@ impl Checker {
     ) -> Result<Event> {
         let thread = event.thread();
         let state = &mut self.locks[lock];
-        state.seen = true;
         let depth = match state.holder {
             Some(holder) if holder == thread => Some(&mut state.depth),
             _ => state.readers.iter_mut().find(|(reader, _)| *reader == thread).map(|(_, depth)| depth),
@@ -289,7 +299,9 @@ impl Checker {
         }
         self.evict_holder(event, lock, at, symbols, index)?;
         self.await_post(event, lock, at);
-        self.locks[lock].readers.push((thread, 1));
+        let state = &mut self.locks[lock];
+        state.forget_eviction(thread);
+        state.readers.push((thread, 1));
         Ok(event)
     }
 
@@ -308,6 +320,7 @@ impl Checker {
             format!("{lock} acquired by {} but held by {holder}", thread_name(symbols, event.thread()))
         })?;
         self.insert(at, Event::new(holder, Action::Release(lock), event.location()));
+        self.locks[lock].evicted.push(holder);
         Ok(())
     }
 
@@ -326,8 +339,10 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let thread = event.thread();
-        let first_sight = !std::mem::replace(&mut self.locks[lock].seen, true);
         let state = &mut self.locks[lock];
+        if state.holder != Some(thread) && state.forget_eviction(thread) {
+            return Ok(skip(event)); // counted where it was inserted
+        }
         match state.holder {
             Some(holder) if holder == thread => {
                 state.depth -= 1;
@@ -345,7 +360,7 @@ impl Checker {
                 })?;
                 self.release_shared(event, lock, symbols, index)
             }
-            None => self.release_unheld(event, lock, first_sight, symbols, index),
+            None => self.release_unheld(event, lock, symbols, index),
         }
     }
 
@@ -357,7 +372,6 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let thread = event.thread();
-        let first_sight = !std::mem::replace(&mut self.locks[lock].seen, true);
         let state = &mut self.locks[lock];
         if let Some(position) = state.readers.iter().position(|&(reader, _)| reader == thread) {
             let depth = &mut state.readers[position].1;
@@ -380,18 +394,20 @@ impl Checker {
             })?;
             return Ok(Event::new(thread, Action::Release(lock), event.location()));
         }
-        self.release_unheld(event, lock, first_sight, symbols, index)
+        if state.forget_eviction(thread) {
+            return Ok(skip(event)); // counted where it was inserted
+        }
+        self.release_unheld(event, lock, symbols, index)
     }
 
     fn release_unheld(
         &mut self,
         event: Event,
         lock: LockId,
-        first_sight: bool,
         symbols: &Symbols,
         index: EventIndex,
     ) -> Result<Event> {
-        if first_sight && self.mode == Mode::RepairMidTrace {
+        if self.mode == Mode::RepairMidTrace {
             return Ok(event);
         }
         self.mend(Repair::UnheldRelease, index, || {
