@@ -1,2 +1,67 @@
-//! placeholder
+//! Every race notion by its definition, by brute force, for small traces.
+//!
+//! Detectors are tested against this crate, so it is slow and obvious where they are fast and clever: relations are
+//! transitive closures over explicit edges, reorderings are enumerated, nothing is a vector clock. What the events
+//! mean is stated in `docs/semantics.md`; each function here is one definition of that page.
+//!
+//! Traces are judged as [`Checker::repairing`](overtake_trace::Checker::repairing) mends them, and pairs carry
+//! indices of the input, so that a detector fed by the checker can be compared as it is:
+//!
+//! ```
+//! use overtake_oracle::{happens_before_races, second_events, sync_preserving_races, trace};
+//!
+//! let trace = trace("T0 w x; T0 acq l; T0 rel l; T1 acq l; T1 rel l; T1 w x");
+//! assert!(happens_before_races(&trace).is_empty());
+//! assert_eq!(second_events(&sync_preserving_races(&trace)).len(), 1);
+//! ```
+//!
+//! [`for_each_random_trace`] does such a comparison on many random traces and shrinks what fails.
 #![forbid(unsafe_code)]
+
+mod atomics;
+mod compare;
+mod happens_before;
+mod history;
+pub mod random;
+mod set;
+mod sync_preserving;
+mod text;
+
+use std::collections::BTreeSet;
+
+use overtake_trace::{EventIndex, VarId};
+
+pub use compare::{for_each_random_trace, is_well_formed, same, shrink};
+pub use happens_before::{happens_before_races, schedulable_races};
+pub use history::{History, LockUse, Step, Touch};
+pub use sync_preserving::sync_preserving_races;
+pub use text::{show, trace};
+
+/// Two accesses that race on a variable; the first comes earlier in the trace.
+///
+/// An access to an element of a heap block can race on the element and, with a `free`, on the block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pair {
+    /// Input index of the earlier access.
+    pub first: EventIndex,
+    /// Input index of the later access.
+    pub second: EventIndex,
+    /// The variable.
+    pub var: VarId,
+}
+
+/// Each event that is the second of a pair, once, ascending.
+pub fn second_events(pairs: &BTreeSet<Pair>) -> Vec<EventIndex> {
+    let events: BTreeSet<_> = pairs.iter().map(|pair| pair.second).collect();
+    events.into_iter().collect()
+}
+
+/// The pairs whose span, the number of events from the first to the second with both, is at most `window`.
+pub fn within(pairs: &BTreeSet<Pair>, window: u64) -> BTreeSet<Pair> {
+    pairs.iter().copied().filter(|pair| pair.second.0 - pair.first.0 < window).collect()
+}
+
+/// The variables of the pairs.
+pub fn variables(pairs: &BTreeSet<Pair>) -> BTreeSet<VarId> {
+    pairs.iter().map(|pair| pair.var).collect()
+}

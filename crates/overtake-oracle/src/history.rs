@@ -1,0 +1,228 @@
+//! A trace as the definitions see it: the checked events in a list, and the questions they ask about it.
+
+use std::collections::BTreeSet;
+
+use overtake_trace::{
+    Action, Block, Checker, Event, EventIndex, EventSource, LockId, Symbols, ThreadId, Trace, VarId, Variable,
+};
+
+use crate::Pair;
+
+/// The events that [`Checker::repairing`] makes of a trace, in order.
+///
+/// Definitions speak of *positions* in this list. An event that a repair inserted has a position of its own and the
+/// input index of the event it comes before, so positions, not indices, tell events apart.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// The events.
+    pub steps: Vec<Step>,
+    /// The names, with those that repairs added.
+    pub symbols: Symbols,
+}
+
+/// One event of a [`History`].
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Its index in the input.
+    pub index: EventIndex,
+    /// The event.
+    pub event: Event,
+    /// The access to the variable it names, and the read of the heap block which that variable lies in.
+    touches: [Option<Touch>; 2],
+}
+
+/// How an event touches a variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touch {
+    /// The variable.
+    pub var: VarId,
+    /// Whether it sees the value.
+    pub reads: bool,
+    /// Whether it changes the value.
+    pub writes: bool,
+    /// Whether it is atomic.
+    pub atomic: bool,
+}
+
+/// How an event acquires or releases a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockUse {
+    /// The lock.
+    pub lock: LockId,
+    /// Whether the section is shared.
+    pub shared: bool,
+}
+
+impl LockUse {
+    /// Whether sections of these two kinds exclude each other: one lock, not both shared.
+    pub fn excludes(self, other: LockUse) -> bool {
+        self.lock == other.lock && !(self.shared && other.shared)
+    }
+}
+
+impl Step {
+    /// The thread.
+    pub fn thread(&self) -> ThreadId {
+        self.event.thread()
+    }
+
+    /// The accesses: none, one, or two if the variable lies in an allocated block.
+    pub fn touches(&self) -> impl Iterator<Item = Touch> {
+        self.touches.into_iter().flatten()
+    }
+
+    /// The variable an atomic load, store or read-modify-write names.
+    pub fn atomic_variable(&self) -> Option<VarId> {
+        self.touches().find(|touch| touch.atomic).map(|touch| touch.var)
+    }
+
+    /// What the event acquires.
+    pub fn acquires(&self) -> Option<LockUse> {
+        match self.event.action() {
+            Action::Acquire(lock) => Some(LockUse { lock, shared: false }),
+            Action::AcquireShared(lock) => Some(LockUse { lock, shared: true }),
+            _ => None,
+        }
+    }
+
+    /// What the event releases.
+    pub fn releases(&self) -> Option<LockUse> {
+        match self.event.action() {
+            Action::Release(lock) => Some(LockUse { lock, shared: false }),
+            Action::ReleaseShared(lock) => Some(LockUse { lock, shared: true }),
+            _ => None,
+        }
+    }
+
+    /// The thread that the event forks.
+    pub fn forks(&self) -> Option<ThreadId> {
+        match self.event.action() {
+            Action::Fork(child) => Some(child),
+            _ => None,
+        }
+    }
+}
+
+impl History {
+    /// Checks and repairs `trace`.
+    ///
+    /// # Panics
+    /// If the trace cannot be repaired: an id outside its table.
+    pub fn new(trace: &Trace) -> History {
+        let mut source = trace.source().with_block_events(trace.events.len());
+        let mut checker = Checker::repairing();
+        let mut block = Block::default();
+        let mut events = Vec::with_capacity(trace.events.len());
+        while source.next_block(&mut block).expect("memory does not fail") {
+            let checked = checker.check(&mut block, source.symbols_mut()).expect("a trace with ids in range");
+            for run in checked.runs() {
+                events.extend((run.first.0..).map(EventIndex).zip(run.events.iter().copied()));
+            }
+        }
+        let symbols = source.symbols().clone();
+        let mut steps: Vec<Step> = Vec::with_capacity(events.len());
+        for (index, event) in events {
+            let touches = touches(&steps, &symbols, event.action());
+            steps.push(Step { index, event, touches });
+        }
+        History { steps, symbols }
+    }
+
+    /// The latest write of `var` before position `at`.
+    pub fn last_write(&self, at: usize, var: VarId) -> Option<usize> {
+        (0..at).rev().find(|&i| self.steps[i].touches().any(|touch| touch.var == var && touch.writes))
+    }
+
+    /// The writes that the event at `at` sees, one per variable it reads.
+    pub fn seen_writes(&self, at: usize) -> impl Iterator<Item = usize> {
+        let reads = self.steps[at].touches().filter(|touch| touch.reads);
+        reads.filter_map(move |touch| self.last_write(at, touch.var))
+    }
+
+    /// What must have run for the event at `at` to be next: the event before it in its thread, and the forks of its thread
+    /// before it. This is the `prev` of the definitions; a thread forked late or twice has more than one.
+    pub fn previous(&self, at: usize) -> impl Iterator<Item = usize> {
+        let thread = self.steps[at].thread();
+        let in_thread = (0..at).rev().find(move |&i| self.steps[i].thread() == thread);
+        in_thread.into_iter().chain((0..at).filter(move |&i| self.steps[i].forks() == Some(thread)))
+    }
+
+    /// What else the event at `at` waits for: a join for the events and forks of the child before it, a wait for the posts
+    /// before it.
+    pub fn awaited(&self, at: usize) -> impl Iterator<Item = usize> {
+        let action = self.steps[at].event.action();
+        (0..at).filter(move |&i| {
+            let step = &self.steps[i];
+            match action {
+                Action::Join(child) => step.thread() == child || step.forks() == Some(child),
+                Action::Wait(object) => step.event.action() == Action::Post(object),
+                _ => false,
+            }
+        })
+    }
+
+    /// The release that ends the section which the acquire at `at` begins.
+    pub fn end_of_section(&self, at: usize) -> Option<usize> {
+        let acquired = self.steps[at].acquires()?;
+        let thread = self.steps[at].thread();
+        (at + 1..self.steps.len())
+            .find(|&i| self.steps[i].thread() == thread && self.steps[i].releases() == Some(acquired))
+    }
+
+    /// Positions of the conflicting pairs, with the variable: different threads, one variable, a write among them, not both
+    /// atomic.
+    pub fn conflicts(&self) -> impl Iterator<Item = (usize, usize, VarId)> {
+        (0..self.steps.len()).flat_map(move |second| {
+            self.steps[second].touches().flat_map(move |touch| {
+                (0..second)
+                    .filter(move |&first| self.conflict(first, second, touch.var))
+                    .map(move |first| (first, second, touch.var))
+            })
+        })
+    }
+
+    /// Whether the events at two positions conflict on `var`.
+    pub fn conflict(&self, first: usize, second: usize, var: VarId) -> bool {
+        let (first, second) = (&self.steps[first], &self.steps[second]);
+        first.thread() != second.thread()
+            && first.touches().filter(|touch| touch.var == var).any(|a| {
+                second
+                    .touches()
+                    .filter(|touch| touch.var == var)
+                    .any(|b| (a.writes || b.writes) && !(a.atomic && b.atomic))
+            })
+    }
+
+    /// The conflicting pairs that satisfy `is_race`, which takes positions.
+    pub(crate) fn races(&self, mut is_race: impl FnMut(usize, usize) -> bool) -> BTreeSet<Pair> {
+        self.conflicts()
+            .filter(|&(first, second, _)| is_race(first, second))
+            .map(|(first, second, var)| self.pair(first, second, var))
+            .collect()
+    }
+
+    /// The pair of events at two positions.
+    pub(crate) fn pair(&self, first: usize, second: usize, var: VarId) -> Pair {
+        Pair { first: self.steps[first].index, second: self.steps[second].index, var }
+    }
+}
+
+/// The accesses of an event that comes after `earlier`.
+fn touches(earlier: &[Step], symbols: &Symbols, action: Action) -> [Option<Touch>; 2] {
+    let touch = |var, reads, writes, atomic| Touch { var, reads, writes, atomic };
+    let named = match action {
+        Action::Read(var) => touch(var, true, false, false),
+        Action::Write(var) => touch(var, false, true, false),
+        Action::Load(var, _) => touch(var, true, false, true),
+        Action::Store(var, _) => touch(var, false, true, true),
+        Action::Rmw(var, _) => touch(var, true, true, true),
+        Action::Free(block) => touch(block, false, true, false),
+        _ => return [None; 2],
+    };
+    let allocated = |&block: &VarId| earlier.iter().any(|step| step.event.action() == Action::Alloc(block));
+    let block = match symbols.variables.get(named.var) {
+        Variable::Element { array, .. } => symbols.variables.array_facts(array).block.filter(allocated),
+        Variable::Named(_) | Variable::Block(_) => None,
+    };
+    [Some(named), block.map(|block| touch(block, true, false, false))]
+}

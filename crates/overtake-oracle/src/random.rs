@@ -1,0 +1,559 @@
+//! Random small traces: random schedules of threads that do random things.
+//!
+//! Few variables and few locks, so that races and near-races are frequent. A trace is well formed by construction unless
+//! [`Shape::ill_formed`] asks otherwise. Same shape and seed, same trace.
+
+use overtake_trace::{
+    Action, Event, LocationId, LockId, MarkerId, MemoryOrder, SyncId, ThreadId, Trace, VarId,
+};
+
+/// What random traces are made of.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Threads.
+    pub threads: u32,
+    /// Locks.
+    pub locks: u32,
+    /// Named variables with plain accesses.
+    pub variables: u32,
+    /// Arrays of two elements with plain accesses.
+    pub arrays: u32,
+    /// Heap blocks of two elements that are allocated, accessed and freed.
+    pub blocks: u32,
+    /// Named variables with atomic accesses.
+    pub atomics: u32,
+    /// Objects of `post` and `wait`.
+    pub objects: u32,
+    /// The largest number of events, releases that close sections at the end apart. At least half as many are made.
+    pub events: u32,
+    /// Of 100 plain accesses, how many write.
+    pub write_percent: u32,
+    /// Threads are forked and joined; else all of them run from the start.
+    pub fork_join: bool,
+    /// Locks are also acquired in shared mode.
+    pub shared_locks: bool,
+    /// The orders that atomic operations and fences choose from.
+    pub orders: &'static [MemoryOrder],
+    /// There are fences.
+    pub fences: bool,
+    /// Variables with atomic accesses have plain ones too, and elements of arrays and blocks atomic ones.
+    pub mixed: bool,
+    /// Locks are released in any order; else the last one first.
+    pub non_lifo: bool,
+    /// Locks may still be held at the end, also by joined threads.
+    pub open_sections: bool,
+    /// There are `begin`, `end`, `request` and `branch` events.
+    pub markers: bool,
+    /// Some events break the rules of well-formedness, for tests of repairs.
+    pub ill_formed: bool,
+    /// Which locations events have.
+    pub locations: Locations,
+}
+
+/// Which locations events have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Locations {
+    /// None is known.
+    Unknown,
+    /// Each event has its own, named by its index.
+    Distinct,
+    /// Each event has one of this many.
+    Few(u32),
+}
+
+impl Shape {
+    /// Reads, writes and exclusive locks in LIFO order, all closed at the end: what the papers begin with.
+    pub fn core() -> Shape {
+        Shape {
+            threads: 3,
+            locks: 2,
+            variables: 2,
+            arrays: 0,
+            blocks: 0,
+            atomics: 0,
+            objects: 0,
+            events: 24,
+            write_percent: 50,
+            fork_join: false,
+            shared_locks: false,
+            orders: &MemoryOrder::ALL,
+            fences: false,
+            mixed: false,
+            non_lifo: false,
+            open_sections: false,
+            markers: false,
+            ill_formed: false,
+            locations: Locations::Distinct,
+        }
+    }
+
+    /// Core operations with fork and join, non-LIFO locking and open sections.
+    pub fn threads_and_locks() -> Shape {
+        Shape { threads: 4, fork_join: true, non_lifo: true, open_sections: true, ..Shape::core() }
+    }
+
+    /// As [`threads_and_locks`](Self::threads_and_locks), with shared sections.
+    pub fn shared_locks() -> Shape {
+        Shape { shared_locks: true, ..Shape::threads_and_locks() }
+    }
+
+    /// Atomics of every order and fences beside plain accesses.
+    pub fn atomics() -> Shape {
+        Shape { locks: 1, atomics: 2, fences: true, mixed: true, ..Shape::core() }
+    }
+
+    /// Posts and waits beside locks.
+    pub fn post_wait() -> Shape {
+        Shape { locks: 1, objects: 2, ..Shape::threads_and_locks() }
+    }
+
+    /// Heap blocks.
+    pub fn heap() -> Shape {
+        Shape { locks: 1, variables: 1, blocks: 2, ..Shape::threads_and_locks() }
+    }
+
+    /// Every operation at once.
+    pub fn everything() -> Shape {
+        Shape {
+            arrays: 1,
+            blocks: 1,
+            atomics: 1,
+            objects: 1,
+            fences: true,
+            mixed: true,
+            markers: true,
+            events: 30,
+            ..Shape::shared_locks()
+        }
+    }
+
+    /// Every operation, and events that need repairs.
+    pub fn ill_formed() -> Shape {
+        Shape { ill_formed: true, ..Shape::everything() }
+    }
+
+    /// Every shape above that is well formed, with at most `events` events.
+    pub fn all_well_formed(events: u32) -> Vec<Shape> {
+        let shapes = [
+            Shape::core(),
+            Shape::threads_and_locks(),
+            Shape::shared_locks(),
+            Shape::atomics(),
+            Shape::post_wait(),
+            Shape::heap(),
+            Shape::everything(),
+        ];
+        shapes.map(|shape| shape.with_events(events)).to_vec()
+    }
+
+    /// The same with at most `events` events.
+    pub fn with_events(self, events: u32) -> Shape {
+        Shape { events, ..self }
+    }
+}
+
+/// The trace of this shape and seed.
+pub fn trace(shape: &Shape, seed: u64) -> Trace {
+    let mut generator = Generator::new(shape, Rng::new(seed));
+    let count = shape.events - generator.rng.below(shape.events / 2 + 1);
+    while generator.trace.events.len() < count as usize {
+        generator.step();
+    }
+    if !shape.open_sections {
+        generator.close_sections();
+    }
+    generator.trace
+}
+
+/// SplitMix64: small, seedable, the same everywhere.
+struct Rng {
+    state: u64,
+}
+
+impl Rng {
+    fn new(seed: u64) -> Rng {
+        Rng { state: seed }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`; 0 if the bound is 0.
+    fn below(&mut self, bound: u32) -> u32 {
+        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
+    }
+
+    fn percent(&mut self, percent: u32) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
+        from.get(self.below(from.len() as u32) as usize).copied()
+    }
+
+    /// An index with probability proportional to its weight. Not all weights are 0.
+    fn weighted(&mut self, weights: &[u32]) -> usize {
+        let mut rest = self.below(weights.iter().sum());
+        for (index, &weight) in weights.iter().enumerate() {
+            if rest < weight {
+                return index;
+            }
+            rest -= weight;
+        }
+        unreachable!("the rest is below the sum of the weights")
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    ToBeForked,
+    Running,
+    Joined,
+}
+
+struct ThreadState {
+    life: Life,
+    /// Locks held, in order of acquisition, and whether shared.
+    held: Vec<(LockId, bool)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct LockState {
+    exclusive: bool,
+    readers: u32,
+}
+
+struct BlockState {
+    var: VarId,
+    allocated: bool,
+    freed: bool,
+}
+
+/// What a running thread does next.
+#[derive(Clone, Copy)]
+enum Doing {
+    Access,
+    Lock,
+    Atomic,
+    Fence,
+    Object,
+    ForkOrJoin,
+    Heap,
+    Marker,
+    Anything,
+}
+
+struct Generator<'a> {
+    shape: &'a Shape,
+    rng: Rng,
+    trace: Trace,
+    threads: Vec<ThreadState>,
+    locks: Vec<LockState>,
+    /// Variables that plain accesses choose from, and those that atomic ones do.
+    plain: Vec<VarId>,
+    atomic: Vec<VarId>,
+    blocks: Vec<BlockState>,
+    objects: Vec<SyncId>,
+    /// The weights of what threads do, by [`Doing`].
+    weights: [u32; 9],
+    current: ThreadId,
+}
+
+impl<'a> Generator<'a> {
+    fn new(shape: &'a Shape, rng: Rng) -> Self {
+        let mut generator = Generator {
+            shape,
+            rng,
+            trace: Trace::default(),
+            threads: Vec::new(),
+            locks: vec![LockState::default(); shape.locks as usize],
+            plain: Vec::new(),
+            atomic: Vec::new(),
+            blocks: Vec::new(),
+            objects: Vec::new(),
+            weights: [0; 9],
+            current: ThreadId(0),
+        };
+        generator.name_everything();
+        generator.start_threads();
+        generator.choose_weights();
+        generator
+    }
+
+    fn name_everything(&mut self) {
+        let Shape { threads, locks, variables, atomics, arrays, blocks, objects, mixed, .. } = *self.shape;
+        let symbols = &mut self.trace.symbols;
+        let few = "few names";
+        for number in 0..threads {
+            symbols.threads.intern(format!("T{number}").as_bytes()).expect(few);
+        }
+        for number in 0..locks {
+            symbols.locks.intern(format!("L{number}").as_bytes()).expect(few);
+        }
+        for number in 0..variables {
+            self.plain.push(symbols.variables.intern(format!("V{number}").as_bytes()).expect(few));
+        }
+        for number in 0..atomics {
+            let var = symbols.variables.intern(format!("X{number}").as_bytes()).expect(few);
+            self.atomic.push(var);
+            self.plain.extend(mixed.then_some(var));
+        }
+        let arrays = (0..arrays).map(|number| (format!("A{number}"), false));
+        for (name, is_block) in arrays.chain((0..blocks).map(|number| (format!("B{number}"), true))) {
+            let array = symbols.variables.intern_array(name.as_bytes()).expect(few);
+            for index in 0..2 {
+                let var = symbols.variables.intern_element(array, index).expect(few);
+                self.plain.push(var);
+                self.atomic.extend((mixed && atomics > 0).then_some(var));
+            }
+            if is_block {
+                let var = symbols.variables.intern_block(array).expect(few);
+                self.blocks.push(BlockState { var, allocated: false, freed: false });
+            }
+        }
+        for number in 0..objects {
+            self.objects.push(symbols.objects.intern(format!("S{number}").as_bytes()).expect(few));
+        }
+        symbols.markers.intern(b"m").expect(few);
+        if let Locations::Few(count) = self.shape.locations {
+            for number in 0..count.max(1) {
+                symbols.locations.intern(format!("line{number}").as_bytes()).expect(few);
+            }
+        }
+    }
+
+    fn start_threads(&mut self) {
+        for number in 0..self.shape.threads {
+            let forked = self.shape.fork_join && number > 0 && self.rng.percent(70);
+            let life = if forked { Life::ToBeForked } else { Life::Running };
+            self.threads.push(ThreadState { life, held: Vec::new() });
+        }
+    }
+
+    /// Draws the weights, so that some traces are full of locks and others of accesses.
+    fn choose_weights(&mut self) {
+        let some = |present: bool, weight: u32| if present { weight } else { 0 };
+        let shape = self.shape;
+        self.weights = [
+            30 + self.rng.below(40),
+            some(shape.locks > 0, 10 + self.rng.below(50)),
+            some(shape.atomics > 0, 10 + self.rng.below(40)),
+            some(shape.fences, 4 + self.rng.below(10)),
+            some(shape.objects > 0, 4 + self.rng.below(16)),
+            some(shape.fork_join && shape.threads > 1, 6 + self.rng.below(14)),
+            some(shape.blocks > 0, 5 + self.rng.below(15)),
+            some(shape.markers, 4),
+            some(shape.ill_formed, self.rng.below(60)),
+        ];
+    }
+
+    /// Lets a thread do one thing. The thread stays the same for a while.
+    fn step(&mut self) {
+        if self.life(self.current) != Life::Running || self.rng.percent(50) {
+            let running: Vec<_> = self.threads_with(Life::Running);
+            self.current = self.rng.pick(&running).expect("some thread always runs");
+        }
+        const ALL: [Doing; 9] = [
+            Doing::Access,
+            Doing::Lock,
+            Doing::Atomic,
+            Doing::Fence,
+            Doing::Object,
+            Doing::ForkOrJoin,
+            Doing::Heap,
+            Doing::Marker,
+            Doing::Anything,
+        ];
+        match ALL[self.rng.weighted(&self.weights)] {
+            Doing::Access => self.access(),
+            Doing::Lock => self.lock(),
+            Doing::Atomic => self.atomic(),
+            Doing::Fence => {
+                let order = self.order();
+                self.emit(Action::Fence(order));
+            }
+            Doing::Object => {
+                let object = self.rng.pick(&self.objects).expect("weighted 0 without objects");
+                let post = self.rng.percent(50);
+                self.emit(if post { Action::Post(object) } else { Action::Wait(object) });
+            }
+            Doing::ForkOrJoin => self.fork_or_join(),
+            Doing::Heap => self.heap(),
+            Doing::Marker => self.marker(),
+            Doing::Anything => self.anything(),
+        }
+    }
+
+    fn access(&mut self) {
+        let Some(var) = self.rng.pick(&self.plain) else { return self.lock() };
+        let write = self.rng.percent(self.shape.write_percent);
+        self.emit(if write { Action::Write(var) } else { Action::Read(var) });
+    }
+
+    /// Releases a lock that is held, more readily the more are held, or acquires a free one.
+    fn lock(&mut self) {
+        let held = self.threads[self.current.0 as usize].held.len() as u32;
+        if held > 0 && self.rng.below(held + 1) > 0 {
+            return self.release();
+        }
+        let lock = LockId(self.rng.below(self.shape.locks));
+        let shared = self.shape.shared_locks && self.rng.percent(50);
+        let state = &mut self.locks[lock.0 as usize];
+        let thread = &mut self.threads[self.current.0 as usize];
+        let mine = thread.held.iter().any(|&(held, _)| held == lock);
+        if state.exclusive || mine || (state.readers > 0 && !shared) {
+            return if held > 0 { self.release() } else { self.access() };
+        }
+        thread.held.push((lock, shared));
+        if shared {
+            state.readers += 1;
+            self.emit(Action::AcquireShared(lock));
+        } else {
+            state.exclusive = true;
+            self.emit(Action::Acquire(lock));
+        }
+    }
+
+    fn release(&mut self) {
+        let held = &mut self.threads[self.current.0 as usize].held;
+        let last = held.len() - 1;
+        let position = if self.shape.non_lifo { self.rng.below(held.len() as u32) as usize } else { last };
+        let (lock, shared) = held.remove(position);
+        let state = &mut self.locks[lock.0 as usize];
+        if shared {
+            state.readers -= 1;
+            self.emit(Action::ReleaseShared(lock));
+        } else {
+            state.exclusive = false;
+            self.emit(Action::Release(lock));
+        }
+    }
+
+    fn atomic(&mut self) {
+        let var = self.rng.pick(&self.atomic).expect("weighted 0 without atomics");
+        let order = self.order();
+        let action = match self.rng.below(5) {
+            0 | 1 => Action::Load(var, order),
+            2 | 3 => Action::Store(var, order),
+            _ => Action::Rmw(var, order),
+        };
+        self.emit(action);
+    }
+
+    fn order(&mut self) -> MemoryOrder {
+        self.rng.pick(self.shape.orders).unwrap_or(MemoryOrder::SeqCst)
+    }
+
+    fn fork_or_join(&mut self) {
+        let to_be_forked = self.threads_with(Life::ToBeForked);
+        if let Some(child) = self.rng.pick(&to_be_forked)
+            && self.rng.percent(70)
+        {
+            self.threads[child.0 as usize].life = Life::Running;
+            return self.emit(Action::Fork(child));
+        }
+        let mut joinable = self.threads_with(Life::Running);
+        joinable.retain(|&thread| {
+            thread != self.current
+                && (self.shape.open_sections || self.threads[thread.0 as usize].held.is_empty())
+        });
+        match self.rng.pick(&joinable) {
+            Some(child) => {
+                self.threads[child.0 as usize].life = Life::Joined;
+                self.emit(Action::Join(child));
+            }
+            None => self.access(),
+        }
+    }
+
+    /// Allocates a block, or frees one; accesses to freed blocks go on, as in programs that need us.
+    fn heap(&mut self) {
+        let at = self.rng.below(self.blocks.len() as u32) as usize;
+        let block = &mut self.blocks[at];
+        let var = block.var;
+        if !block.allocated {
+            block.allocated = true;
+            self.emit(Action::Alloc(var));
+        } else if !block.freed {
+            block.freed = true;
+            self.emit(Action::Free(var));
+        } else {
+            self.access();
+        }
+    }
+
+    fn marker(&mut self) {
+        let marker = MarkerId(0);
+        let action = match self.rng.below(4) {
+            0 => Action::Begin(marker),
+            1 => Action::End(marker),
+            2 if self.shape.locks > 0 => Action::Request(LockId(self.rng.below(self.shape.locks))),
+            _ => Action::Branch(marker),
+        };
+        self.emit(action);
+    }
+
+    /// An event of any thread, in whatever state it and its operand are.
+    fn anything(&mut self) {
+        let thread = ThreadId(self.rng.below(self.shape.threads));
+        let child = ThreadId(self.rng.below(self.shape.threads));
+        let lock = LockId(self.rng.below(self.shape.locks));
+        let block_at = self.rng.below(self.blocks.len() as u32) as usize;
+        let block = self.blocks.get(block_at).map(|block| block.var);
+        let before = std::mem::replace(&mut self.current, thread);
+        match (self.rng.below(10), block) {
+            (0..=5, _) if self.shape.locks > 0 => {
+                let actions = [
+                    Action::Acquire(lock),
+                    Action::Acquire(lock),
+                    Action::Release(lock),
+                    Action::Release(lock),
+                    Action::AcquireShared(lock),
+                    Action::ReleaseShared(lock),
+                ];
+                let choices = if self.shape.shared_locks { 6 } else { 4 };
+                let action = actions[self.rng.below(choices) as usize];
+                self.emit(action);
+            }
+            (6, _) => self.emit(Action::Fork(child)),
+            (7, _) => self.emit(Action::Join(child)),
+            (8, Some(block)) => self.emit(Action::Alloc(block)),
+            (9, Some(block)) => self.emit(Action::Free(block)),
+            _ => self.access(),
+        }
+        self.current = before;
+    }
+
+    fn close_sections(&mut self) {
+        for thread in 0..self.shape.threads {
+            self.current = ThreadId(thread);
+            while !self.threads[thread as usize].held.is_empty() {
+                self.release();
+            }
+        }
+    }
+
+    fn life(&self, thread: ThreadId) -> Life {
+        self.threads[thread.0 as usize].life
+    }
+
+    fn threads_with(&self, life: Life) -> Vec<ThreadId> {
+        (0..self.shape.threads).map(ThreadId).filter(|&thread| self.life(thread) == life).collect()
+    }
+
+    fn emit(&mut self, action: Action) {
+        let location = match self.shape.locations {
+            Locations::Unknown => LocationId::UNKNOWN,
+            Locations::Few(count) => LocationId(self.rng.below(count.max(1))),
+            Locations::Distinct => {
+                let name = self.trace.events.len().to_string();
+                self.trace.symbols.locations.intern(name.as_bytes()).expect("few locations")
+            }
+        };
+        self.trace.events.push(Event::new(self.current, action, location));
+    }
+}
