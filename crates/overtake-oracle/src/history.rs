@@ -193,6 +193,11 @@ impl History {
             })
     }
 
+    /// The position of the access with this input index.
+    pub fn access_at(&self, index: EventIndex) -> Option<usize> {
+        self.steps.iter().position(|step| step.index == index && step.touches().next().is_some())
+    }
+
     /// The conflicting pairs that satisfy `is_race`, which takes positions.
     pub(crate) fn races(&self, mut is_race: impl FnMut(usize, usize) -> bool) -> BTreeSet<Pair> {
         self.conflicts()

@@ -20,9 +20,12 @@
 
 mod atomics;
 mod compare;
+mod discipline;
+mod enumeration;
 mod happens_before;
 mod history;
 pub mod random;
+pub mod reordering;
 mod set;
 mod sync_preserving;
 mod text;
@@ -32,9 +35,11 @@ use std::collections::BTreeSet;
 use overtake_trace::{EventIndex, VarId};
 
 pub use compare::{for_each_random_trace, is_well_formed, same, shrink};
+pub use discipline::{lock_cover_races, lock_set_variables};
+pub use enumeration::{predictable_races, sync_preserving_races_by_enumeration};
 pub use happens_before::{happens_before_races, schedulable_races};
 pub use history::{History, LockUse, Step, Touch};
-pub use sync_preserving::sync_preserving_races;
+pub use sync_preserving::{sync_preserving_ideal, sync_preserving_races};
 pub use text::{show, trace};
 
 /// Two accesses that race on a variable; the first comes earlier in the trace.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use overtake_trace::Trace;
+use overtake_trace::{EventIndex, Trace};
 
 use crate::Pair;
 use crate::history::History;
@@ -19,6 +19,19 @@ pub fn sync_preserving_races(trace: &Trace) -> BTreeSet<Pair> {
         let generators = history.previous(first).chain(history.previous(second));
         !closures.sync_preserving(generators).contains(first)
     })
+}
+
+/// The SP-closure of what directly precedes two accesses, in trace order: if they are a sync-preserving race, this is a
+/// sync-preserving correct reordering after which both are enabled.
+///
+/// # Panics
+/// If one of the two is not an access of the trace.
+pub fn sync_preserving_ideal(trace: &Trace, first: EventIndex, second: EventIndex) -> Vec<EventIndex> {
+    let history = History::new(trace);
+    let [first, second] = [first, second].map(|index| history.access_at(index).expect("an access"));
+    let generators = history.previous(first).chain(history.previous(second));
+    let ideal = Closures::new(&history).sync_preserving(generators);
+    (0..history.steps.len()).filter(|&at| ideal.contains(at)).map(|at| history.steps[at].index).collect()
 }
 
 /// The closures of one history.

@@ -4,11 +4,17 @@ use std::collections::BTreeSet;
 
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
-    Pair, for_each_random_trace, happens_before_races, schedulable_races, second_events,
-    sync_preserving_races,
+    Pair, for_each_random_trace, happens_before_races, lock_cover_races, lock_set_variables,
+    predictable_races, reordering, same, schedulable_races, second_events, sync_preserving_ideal,
+    sync_preserving_races, sync_preserving_races_by_enumeration, variables,
 };
+use overtake_trace::{EventIndex, Trace, VarId};
 
-fn included(what: &str, small: &BTreeSet<Pair>, large: &BTreeSet<Pair>) -> Result<(), String> {
+fn included<T: Ord + std::fmt::Debug>(
+    what: &str,
+    small: &BTreeSet<T>,
+    large: &BTreeSet<T>,
+) -> Result<(), String> {
     let outside: Vec<_> = small.difference(large).collect();
     if outside.is_empty() { Ok(()) } else { Err(format!("{what}: {outside:?}")) }
 }
@@ -18,6 +24,13 @@ fn all_shapes(events: u32) -> Vec<Shape> {
     let mut shapes = Shape::all_well_formed(events);
     shapes.push(Shape::ill_formed().with_events(events));
     shapes
+}
+
+#[test]
+fn closure_form_agrees_with_enumeration() {
+    for_each_random_trace(&all_shapes(14), 40_000, |trace| {
+        same("closure", sync_preserving_races_by_enumeration(trace), sync_preserving_races(trace))
+    });
 }
 
 #[test]
@@ -31,6 +44,17 @@ fn schedulable_races_are_sync_preserving() {
     });
 }
 
+#[test]
+fn sync_preserving_races_are_predictable_and_those_violate_the_discipline() {
+    for_each_random_trace(&all_shapes(14), 40_000, |trace| {
+        let predictable = predictable_races(trace);
+        let uncovered = lock_cover_races(trace);
+        included("sync-preserving but not predictable", &sync_preserving_races(trace), &predictable)?;
+        included("predictable but lock-covered", &predictable, &uncovered)?;
+        included("uncovered but in the lock-set", &variables(&uncovered), &lock_set_variables(trace))
+    });
+}
+
 /// Without atomics: a relaxed store that is seen orders in the schedulable relation only, and an acquiring load is
 /// itself an edge's end in happens-before only.
 #[test]
@@ -41,6 +65,77 @@ fn the_first_race_without_atomics_is_schedulable() {
         let (observed, schedulable) = (happens_before_races(trace), schedulable_races(trace));
         included("schedulable but not happens-before", &schedulable, &observed)?;
         let first = |races| second_events(races).first().copied();
-        overtake_oracle::same("first racy event", first(&observed), first(&schedulable))
+        same("first racy event", first(&observed), first(&schedulable))
     });
+}
+
+#[test]
+fn ideals_in_trace_order_are_witnesses() {
+    for_each_random_trace(&all_shapes(24), 20_000, |trace| {
+        for race in sync_preserving_races(trace) {
+            let witness = sync_preserving_ideal(trace, race.first, race.second);
+            reordering::check_race(trace, &witness, race.first, race.second)
+                .map_err(|violation| format!("{race:?}: {violation} in {witness:?}"))?;
+            if !reordering::is_sync_preserving(trace, &witness) {
+                return Err(format!("{race:?}: {witness:?} is not sync-preserving"));
+            }
+        }
+        Ok(())
+    });
+}
+
+/// All schedules one by one, each judged by the checker, instead of a search through states.
+#[test]
+fn enumeration_agrees_with_the_checker_of_schedules() {
+    for_each_random_trace(&all_shapes(7), 4_000, |trace| {
+        let (predictable, sync_preserving) = races_by_all_schedules(trace);
+        same("predictable", predictable, predictable_races(trace))?;
+        same("sync-preserving", sync_preserving, sync_preserving_races_by_enumeration(trace))
+    });
+}
+
+fn races_by_all_schedules(trace: &Trace) -> (BTreeSet<Pair>, BTreeSet<Pair>) {
+    let candidates = lock_cover_races(trace);
+    let mut agenda: Vec<Vec<EventIndex>> = vec![Vec::new()];
+    let (mut predictable, mut sync_preserving) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(schedule) = agenda.pop() {
+        if reordering::check(trace, &schedule).is_err() {
+            continue;
+        }
+        let keeps_order = reordering::is_sync_preserving(trace, &schedule);
+        for &race in &candidates {
+            if reordering::check_race(trace, &schedule, race.first, race.second).is_ok() {
+                predictable.insert(race);
+                sync_preserving.extend(keeps_order.then_some(race));
+            }
+        }
+        agenda.extend((0..trace.events.len() as u64).map(|next| {
+            let mut longer = schedule.clone();
+            longer.push(EventIndex(next));
+            longer
+        }));
+    }
+    (predictable, sync_preserving)
+}
+
+/// The tests above say nothing if random traces have no races that tell the notions apart.
+#[test]
+fn random_traces_tell_the_notions_apart() {
+    let mut apart = [0; 5];
+    for seed in 0..2_000 {
+        let trace = overtake_oracle::random::trace(&Shape::threads_and_locks().with_events(14), seed);
+        let notions = [
+            schedulable_races(&trace),
+            sync_preserving_races(&trace),
+            predictable_races(&trace),
+            lock_cover_races(&trace),
+        ];
+        for (counter, pair) in apart.iter_mut().zip(notions.windows(2)) {
+            *counter += usize::from(pair[0] != pair[1]);
+        }
+        apart[3] += usize::from(happens_before_races(&trace) != notions[0]);
+        let unprotected: BTreeSet<VarId> = lock_set_variables(&trace);
+        apart[4] += usize::from(unprotected != variables(&notions[3]));
+    }
+    assert!(apart.iter().all(|&count| count >= 3), "{apart:?}");
 }

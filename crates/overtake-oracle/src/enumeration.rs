@@ -1,0 +1,167 @@
+//! Races by enumerating reorderings, for traces of about 16 events.
+//!
+//! A search through the states that correct reorderings reach, one event at a time. What may come next depends on the
+//! events done so far, which are a prefix of each thread, and on the write that each variable was left with; so two
+//! reorderings that agree on these are one state, and every state is visited once. Locks add nothing to a state: who
+//! holds what, and which acquire of a lock is the latest in the trace, follows from the events done.
+
+use std::collections::{BTreeSet, HashSet};
+
+use overtake_trace::{Id, Trace, VarId};
+
+use crate::Pair;
+use crate::history::History;
+
+/// The conflicting pairs that are enabled together after some correct reordering.
+pub fn predictable_races(trace: &Trace) -> BTreeSet<Pair> {
+    Search::new(trace, Reorderings::Correct).races()
+}
+
+/// The conflicting pairs that are enabled together after some sync-preserving correct reordering.
+pub fn sync_preserving_races_by_enumeration(trace: &Trace) -> BTreeSet<Pair> {
+    Search::new(trace, Reorderings::SyncPreserving).races()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reorderings {
+    Correct,
+    SyncPreserving,
+}
+
+/// What tells reorderings apart.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct State {
+    /// How many events of each thread are done.
+    done: Vec<u32>,
+    /// The position of the write that each variable holds.
+    holds: Vec<Option<u32>>,
+}
+
+struct Search {
+    history: History,
+    which: Reorderings,
+    /// Positions of each thread's events.
+    threads: Vec<Vec<usize>>,
+    /// Of each position, which event of its thread it is.
+    rank: Vec<u32>,
+    /// Of each position, what must be done before it.
+    needed: Vec<Vec<usize>>,
+    /// Of each position, what must be done for it to be next in its thread.
+    previous: Vec<Vec<usize>>,
+    /// Of each acquire, the end of its section.
+    release: Vec<Option<usize>>,
+    /// Of each position, the variables it reads with the writes it sees.
+    sees: Vec<Vec<(VarId, Option<u32>)>>,
+}
+
+impl Search {
+    fn new(trace: &Trace, which: Reorderings) -> Search {
+        let history = History::new(trace);
+        let mut threads = vec![Vec::new(); history.symbols.threads.len()];
+        let mut rank = Vec::new();
+        for (at, step) in history.steps.iter().enumerate() {
+            let thread: &mut Vec<usize> = &mut threads[step.thread().index()];
+            rank.push(thread.len() as u32);
+            thread.push(at);
+        }
+        let positions = 0..history.steps.len();
+        let previous: Vec<Vec<_>> = positions.clone().map(|at| history.previous(at).collect()).collect();
+        let needed =
+            positions.clone().map(|at| history.previous(at).chain(history.awaited(at)).collect()).collect();
+        let release = positions.clone().map(|at| history.end_of_section(at)).collect();
+        let sees = positions
+            .map(|at| {
+                let reads = history.steps[at].touches().filter(|touch| touch.reads);
+                reads
+                    .map(|touch| (touch.var, history.last_write(at, touch.var).map(|at| at as u32)))
+                    .collect()
+            })
+            .collect();
+        Search { history, which, threads, rank, needed, previous, release, sees }
+    }
+
+    fn races(&self) -> BTreeSet<Pair> {
+        let start = State {
+            done: vec![0; self.threads.len()],
+            holds: vec![None; self.history.symbols.variables.len()],
+        };
+        let mut seen = HashSet::from([start.clone()]);
+        let mut agenda = vec![start];
+        let mut races = BTreeSet::new();
+        while let Some(state) = agenda.pop() {
+            self.collect_races(&state, &mut races);
+            for event in self.next_in_threads(&state).filter(|&event| self.may_run(event, &state)) {
+                let after = self.after(event, &state);
+                if seen.insert(after.clone()) {
+                    agenda.push(after);
+                }
+            }
+        }
+        races
+    }
+
+    /// Adds the conflicting pairs among the events that are enabled.
+    fn collect_races(&self, state: &State, races: &mut BTreeSet<Pair>) {
+        let is_enabled = |&event: &usize| self.previous[event].iter().all(|&at| self.is_done(at, state));
+        let enabled: Vec<_> = self.next_in_threads(state).filter(is_enabled).collect();
+        for &first in &enabled {
+            for &second in enabled.iter().filter(|&&second| second > first) {
+                for touch in self.history.steps[second].touches() {
+                    if self.history.conflict(first, second, touch.var) {
+                        races.insert(self.history.pair(first, second, touch.var));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next event of each thread that has one.
+    fn next_in_threads(&self, state: &State) -> impl Iterator<Item = usize> {
+        let nexts = self.threads.iter().zip(&state.done);
+        let nexts: Vec<_> = nexts.filter_map(|(events, &done)| events.get(done as usize).copied()).collect();
+        nexts.into_iter()
+    }
+
+    fn is_done(&self, at: usize, state: &State) -> bool {
+        self.rank[at] < state.done[self.history.steps[at].thread().index()]
+    }
+
+    /// Whether the reordering may go on with `event`, the next one of its thread.
+    fn may_run(&self, event: usize, state: &State) -> bool {
+        self.needed[event].iter().all(|&at| self.is_done(at, state))
+            && self.sees[event].iter().all(|&(var, write)| state.holds[var.index()] == write)
+            && self.locks_allow(event, state)
+            && (self.which == Reorderings::Correct || self.keeps_order(event, state))
+    }
+
+    /// No section that excludes the one which `event` begins is open.
+    fn locks_allow(&self, event: usize, state: &State) -> bool {
+        let Some(wanted) = self.history.steps[event].acquires() else { return true };
+        self.history.steps.iter().enumerate().all(|(at, step)| {
+            let is_open = self.is_done(at, state)
+                && self.release[at].is_none_or(|release| !self.is_done(release, state));
+            !(is_open && step.acquires().is_some_and(|held| held.excludes(wanted)))
+        })
+    }
+
+    /// Nothing done so far comes later in the trace than `event` and is ordered with it: an acquire of its lock, unless
+    /// both are shared, or an atomic access to its variable.
+    fn keeps_order(&self, event: usize, state: &State) -> bool {
+        let steps = &self.history.steps;
+        !(event + 1..steps.len()).filter(|&later| self.is_done(later, state)).any(|later| {
+            let acquires = steps[event].acquires().zip(steps[later].acquires());
+            let atomics = steps[event].atomic_variable().zip(steps[later].atomic_variable());
+            acquires.is_some_and(|(a, b)| a.excludes(b)) || atomics.is_some_and(|(a, b)| a == b)
+        })
+    }
+
+    fn after(&self, event: usize, state: &State) -> State {
+        let step = &self.history.steps[event];
+        let mut after = state.clone();
+        after.done[step.thread().index()] += 1;
+        for touch in step.touches().filter(|touch| touch.writes) {
+            after.holds[touch.var.index()] = Some(event as u32);
+        }
+        after
+    }
+}
