@@ -2,7 +2,7 @@
 //!
 //! One event is a thread, an operation and its operand, and ends with `;` or the line. An order follows its operation
 //! (`store.release x`, `fence.acq_rel`; none is seq_cst), a location its event (`T0 w x @main.c:3`; none is the event's
-//! index). `#` begins a comment.
+//! index). A `#` after a space begins a comment.
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ const WORDS: [(Op, &str); 20] = [
 /// If the text is not of this form; it is written by tests.
 pub fn trace(text: &str) -> Trace {
     let mut trace = Trace::default();
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default());
     for item in lines.flat_map(|line| line.split(';')).map(str::trim).filter(|item| !item.is_empty()) {
         let event = parse_event(item, trace.events.len(), &mut trace.symbols);
         trace.events.push(event);

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use overtake_oracle::random::Shape;
+use overtake_oracle::random::{self, Shape};
 use overtake_oracle::{
-    Pair, for_each_random_trace, happens_before_races, lock_cover_races, lock_set_variables,
+    History, Pair, for_each_random_trace, happens_before_races, lock_cover_races, lock_set_variables,
     predictable_races, reordering, same, schedulable_races, second_events, sync_preserving_ideal,
     sync_preserving_races, sync_preserving_races_by_enumeration, variables,
 };
-use overtake_trace::{EventIndex, Trace, VarId};
+use overtake_trace::{EventIndex, Trace};
 
 fn included<T: Ord + std::fmt::Debug>(
     what: &str,
@@ -70,6 +70,19 @@ fn the_first_race_without_atomics_is_schedulable() {
 }
 
 #[test]
+fn a_trace_is_a_sync_preserving_reordering_of_itself() {
+    for_each_random_trace(&all_shapes(40), 40_000, |trace| {
+        let itself: Vec<EventIndex> = History::new(trace).steps.iter().map(|step| step.index).collect();
+        reordering::check(trace, &itself).map_err(|violation| violation.to_string())?;
+        if reordering::is_sync_preserving(trace, &itself) {
+            Ok(())
+        } else {
+            Err("not sync-preserving".into())
+        }
+    });
+}
+
+#[test]
 fn ideals_in_trace_order_are_witnesses() {
     for_each_random_trace(&all_shapes(24), 20_000, |trace| {
         for race in sync_preserving_races(trace) {
@@ -121,21 +134,30 @@ fn races_by_all_schedules(trace: &Trace) -> (BTreeSet<Pair>, BTreeSet<Pair>) {
 /// The tests above say nothing if random traces have no races that tell the notions apart.
 #[test]
 fn random_traces_tell_the_notions_apart() {
-    let mut apart = [0; 5];
-    for seed in 0..2_000 {
-        let trace = overtake_oracle::random::trace(&Shape::threads_and_locks().with_events(14), seed);
-        let notions = [
-            schedulable_races(&trace),
-            sync_preserving_races(&trace),
-            predictable_races(&trace),
-            lock_cover_races(&trace),
+    let count = |shape: Shape, differ: fn(&Trace) -> bool| {
+        (0..1_000).filter(|&seed| differ(&random::trace(&shape, seed))).count()
+    };
+    let predictable = |trace: &Trace| sync_preserving_races(trace) != predictable_races(trace);
+    assert!(count(Shape::core().with_events(14), predictable) >= 10);
+    for shape in [Shape::many_locks(), Shape::everything().with_events(40)] {
+        let seconds_differ = |trace: &Trace| {
+            let (schedulable, preserving) = (schedulable_races(trace), sync_preserving_races(trace));
+            second_events(&schedulable) != second_events(&preserving)
+        };
+        let unprotected = |trace: &Trace| lock_set_variables(trace) != variables(&lock_cover_races(trace));
+        let apart = [
+            count(shape.clone(), |trace| happens_before_races(trace) != schedulable_races(trace)),
+            count(shape.clone(), seconds_differ),
+            count(shape.clone(), |trace| sync_preserving_races(trace) != lock_cover_races(trace)),
+            count(shape.clone(), unprotected),
+            count(shape, has_protected_variable),
         ];
-        for (counter, pair) in apart.iter_mut().zip(notions.windows(2)) {
-            *counter += usize::from(pair[0] != pair[1]);
-        }
-        apart[3] += usize::from(happens_before_races(&trace) != notions[0]);
-        let unprotected: BTreeSet<VarId> = lock_set_variables(&trace);
-        apart[4] += usize::from(unprotected != variables(&notions[3]));
+        assert!(apart.iter().all(|&count| count >= 8), "{apart:?}");
     }
-    assert!(apart.iter().all(|&count| count >= 3), "{apart:?}");
+}
+
+/// Whether some variable has conflicting accesses and a lock that protects them all.
+fn has_protected_variable(trace: &Trace) -> bool {
+    let unprotected = lock_set_variables(trace);
+    History::new(trace).conflicts().any(|(_, _, var)| !unprotected.contains(&var))
 }

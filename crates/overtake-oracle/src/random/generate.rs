@@ -1,161 +1,15 @@
-//! Random small traces: random schedules of threads that do random things.
-//!
-//! Few variables and few locks, so that races and near-races are frequent. A trace is well formed by construction unless
-//! [`Shape::ill_formed`] asks otherwise. Same shape and seed, same trace.
+//! How random traces are made.
 
 use overtake_trace::{
     Action, Event, LocationId, LockId, MarkerId, MemoryOrder, SyncId, ThreadId, Trace, VarId,
 };
 
-/// What random traces are made of.
-#[derive(Clone, Debug)]
-pub struct Shape {
-    /// Threads.
-    pub threads: u32,
-    /// Locks.
-    pub locks: u32,
-    /// Named variables with plain accesses.
-    pub variables: u32,
-    /// Arrays of two elements with plain accesses.
-    pub arrays: u32,
-    /// Heap blocks of two elements that are allocated, accessed and freed.
-    pub blocks: u32,
-    /// Named variables with atomic accesses.
-    pub atomics: u32,
-    /// Objects of `post` and `wait`.
-    pub objects: u32,
-    /// The largest number of events, releases that close sections at the end apart. At least half as many are made.
-    pub events: u32,
-    /// Of 100 plain accesses, how many write.
-    pub write_percent: u32,
-    /// Threads are forked and joined; else all of them run from the start.
-    pub fork_join: bool,
-    /// Locks are also acquired in shared mode.
-    pub shared_locks: bool,
-    /// The orders that atomic operations and fences choose from.
-    pub orders: &'static [MemoryOrder],
-    /// There are fences.
-    pub fences: bool,
-    /// Variables with atomic accesses have plain ones too, and elements of arrays and blocks atomic ones.
-    pub mixed: bool,
-    /// Locks are released in any order; else the last one first.
-    pub non_lifo: bool,
-    /// Locks may still be held at the end, also by joined threads.
-    pub open_sections: bool,
-    /// There are `begin`, `end`, `request` and `branch` events.
-    pub markers: bool,
-    /// Some events break the rules of well-formedness, for tests of repairs.
-    pub ill_formed: bool,
-    /// Which locations events have.
-    pub locations: Locations,
-}
-
-/// Which locations events have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Locations {
-    /// None is known.
-    Unknown,
-    /// Each event has its own, named by its index.
-    Distinct,
-    /// Each event has one of this many.
-    Few(u32),
-}
-
-impl Shape {
-    /// Reads, writes and exclusive locks in LIFO order, all closed at the end: what the papers begin with.
-    pub fn core() -> Shape {
-        Shape {
-            threads: 3,
-            locks: 2,
-            variables: 2,
-            arrays: 0,
-            blocks: 0,
-            atomics: 0,
-            objects: 0,
-            events: 24,
-            write_percent: 50,
-            fork_join: false,
-            shared_locks: false,
-            orders: &MemoryOrder::ALL,
-            fences: false,
-            mixed: false,
-            non_lifo: false,
-            open_sections: false,
-            markers: false,
-            ill_formed: false,
-            locations: Locations::Distinct,
-        }
-    }
-
-    /// Core operations with fork and join, non-LIFO locking and open sections.
-    pub fn threads_and_locks() -> Shape {
-        Shape { threads: 4, fork_join: true, non_lifo: true, open_sections: true, ..Shape::core() }
-    }
-
-    /// As [`threads_and_locks`](Self::threads_and_locks), with shared sections.
-    pub fn shared_locks() -> Shape {
-        Shape { shared_locks: true, ..Shape::threads_and_locks() }
-    }
-
-    /// Atomics of every order and fences beside plain accesses.
-    pub fn atomics() -> Shape {
-        Shape { locks: 1, atomics: 2, fences: true, mixed: true, ..Shape::core() }
-    }
-
-    /// Posts and waits beside locks.
-    pub fn post_wait() -> Shape {
-        Shape { locks: 1, objects: 2, ..Shape::threads_and_locks() }
-    }
-
-    /// Heap blocks.
-    pub fn heap() -> Shape {
-        Shape { locks: 1, variables: 1, blocks: 2, ..Shape::threads_and_locks() }
-    }
-
-    /// Every operation at once.
-    pub fn everything() -> Shape {
-        Shape {
-            arrays: 1,
-            blocks: 1,
-            atomics: 1,
-            objects: 1,
-            fences: true,
-            mixed: true,
-            markers: true,
-            events: 30,
-            ..Shape::shared_locks()
-        }
-    }
-
-    /// Every operation, and events that need repairs.
-    pub fn ill_formed() -> Shape {
-        Shape { ill_formed: true, ..Shape::everything() }
-    }
-
-    /// Every shape above that is well formed, with at most `events` events.
-    pub fn all_well_formed(events: u32) -> Vec<Shape> {
-        let shapes = [
-            Shape::core(),
-            Shape::threads_and_locks(),
-            Shape::shared_locks(),
-            Shape::atomics(),
-            Shape::post_wait(),
-            Shape::heap(),
-            Shape::everything(),
-        ];
-        shapes.map(|shape| shape.with_events(events)).to_vec()
-    }
-
-    /// The same with at most `events` events.
-    pub fn with_events(self, events: u32) -> Shape {
-        Shape { events, ..self }
-    }
-}
+use super::{Locations, Shape};
 
 /// The trace of this shape and seed.
 pub fn trace(shape: &Shape, seed: u64) -> Trace {
     let mut generator = Generator::new(shape, Rng::new(seed));
-    let count = shape.events - generator.rng.below(shape.events / 2 + 1);
+    let count = shape.events - generator.rng.below(shape.events / 4 + 1);
     while generator.trace.events.len() < count as usize {
         generator.step();
     }
@@ -195,6 +49,13 @@ impl Rng {
         from.get(self.below(from.len() as u32) as usize).copied()
     }
 
+    /// Drops about half of the entries, not all.
+    fn keep_some<T>(&mut self, entries: &mut Vec<T>) {
+        while entries.len() > 1 && self.percent(50) {
+            entries.swap_remove(self.below(entries.len() as u32) as usize);
+        }
+    }
+
     /// An index with probability proportional to its weight. Not all weights are 0.
     fn weighted(&mut self, weights: &[u32]) -> usize {
         let mut rest = self.below(weights.iter().sum());
@@ -210,6 +71,7 @@ impl Rng {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
+    Absent,
     ToBeForked,
     Running,
     Joined,
@@ -260,6 +122,11 @@ struct Generator<'a> {
     objects: Vec<SyncId>,
     /// The weights of what threads do, by [`Doing`].
     weights: [u32; 9],
+    /// Of 100 plain accesses, how many are made with a lock held if one is free.
+    discipline_percent: u32,
+    write_percent: u32,
+    /// Of 100 events, how many are by the thread of the event before.
+    stay_percent: u32,
     current: ThreadId,
 }
 
@@ -276,11 +143,14 @@ impl<'a> Generator<'a> {
             blocks: Vec::new(),
             objects: Vec::new(),
             weights: [0; 9],
+            discipline_percent: 0,
+            write_percent: shape.write_percent,
+            stay_percent: 50,
             current: ThreadId(0),
         };
         generator.name_everything();
         generator.start_threads();
-        generator.choose_weights();
+        generator.choose_habits();
         generator
     }
 
@@ -326,25 +196,37 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// Decides which threads run from the start, which are forked, and which never do anything.
     fn start_threads(&mut self) {
+        let used = 2 + self.rng.below(self.shape.threads.saturating_sub(1));
         for number in 0..self.shape.threads {
             let forked = self.shape.fork_join && number > 0 && self.rng.percent(70);
-            let life = if forked { Life::ToBeForked } else { Life::Running };
+            let life = match number {
+                _ if number >= used => Life::Absent,
+                _ if forked => Life::ToBeForked,
+                _ => Life::Running,
+            };
             self.threads.push(ThreadState { life, held: Vec::new() });
         }
     }
 
-    /// Draws the weights, so that some traces are full of locks and others of accesses.
-    fn choose_weights(&mut self) {
+    /// Draws what this trace does more than others: some are full of locks, others of accesses.
+    fn choose_habits(&mut self) {
         let some = |present: bool, weight: u32| if present { weight } else { 0 };
         let shape = self.shape;
+        self.stay_percent = [30, 60, 80, 90][self.rng.below(4) as usize];
+        self.rng.keep_some(&mut self.plain);
+        self.rng.keep_some(&mut self.atomic);
+        self.discipline_percent = [0, 0, 40, 80, 97][self.rng.below(5) as usize];
+        let write = shape.write_percent;
+        self.write_percent = [write / 2, write, (100 + write) / 2][self.rng.below(3) as usize];
         self.weights = [
-            30 + self.rng.below(40),
-            some(shape.locks > 0, 10 + self.rng.below(50)),
-            some(shape.atomics > 0, 10 + self.rng.below(40)),
+            20 + self.rng.below(60),
+            some(shape.locks > 0, 10 + self.rng.below(120)),
+            some(shape.atomics > 0, 10 + self.rng.below(60)),
             some(shape.fences, 4 + self.rng.below(10)),
             some(shape.objects > 0, 4 + self.rng.below(16)),
-            some(shape.fork_join && shape.threads > 1, 6 + self.rng.below(14)),
+            some(shape.fork_join && shape.threads > 1, 1 + self.rng.below(6)),
             some(shape.blocks > 0, 5 + self.rng.below(15)),
             some(shape.markers, 4),
             some(shape.ill_formed, self.rng.below(60)),
@@ -353,7 +235,10 @@ impl<'a> Generator<'a> {
 
     /// Lets a thread do one thing. The thread stays the same for a while.
     fn step(&mut self) {
-        if self.life(self.current) != Life::Running || self.rng.percent(50) {
+        if self.shape.fork_join && self.rng.percent(25) && !self.threads_with(Life::ToBeForked).is_empty() {
+            return self.fork_or_join();
+        }
+        if self.life(self.current) != Life::Running || !self.rng.percent(self.stay_percent) {
             let running: Vec<_> = self.threads_with(Life::Running);
             self.current = self.rng.pick(&running).expect("some thread always runs");
         }
@@ -369,7 +254,8 @@ impl<'a> Generator<'a> {
             Doing::Anything,
         ];
         match ALL[self.rng.weighted(&self.weights)] {
-            Doing::Access => self.access(),
+            Doing::Access if self.is_careless() => self.access(),
+            Doing::Access => self.lock(),
             Doing::Lock => self.lock(),
             Doing::Atomic => self.atomic(),
             Doing::Fence => {
@@ -388,10 +274,29 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// Whether the current thread now makes a plain access, rather than take a lock first.
+    fn is_careless(&mut self) -> bool {
+        let holds_none = self.threads[self.current.0 as usize].held.is_empty();
+        !(holds_none && self.shape.locks > 0 && self.rng.percent(self.discipline_percent))
+    }
+
     fn access(&mut self) {
-        let Some(var) = self.rng.pick(&self.plain) else { return self.lock() };
-        let write = self.rng.percent(self.shape.write_percent);
+        let Some(var) = self.variable_to_access() else { return self.lock() };
+        let write = self.rng.percent(self.write_percent);
         self.emit(if write { Action::Write(var) } else { Action::Read(var) });
+    }
+
+    /// Any variable; while a disciplined thread holds a lock, one that belongs to the lock.
+    fn variable_to_access(&mut self) -> Option<VarId> {
+        let held = &self.threads[self.current.0 as usize].held;
+        if let Some((lock, _)) = self.rng.pick(held)
+            && self.rng.percent(self.discipline_percent)
+        {
+            let belongs = |var: &&VarId| var.0 % self.shape.locks == lock.0;
+            let belonging: Vec<VarId> = self.plain.iter().filter(belongs).copied().collect();
+            return self.rng.pick(&belonging).or_else(|| self.rng.pick(&self.plain));
+        }
+        self.rng.pick(&self.plain)
     }
 
     /// Releases a lock that is held, more readily the more are held, or acquires a free one.
@@ -406,7 +311,11 @@ impl<'a> Generator<'a> {
         let thread = &mut self.threads[self.current.0 as usize];
         let mine = thread.held.iter().any(|&(held, _)| held == lock);
         if state.exclusive || mine || (state.readers > 0 && !shared) {
-            return if held > 0 { self.release() } else { self.access() };
+            return match held {
+                0 if self.rng.percent(self.discipline_percent) => {} // waits, so another thread may go on
+                0 => self.access(),
+                _ => self.release(),
+            };
         }
         thread.held.push((lock, shared));
         if shared {

@@ -1,0 +1,163 @@
+//! Random small traces: random schedules of threads that do random things.
+//!
+//! Few variables and few locks, so that races and near-races are frequent. Each trace uses only some of them, and draws
+//! how much it locks and how disciplined it is, so that the notions come apart often. A trace is well formed by
+//! construction unless [`Shape::ill_formed`] asks otherwise. Same shape and seed, same trace.
+
+mod generate;
+
+use overtake_trace::MemoryOrder;
+
+pub use generate::trace;
+
+/// What random traces are made of.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Threads.
+    pub threads: u32,
+    /// Locks.
+    pub locks: u32,
+    /// Named variables with plain accesses.
+    pub variables: u32,
+    /// Arrays of two elements with plain accesses.
+    pub arrays: u32,
+    /// Heap blocks of two elements that are allocated, accessed and freed.
+    pub blocks: u32,
+    /// Named variables with atomic accesses.
+    pub atomics: u32,
+    /// Objects of `post` and `wait`.
+    pub objects: u32,
+    /// The largest number of events, releases that close sections at the end apart. At least three quarters as many are
+    /// made.
+    pub events: u32,
+    /// Of 100 plain accesses, how many write.
+    pub write_percent: u32,
+    /// Threads are forked and joined; else all of them run from the start.
+    pub fork_join: bool,
+    /// Locks are also acquired in shared mode.
+    pub shared_locks: bool,
+    /// The orders that atomic operations and fences choose from.
+    pub orders: &'static [MemoryOrder],
+    /// There are fences.
+    pub fences: bool,
+    /// Variables with atomic accesses have plain ones too, and elements of arrays and blocks atomic ones.
+    pub mixed: bool,
+    /// Locks are released in any order; else the last one first.
+    pub non_lifo: bool,
+    /// Locks may still be held at the end, also by joined threads.
+    pub open_sections: bool,
+    /// There are `begin`, `end`, `request` and `branch` events.
+    pub markers: bool,
+    /// Some events break the rules of well-formedness, for tests of repairs.
+    pub ill_formed: bool,
+    /// Which locations events have.
+    pub locations: Locations,
+}
+
+/// Which locations events have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Locations {
+    /// None is known.
+    Unknown,
+    /// Each event has its own, named by its index.
+    Distinct,
+    /// Each event has one of this many.
+    Few(u32),
+}
+
+impl Shape {
+    /// Reads, writes and exclusive locks in LIFO order, all closed at the end: what the papers begin with.
+    pub fn core() -> Shape {
+        Shape {
+            threads: 3,
+            locks: 2,
+            variables: 2,
+            arrays: 0,
+            blocks: 0,
+            atomics: 0,
+            objects: 0,
+            events: 24,
+            write_percent: 50,
+            fork_join: false,
+            shared_locks: false,
+            orders: &MemoryOrder::ALL,
+            fences: false,
+            mixed: false,
+            non_lifo: false,
+            open_sections: false,
+            markers: false,
+            ill_formed: false,
+            locations: Locations::Distinct,
+        }
+    }
+
+    /// Core operations with fork and join, non-LIFO locking and open sections.
+    pub fn threads_and_locks() -> Shape {
+        Shape { threads: 4, fork_join: true, non_lifo: true, open_sections: true, ..Shape::core() }
+    }
+
+    /// As [`threads_and_locks`](Self::threads_and_locks), with shared sections.
+    pub fn shared_locks() -> Shape {
+        Shape { shared_locks: true, ..Shape::threads_and_locks() }
+    }
+
+    /// Atomics of every order and fences beside plain accesses.
+    pub fn atomics() -> Shape {
+        Shape { locks: 1, atomics: 2, fences: true, mixed: true, ..Shape::core() }
+    }
+
+    /// Posts and waits beside locks.
+    pub fn post_wait() -> Shape {
+        Shape { locks: 1, objects: 2, ..Shape::threads_and_locks() }
+    }
+
+    /// Heap blocks.
+    pub fn heap() -> Shape {
+        Shape { locks: 1, variables: 1, blocks: 2, ..Shape::threads_and_locks() }
+    }
+
+    /// Many locks and variables, long enough for chains of sections.
+    pub fn many_locks() -> Shape {
+        Shape { threads: 4, locks: 4, variables: 4, events: 40, ..Shape::threads_and_locks() }
+    }
+
+    /// Every operation at once.
+    pub fn everything() -> Shape {
+        Shape {
+            arrays: 1,
+            blocks: 1,
+            atomics: 1,
+            objects: 1,
+            fences: true,
+            mixed: true,
+            markers: true,
+            events: 30,
+            ..Shape::shared_locks()
+        }
+    }
+
+    /// Every operation, and events that need repairs.
+    pub fn ill_formed() -> Shape {
+        Shape { ill_formed: true, ..Shape::everything() }
+    }
+
+    /// Every shape above that is well formed, with at most `events` events.
+    pub fn all_well_formed(events: u32) -> Vec<Shape> {
+        let shapes = [
+            Shape::core(),
+            Shape::threads_and_locks(),
+            Shape::many_locks(),
+            Shape::shared_locks(),
+            Shape::atomics(),
+            Shape::post_wait(),
+            Shape::heap(),
+            Shape::everything(),
+        ];
+        shapes.map(|shape| shape.with_events(events)).to_vec()
+    }
+
+    /// The same with at most `events` events.
+    pub fn with_events(self, events: u32) -> Shape {
+        Shape { events, ..self }
+    }
+}
