@@ -100,7 +100,7 @@ fn ideals_in_trace_order_are_witnesses() {
 /// All schedules one by one, each judged by the checker, instead of a search through states.
 #[test]
 fn enumeration_agrees_with_the_checker_of_schedules() {
-    for_each_random_trace(&all_shapes(7), 4_000, |trace| {
+    for_each_random_trace(&all_shapes(7), 2_400, |trace| {
         let (predictable, sync_preserving) = races_by_all_schedules(trace);
         same("predictable", predictable, predictable_races(trace))?;
         same("sync-preserving", sync_preserving, sync_preserving_races_by_enumeration(trace))
