@@ -1,0 +1,128 @@
+//! The clock of a running thread.
+
+use crate::epoch::{Epoch, Time};
+use crate::snapshot::{SnapshotId, Snapshots, Stamp};
+use crate::vector::VectorClock;
+
+/// What a thread knows: its own time, and what it learned from others.
+///
+/// **Invariants.**
+///   I1  Only the thread itself advances its own time; everything else changes by joins alone.
+///   I2  While `unchanged`, `snapshot` holds exactly the components of `learned`; the clock owns one reference to it.
+///   I3  A time that others can know is over: whatever hands out an epoch advances the time. So a clock that covers the
+///       epoch of a published stamp covers the whole stamp, and the join can be skipped.
+#[derive(Debug)]
+pub struct ThreadClock {
+    own: Epoch,
+    snapshot: SnapshotId,
+    unchanged: bool,
+    /// The own component in here, if any, is out of date; `own` is the truth.
+    learned: VectorClock,
+}
+
+impl ThreadClock {
+    /// The clock of a thread that has done nothing and knows nobody; its time is 1.
+    pub const fn new(thread: u32) -> ThreadClock {
+        ThreadClock {
+            own: Epoch { thread, time: 1 },
+            snapshot: SnapshotId::EMPTY,
+            unchanged: true,
+            learned: VectorClock::new(),
+        }
+    }
+
+    /// The thread and its time.
+    #[inline]
+    pub fn epoch(&self) -> Epoch {
+        self.own
+    }
+
+    /// The time of `thread`.
+    #[inline]
+    pub fn get(&self, thread: u32) -> Time {
+        if thread == self.own.thread { self.own.time } else { self.learned.get(thread) }
+    }
+
+    /// Whether `epoch` is over or is the thread's own.
+    #[inline]
+    pub fn covers(&self, epoch: Epoch) -> bool {
+        self.learned.covers(epoch) || epoch.thread == self.own.thread
+    }
+
+    /// What was learned from others, by thread. The own component is out of date.
+    #[inline]
+    pub fn learned(&self) -> &VectorClock {
+        &self.learned
+    }
+
+    /// Advances the own time.
+    #[inline]
+    pub fn tick(&mut self) {
+        self.own.time = self.own.time.saturating_add(1);
+    }
+
+    /// The clock as it is now. Makes a snapshot only if something was learned since the last one; the caller owns a
+    /// reference. The own time stays, so I3 does not hold for this stamp unless the caller ticks.
+    #[inline]
+    pub fn stamp(&mut self, snapshots: &mut Snapshots) -> Stamp {
+        if !self.unchanged {
+            snapshots.release(self.snapshot);
+            self.snapshot = snapshots.insert(self.learned.times());
+            self.unchanged = true;
+        }
+        snapshots.retain(self.snapshot);
+        Stamp { snapshot: self.snapshot, epoch: self.own }
+    }
+
+    /// The clock as it is now, for others to join; advances the own time (I3). The caller owns a reference.
+    #[inline]
+    pub fn publish(&mut self, snapshots: &mut Snapshots) -> Stamp {
+        let stamp = self.stamp(snapshots);
+        self.tick();
+        stamp
+    }
+
+    /// Learns what a published stamp knows. Returns whether anything was new.
+    #[inline]
+    pub fn join(&mut self, snapshots: &Snapshots, stamp: Stamp) -> bool {
+        if self.covers(stamp.epoch) {
+            return false; // I3
+        }
+        if !(self.unchanged && self.snapshot == stamp.snapshot) {
+            self.learned.join(snapshots.times(stamp.snapshot));
+        }
+        self.learned.raise(stamp.epoch);
+        self.unchanged = false;
+        true
+    }
+
+    /// Learns what a clock of no one thread knows, such as one that several stamps were joined into.
+    #[inline]
+    pub fn join_times(&mut self, times: &[Time]) -> bool {
+        let learned = self.learned.join(times);
+        self.unchanged &= !learned;
+        learned
+    }
+
+    /// Learns what another thread knows now, as after waiting for its end. The other's time is known from here on and
+    /// advances (I3).
+    pub fn join_thread(&mut self, other: &mut ThreadClock) {
+        self.learned.join(other.learned.times());
+        self.learned.raise(other.own);
+        self.unchanged = false;
+        other.tick();
+    }
+
+    /// Forgets everything learned and gives the snapshot back; the own time stays.
+    pub fn forget(&mut self, snapshots: &mut Snapshots) {
+        snapshots.release(std::mem::take(&mut self.snapshot));
+        self.learned.clear();
+        self.unchanged = true;
+    }
+
+    /// Bytes on the heap, without the shared snapshot.
+    #[inline]
+    pub fn heap_bytes(&self) -> usize {
+        self.learned.heap_bytes()
+    }
+}

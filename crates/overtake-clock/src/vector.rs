@@ -1,0 +1,90 @@
+//! Vector clocks as flat vectors.
+//!
+//! **State.** `times[u]` is the time of thread `u`; threads beyond the end have time 0.
+//! **Invariant.** I1  The last component is not 0, so that a clock is as long as the highest component it knows.
+//! **Cost.** A join is one pass of element-wise maxima over two slices, which compiles to vector instructions: for 16
+//! threads it is four of them, less than what a tree of components would cost to walk.
+
+use crate::epoch::{Epoch, Time};
+
+/// A clock to change: for each thread how much of it is known.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct VectorClock {
+    times: Vec<Time>,
+}
+
+impl VectorClock {
+    /// The clock that knows nothing.
+    pub const fn new() -> VectorClock {
+        VectorClock { times: Vec::new() }
+    }
+
+    /// The time of `thread`.
+    #[inline]
+    pub fn get(&self, thread: u32) -> Time {
+        self.times.get(thread as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether `epoch` is known.
+    #[inline]
+    pub fn covers(&self, epoch: Epoch) -> bool {
+        epoch.time <= self.get(epoch.thread)
+    }
+
+    /// Learns of `epoch`. Returns whether it was new.
+    #[inline]
+    pub fn raise(&mut self, epoch: Epoch) -> bool {
+        let at = epoch.thread as usize;
+        if let Some(time) = self.times.get_mut(at) {
+            let grew = epoch.time > *time;
+            *time = epoch.time.max(*time);
+            return grew;
+        }
+        if epoch.is_some() {
+            self.times.resize(at, 0);
+            self.times.push(epoch.time); // I1
+        }
+        epoch.is_some()
+    }
+
+    /// Learns everything that `other` knows; `other` is the components of a clock. Returns whether anything was new.
+    #[inline]
+    pub fn join(&mut self, other: &[Time]) -> bool {
+        debug_assert!(other.last() != Some(&0), "I1");
+        let common = self.times.len().min(other.len());
+        let (known, rest) = other.split_at(common);
+        let mut grew = false;
+        for (mine, &theirs) in self.times.iter_mut().zip(known) {
+            grew |= theirs > *mine;
+            *mine = theirs.max(*mine);
+        }
+        if !rest.is_empty() {
+            self.times.extend_from_slice(rest); // I1 of `other`
+        }
+        grew | !rest.is_empty()
+    }
+
+    /// Whether everything that `other` knows is known.
+    pub fn covers_all(&self, other: &[Time]) -> bool {
+        debug_assert!(other.last() != Some(&0), "I1");
+        other.len() <= self.times.len() && other.iter().zip(&self.times).all(|(theirs, mine)| theirs <= mine)
+    }
+
+    /// The components, up to the highest thread known.
+    #[inline]
+    pub fn times(&self) -> &[Time] {
+        &self.times
+    }
+
+    /// Forgets everything; keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.times.clear();
+    }
+
+    /// Bytes on the heap.
+    #[inline]
+    pub fn heap_bytes(&self) -> usize {
+        self.times.capacity() * size_of::<Time>()
+    }
+}
