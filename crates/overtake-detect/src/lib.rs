@@ -6,6 +6,7 @@
 
 mod access;
 mod detector;
+mod hb;
 mod race;
 mod registry;
 mod run;

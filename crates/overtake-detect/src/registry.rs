@@ -5,6 +5,8 @@ use std::fmt;
 use overtake_trace::Checked;
 
 use crate::detector::Detector;
+use crate::hb::shb::Schedulable;
+use crate::hb::{FastTrack, HappensBefore};
 use crate::race::{RaceLog, Verdict};
 use crate::run::{LiveBlocks, feed};
 
@@ -160,7 +162,40 @@ pub struct Entry {
 }
 
 /// Every detector.
-pub const DETECTORS: &[Entry] = &[];
+pub const DETECTORS: &[Entry] = &[
+    Entry {
+        name: "hb",
+        summary: "every happens-before race",
+        notion: Notion::HappensBefore,
+        promise: Promise::Exact,
+        verdict: Verdict::Observed,
+        options: &[],
+        start: one_pass::<HappensBefore>,
+    },
+    Entry {
+        name: "fasttrack",
+        summary: "happens-before races with adaptive epochs, the fast one",
+        notion: Notion::HappensBefore,
+        promise: Promise::ExactToFirstRace,
+        verdict: Verdict::Observed,
+        options: &[],
+        start: one_pass::<FastTrack>,
+    },
+    Entry {
+        name: "shb",
+        summary: "schedulable happens-before: races that can all happen side by side",
+        notion: Notion::Schedulable,
+        promise: Promise::Exact,
+        verdict: Verdict::Predicted,
+        options: &[],
+        start: one_pass::<Schedulable>,
+    },
+];
+
+/// Starts a detector without settings that needs one pass.
+fn one_pass<D: Detector + Default + 'static>(_: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+    Ok(Box::new(OnePass::new(D::default())))
+}
 
 /// The detector called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
