@@ -105,6 +105,41 @@ struct Insertion {
     event: Event,
 }
 
+/// Where the ids of events end.
+struct Limits {
+    threads: usize,
+    locations: usize,
+    /// By operation: a table look-up costs less than a jump that depends on the operation, once per event.
+    operands: [usize; Op::ALL.len()],
+}
+
+impl Limits {
+    fn new(sizes: &Sizes) -> Limits {
+        let operands = Op::ALL.map(|op| match op.operand_kind() {
+            OperandKind::Variable => sizes.variables,
+            OperandKind::Lock => sizes.locks,
+            OperandKind::Thread => sizes.threads,
+            OperandKind::Sync => sizes.objects,
+            OperandKind::Marker => sizes.markers,
+            OperandKind::None => usize::MAX,
+        });
+        Limits { threads: sizes.threads, locations: sizes.locations, operands }
+    }
+
+    /// W1.
+    #[inline]
+    fn check(&self, event: &Event, index: EventIndex) -> Result<()> {
+        let location = event.location();
+        if event.thread().index() < self.threads
+            && (event.operand() as usize) < self.operands[event.op() as usize]
+            && (location.index() < self.locations || location == LocationId::UNKNOWN)
+        {
+            return Ok(());
+        }
+        Err(unknown_id(event, index))
+    }
+}
+
 impl Checker {
     /// A checker that refuses what is not well formed.
     pub fn strict() -> Checker {
@@ -143,11 +178,11 @@ impl Checker {
     /// Checks the next block of the trace, mending it in place.
     pub fn check<'a>(&'a mut self, block: &'a mut Block, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
         self.insertions.clear();
-        let mut sizes = self.fit(symbols);
+        let mut limits = self.fit(symbols);
         for at in 0..block.events.len() {
             let event = block.events[at];
             let index = EventIndex(block.first.0 + at as u64);
-            self.check_ids(&event, &sizes, index)?;
+            limits.check(&event, index)?;
             if self.threads[event.thread()].status == Status::Running {
                 if matches!(event.op(), Op::Read | Op::Write) && !self.any_reused_blocks {
                     continue;
@@ -155,40 +190,22 @@ impl Checker {
             } else {
                 block.events[at] = self.enter_thread(event, symbols, index)?;
             }
-            block.events[at] = self.check_action(block.events[at], at, symbols, index)?;
-            sizes = self.fit(symbols);
+            let mended = self.check_action(block.events[at], at, symbols, index)?;
+            if mended != block.events[at] {
+                block.events[at] = mended;
+                limits = self.fit(symbols); // a repair that adds a name puts it into the event
+            }
         }
         Ok(Checked { block, insertions: &self.insertions, symbols })
     }
 
     /// Makes the tables as long as those of `symbols`.
-    fn fit(&mut self, symbols: &Symbols) -> Sizes {
+    fn fit(&mut self, symbols: &Symbols) -> Limits {
         let sizes = symbols.sizes();
         self.threads.grow_to(sizes.threads);
         self.locks.grow_to(sizes.locks);
         self.arrays.grow_to(symbols.variables.array_count());
-        sizes
-    }
-
-    /// W1.
-    #[inline]
-    fn check_ids(&self, event: &Event, sizes: &Sizes, index: EventIndex) -> Result<()> {
-        let limit = match event.op().operand_kind() {
-            OperandKind::Variable => sizes.variables,
-            OperandKind::Lock => sizes.locks,
-            OperandKind::Thread => sizes.threads,
-            OperandKind::Sync => sizes.objects,
-            OperandKind::Marker => sizes.markers,
-            OperandKind::None => usize::MAX,
-        };
-        let location = event.location();
-        if event.thread().index() < sizes.threads
-            && (event.operand() as usize) < limit
-            && (location.index() < sizes.locations || location == LocationId::UNKNOWN)
-        {
-            return Ok(());
-        }
-        Err(unknown_id(event, index))
+        Limits::new(&sizes)
     }
 
     /// The slow side of the thread check: first events, renamed and joined threads.
