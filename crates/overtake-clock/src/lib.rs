@@ -25,7 +25,7 @@
 //! snapshots.release(message.snapshot);
 //! ```
 //!
-//! **Limits.** Time is 32 bits. A thread that advances 2^32 - 2 times stays at the last value: from there on its accesses
+//! **Limits.** Time is 32 bits. A thread that advances 2^32 - 3 times stays at the last value: from there on its accesses
 //! can look ordered where they are not, so races may be missed, never invented.
 #![forbid(unsafe_code)]
 

@@ -46,7 +46,8 @@ impl ThreadClock {
     /// Whether `epoch` is over or is the thread's own.
     #[inline]
     pub fn covers(&self, epoch: Epoch) -> bool {
-        self.learned.covers(epoch) || epoch.thread == self.own.thread
+        // Both sides are cheap and which of them holds is hard to predict.
+        self.learned.covers(epoch) | (epoch.thread == self.own.thread)
     }
 
     /// What was learned from others, by thread. The own component is out of date.
@@ -55,10 +56,10 @@ impl ThreadClock {
         &self.learned
     }
 
-    /// Advances the own time.
+    /// Advances the own time. It never reaches [`Time::MAX`], which is free for other uses.
     #[inline]
     pub fn tick(&mut self) {
-        self.own.time = self.own.time.saturating_add(1);
+        self.own.time = (self.own.time + 1).min(Time::MAX - 1);
     }
 
     /// The clock as it is now. Makes a snapshot only if something was learned since the last one; the caller owns a

@@ -1,7 +1,7 @@
 //! What a variable remembers of its accesses: enough to judge every later one.
 //!
-//! **State.** Per variable the latest plain write and one plain read, inline; what does not fit (further unordered
-//! reads, unordered writes, atomic accesses) in a spill that most variables never need.
+//! **State.** Per variable the latest plain write and one plain read, inline; when that is not enough (unordered reads,
+//! unordered writes, atomic accesses), all but the latest write are in a spill, which most variables never need.
 //! **Domination.** An access `a` need not be kept once there is an access `b` with `a` ordered before `b` (or both in one
 //! epoch of one thread) and everything that conflicts with `a` conflicting with `b`: if `a` is not ordered before a later
 //! access, neither is `b`. A plain write dominates everything, a plain read dominates reads and loads, an atomic write
@@ -9,14 +9,14 @@
 //! **Invariants.**
 //!   I1  Every earlier access is kept or dominated by a kept one. (`EVERY_RACE` only; otherwise until the variable's
 //!       first race, and what is kept afterwards are still real accesses.)
-//!   I2  Without a spill the inline write and read are all that is kept.
+//!   I2  Without a spill the inline write and read are all that is kept; with one, the inline write and the spill.
 //!   I3  The spill keeps at most one read, one write, one load and one atomic write per thread.
 //! **Differs from FastTrack** (Flanagan and Freund, PLDI 2009). The reads of a shared variable are records sorted by
 //! thread, not a clock: they name the access to report, and are as many as there are readers, not as there are threads.
-//! **Cost.** O(1) and one cache line for a variable without a spill; else O(log readers) for a read and O(readers) for
+//! **Cost.** O(1) for a variable without a spill; else O(log readers) for a read and O(readers) for
 //! a write, which pays for the reads it removes.
 
-use overtake_clock::{Epoch, ThreadClock};
+use overtake_clock::{Epoch, ThreadClock, Time};
 use overtake_trace::{EventIndex, Id, IdVec, LocationId, Sizes, ThreadId, VarId};
 
 use crate::access::{Access, AccessKind, At};
@@ -36,40 +36,46 @@ pub(crate) struct Judged {
 /// is exact, and a write forgets what it raced with.
 #[derive(Default, Debug)]
 pub(crate) struct Histories<const EVERY_RACE: bool> {
-    variables: IdVec<VarId, History>,
+    /// What every access looks at, apart from what only races need: 16 bytes, four variables to a cache line.
+    latest: IdVec<VarId, Latest>,
+    places: IdVec<VarId, Places>,
     spills: Vec<Spill>,
     free_spills: Vec<u32>,
     /// Bytes that spills own on the heap.
     spill_bytes: usize,
 }
 
+/// The epochs of the kept write and read.
 #[derive(Clone, Copy, Default, Debug)]
-struct History {
-    write: Record,
-    read: Record,
-    /// Position of the spill in its table, counted from 1; 0 is none.
-    spill: u32,
+struct Latest {
+    write: Epoch,
+    /// With a spill, its number as the thread of an epoch at [`Time::MAX`], which no thread reaches.
+    read: Epoch,
 }
 
-const _: () = assert!(size_of::<History>() == 44);
-
-/// One kept access, 20 bytes.
-#[derive(Clone, Copy, Debug)]
-struct Record {
-    epoch: Epoch,
-    location: LocationId,
-    /// The low 32 bits of the index.
-    index_low: u32,
-    /// The high 29 bits of the index, below the kind.
-    index_high_and_kind: u32,
+/// Where the kept write and read stand.
+#[derive(Clone, Copy, Default, Debug)]
+struct Places {
+    write: Place,
+    read: Place,
 }
 
-/// What a variable keeps beyond one write and one read.
+const _: () = assert!(size_of::<Latest>() == 16 && size_of::<Places>() == 24);
+
+impl Latest {
+    /// The position of the spill in its table.
+    #[inline]
+    fn spill(&self) -> Option<usize> {
+        (self.read.time == Time::MAX).then_some(self.read.thread as usize)
+    }
+}
+
+/// What a variable keeps that is not its latest write or its only read.
 #[derive(Default, Debug)]
 struct Spill {
-    /// Reads of other threads than the inline one, by thread.
+    /// Reads, by thread.
     reads: Vec<Record>,
-    /// Writes that the inline one is not ordered after.
+    /// Writes that the latest one is not ordered after.
     writes: Vec<Record>,
     /// Atomic accesses.
     atomics: Vec<Record>,
@@ -77,7 +83,8 @@ struct Spill {
 
 impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
     pub(crate) fn reserve(&mut self, sizes: &Sizes) {
-        self.variables.grow_to(sizes.variables);
+        self.latest.grow_to(sizes.variables);
+        self.places.grow_to(sizes.variables);
     }
 
     /// A plain read by the thread of `clock`, in `epoch`.
@@ -90,21 +97,24 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         access: Judged,
         races: &mut RaceLog,
     ) {
-        let history = &mut self.variables[var];
-        if !EVERY_RACE && (history.read.epoch == epoch || history.write.epoch == epoch) {
+        let latest = &mut self.latest[var];
+        let repeated = latest.read == epoch || latest.write == epoch;
+        if !EVERY_RACE && repeated {
             return; // a race would have been the other access's, and reported then
         }
-        if history.spill != 0 {
+        if latest.spill().is_some() {
             return self.read_spilled(clock, epoch, var, access, races);
         }
-        if !clock.covers(history.write.epoch) {
-            report(&history.write, var, access, races);
+        if !clock.covers(latest.write) {
+            let written = Record { epoch: latest.write, place: self.places[var].write };
+            report(&written, var, access, races);
         }
-        if history.read.epoch == epoch || history.write.epoch == epoch {
+        if repeated {
             return; // dominated: same thread, same epoch
         }
-        if clock.covers(history.read.epoch) {
-            history.read = Record::new(access, epoch);
+        if clock.covers(latest.read) {
+            latest.read = epoch;
+            self.places[var].read = Place::new(access);
         } else {
             self.share_read(epoch, var, access);
         }
@@ -120,18 +130,19 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         access: Judged,
         races: &mut RaceLog,
     ) {
-        let history = &mut self.variables[var];
-        if !EVERY_RACE && history.write.epoch == epoch {
+        let latest = &mut self.latest[var];
+        let repeated = latest.write == epoch;
+        if !EVERY_RACE && repeated {
             return; // as for reads
         }
-        let ordered = clock.covers(history.write.epoch) && clock.covers(history.read.epoch);
-        if !ordered || history.spill != 0 {
+        if latest.spill().is_some() || !clock.covers(latest.write) || !clock.covers(latest.read) {
             return self.write_unordered(clock, epoch, var, access, races);
         }
-        if history.write.epoch != epoch {
-            history.write = Record::new(access, epoch);
+        latest.read = Epoch::NONE;
+        if !repeated {
+            latest.write = epoch;
+            self.places[var].write = Place::new(access);
         }
-        history.read.epoch = Epoch::NONE;
     }
 
     /// An atomic access by the thread of `clock`, in `epoch`.
@@ -143,30 +154,32 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         access: Judged,
         races: &mut RaceLog,
     ) {
-        self.spill(var);
-        let history = &self.variables[var];
-        let spill = &mut self.spills[history.spill as usize - 1];
+        let written = self.written(var);
+        let spill = self.spill(var);
         let mut nearest = Nearest::new(clock);
-        nearest.consider(&history.write);
+        nearest.consider(&written);
         nearest.consider_all(&spill.writes);
         if access.kind.writes() {
-            nearest.consider(&history.read);
             nearest.consider_all(&spill.reads);
         }
         nearest.report(var, access, races);
         let before = spill.heap_bytes();
-        spill.keep_atomic(clock, Record::new(access, epoch));
-        self.spill_bytes = self.spill_bytes - before + spill.heap_bytes();
+        spill.keep_atomic(clock, Record { epoch, place: Place::new(access) });
+        let after = spill.heap_bytes();
+        self.spill_bytes = self.spill_bytes - before + after;
     }
 
     /// Bytes of all histories.
     pub(crate) fn state_bytes(&self) -> usize {
-        self.variables.table_bytes()
+        self.latest.table_bytes()
+            + self.places.table_bytes()
             + self.spills.capacity() * size_of::<Spill>()
             + self.free_spills.capacity() * size_of::<u32>()
             + self.spill_bytes
     }
 
+    /// A read of a variable with a spill.
+    #[inline(never)]
     fn read_spilled(
         &mut self,
         clock: &ThreadClock,
@@ -175,47 +188,46 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         access: Judged,
         races: &mut RaceLog,
     ) {
-        let history = &mut self.variables[var];
-        let spill = &mut self.spills[history.spill as usize - 1];
+        let written = self.written(var);
+        let spill = self.spill(var);
         let position = spill.reads.binary_search_by_key(&epoch.thread, |read| read.epoch.thread);
-        if let Ok(position) = position
-            && !EVERY_RACE
-            && spill.reads[position].epoch == epoch
-        {
+        let repeated = position.is_ok_and(|position| spill.reads[position].epoch == epoch);
+        if !EVERY_RACE && repeated {
             return;
         }
         let mut nearest = Nearest::new(clock);
-        nearest.consider(&history.write);
+        nearest.consider(&written);
         nearest.consider_all(&spill.writes);
         nearest.consider_all_if(&spill.atomics, |kind| kind.writes());
         nearest.report(var, access, races);
-        if history.read.epoch == epoch || history.write.epoch == epoch {
+        if repeated || written.epoch == epoch {
             return;
         }
-        let record = Record::new(access, epoch);
+        let read = Record { epoch, place: Place::new(access) };
         match position {
-            Ok(position) if spill.reads[position].epoch == epoch => {}
-            Ok(position) => spill.reads[position] = record,
-            Err(_) if clock.covers(history.read.epoch) => history.read = record,
+            Ok(position) => spill.reads[position] = read,
             Err(position) => {
                 let before = spill.heap_bytes();
-                spill.reads.insert(position, record);
-                self.spill_bytes = self.spill_bytes - before + spill.heap_bytes();
+                spill.reads.insert(position, read);
+                let after = spill.heap_bytes();
+                self.spill_bytes = self.spill_bytes - before + after;
             }
         }
     }
 
-    /// The inline read is not ordered before this one.
+    /// Keeps a read beside the inline one of another thread, which is not ordered before it.
     #[cold]
     fn share_read(&mut self, epoch: Epoch, var: VarId, access: Judged) {
-        self.spill(var);
-        let spill = &mut self.spills[self.variables[var].spill as usize - 1];
+        let spill = self.spill(var);
         let before = spill.heap_bytes();
-        spill.reads.push(Record::new(access, epoch));
-        self.spill_bytes = self.spill_bytes - before + spill.heap_bytes();
+        let position = spill.reads.partition_point(|read| read.epoch.thread < epoch.thread);
+        spill.reads.insert(position, Record { epoch, place: Place::new(access) });
+        let after = spill.heap_bytes();
+        self.spill_bytes = self.spill_bytes - before + after;
     }
 
-    #[cold]
+    /// A write of a variable with a spill, or one that races.
+    #[inline(never)]
     fn write_unordered(
         &mut self,
         clock: &ThreadClock,
@@ -224,12 +236,10 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         access: Judged,
         races: &mut RaceLog,
     ) {
-        self.spill(var);
-        let history = &mut self.variables[var];
-        let spill = &mut self.spills[history.spill as usize - 1];
+        let written = self.written(var);
+        let spill = self.spill(var);
         let mut nearest = Nearest::new(clock);
-        nearest.consider(&history.write);
-        nearest.consider(&history.read);
+        nearest.consider(&written);
         nearest.consider_all(&spill.reads);
         nearest.consider_all(&spill.writes);
         nearest.consider_all(&spill.atomics);
@@ -237,38 +247,52 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         let before = spill.heap_bytes();
         if EVERY_RACE {
             spill.drop_ordered(clock);
-            if !clock.covers(history.write.epoch) {
-                spill.keep_write(history.write);
+            if !clock.covers(written.epoch) {
+                spill.keep_write(written);
             }
         } else {
             spill.clear();
         }
-        self.spill_bytes = self.spill_bytes - before + spill.heap_bytes();
-        if !EVERY_RACE || clock.covers(history.read.epoch) {
-            history.read.epoch = Epoch::NONE;
+        let (after, empty) = (spill.heap_bytes(), spill.is_empty());
+        self.spill_bytes = self.spill_bytes - before + after;
+        if written.epoch != epoch {
+            self.latest[var].write = epoch;
+            self.places[var].write = Place::new(access);
         }
-        if history.write.epoch != epoch {
-            history.write = Record::new(access, epoch);
-        }
-        if spill.is_empty() {
+        if empty {
             self.unspill(var);
         }
     }
 
-    /// Makes sure that the variable has a spill.
-    fn spill(&mut self, var: VarId) {
-        let history = &mut self.variables[var];
-        if history.spill == 0 {
-            history.spill = self.free_spills.pop().unwrap_or_else(|| {
+    /// The latest write.
+    fn written(&self, var: VarId) -> Record {
+        Record { epoch: self.latest[var].write, place: self.places[var].write }
+    }
+
+    /// The variable's spill; one that has none gets one, with its read in it.
+    fn spill(&mut self, var: VarId) -> &mut Spill {
+        let latest = &mut self.latest[var];
+        let number = latest.spill().unwrap_or_else(|| {
+            let number = self.free_spills.pop().unwrap_or_else(|| {
                 self.spills.push(Spill::default());
-                self.spills.len() as u32
+                self.spills.len() as u32 - 1
             });
-        }
+            let read = std::mem::replace(&mut latest.read, Epoch { thread: number, time: Time::MAX });
+            if read.is_some() {
+                let spill = &mut self.spills[number as usize];
+                let before = spill.heap_bytes();
+                spill.reads.push(Record { epoch: read, place: self.places[var].read });
+                self.spill_bytes = self.spill_bytes - before + spill.heap_bytes();
+            }
+            number as usize
+        });
+        &mut self.spills[number]
     }
 
     /// Gives an empty spill back; its memory stays with it for the next variable.
     fn unspill(&mut self, var: VarId) {
-        self.free_spills.push(std::mem::take(&mut self.variables[var].spill));
+        let read = std::mem::take(&mut self.latest[var].read);
+        self.free_spills.push(read.thread);
     }
 }
 
@@ -358,12 +382,40 @@ fn report(first: &Record, var: VarId, access: Judged, races: &mut RaceLog) {
     races.report(Race { var, verdict, first: first.access(), second: Access { at, kind } });
 }
 
-impl Default for Record {
-    fn default() -> Self {
-        Record { epoch: Epoch::NONE, location: LocationId::UNKNOWN, index_low: 0, index_high_and_kind: 0 }
+/// One kept access, 20 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    epoch: Epoch,
+    place: Place,
+}
+
+impl Record {
+    fn index(&self) -> u64 {
+        self.place.index()
+    }
+
+    fn kind(&self) -> AccessKind {
+        self.place.kind()
+    }
+
+    fn access(&self) -> Access {
+        let thread = ThreadId::from_index(self.epoch.thread as usize);
+        let at = At { index: EventIndex(self.index()), thread, location: LocationId(self.place.location) };
+        Access { at, kind: self.kind() }
     }
 }
 
+/// What a race names of an access besides its thread.
+#[derive(Clone, Copy, Default, Debug)]
+struct Place {
+    location: u32,
+    /// The low 32 bits of the index.
+    index_low: u32,
+    /// The high 29 bits of the index, below the kind.
+    index_high_and_kind: u32,
+}
+
+const INDEX_HIGH_BITS: u32 = 29;
 const KINDS: [AccessKind; 6] = [
     AccessKind::Read,
     AccessKind::Write,
@@ -372,16 +424,14 @@ const KINDS: [AccessKind; 6] = [
     AccessKind::Rmw,
     AccessKind::Free,
 ];
-const INDEX_HIGH_BITS: u32 = 29;
 
-impl Record {
+impl Place {
     #[inline]
-    fn new(access: Judged, epoch: Epoch) -> Record {
+    fn new(access: Judged) -> Place {
         let Judged { at, kind, .. } = access;
         debug_assert!(KINDS[kind as usize] == kind);
-        Record {
-            epoch,
-            location: at.location,
+        Place {
+            location: at.location.0,
             index_low: at.index.0 as u32,
             index_high_and_kind: (at.index.0 >> 32) as u32 | (kind as u32) << INDEX_HIGH_BITS,
         }
@@ -394,11 +444,5 @@ impl Record {
 
     fn kind(&self) -> AccessKind {
         KINDS[(self.index_high_and_kind >> INDEX_HIGH_BITS) as usize]
-    }
-
-    fn access(&self) -> Access {
-        let thread = ThreadId::from_index(self.epoch.thread as usize);
-        let at = At { index: EventIndex(self.index()), thread, location: self.location };
-        Access { at, kind: self.kind() }
     }
 }
