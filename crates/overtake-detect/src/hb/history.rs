@@ -87,7 +87,7 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         self.places.grow_to(sizes.variables);
     }
 
-    /// A plain read by the thread of `clock`, in `epoch`.
+    /// A plain read by the thread of `clock`, in `epoch`. Returns whether the last write is surely known to the thread.
     #[inline]
     pub(crate) fn read(
         &mut self,
@@ -96,28 +96,30 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         var: VarId,
         access: Judged,
         races: &mut RaceLog,
-    ) {
+    ) -> bool {
         let latest = &mut self.latest[var];
         let repeated = latest.read == epoch || latest.write == epoch;
         if !EVERY_RACE && repeated {
-            return; // a race would have been the other access's, and reported then
+            return true; // a race would have been the other access's, and reported then
         }
         if latest.spill().is_some() {
-            return self.read_spilled(clock, epoch, var, access, races);
+            self.read_spilled(clock, epoch, var, access, races);
+            return false;
         }
-        if !clock.covers(latest.write) {
+        let ordered = clock.covers(latest.write);
+        if !ordered {
             let written = Record { epoch: latest.write, place: self.places[var].write };
             report(&written, var, access, races);
         }
         if repeated {
-            return; // dominated: same thread, same epoch
-        }
-        if clock.covers(latest.read) {
+            // Dominated: same thread, same epoch.
+        } else if clock.covers(latest.read) {
             latest.read = epoch;
             self.places[var].read = Place::new(access);
         } else {
             self.share_read(epoch, var, access);
         }
+        ordered
     }
 
     /// A plain write or a free by the thread of `clock`, in `epoch`.

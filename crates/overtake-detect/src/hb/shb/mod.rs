@@ -5,15 +5,16 @@
 //! **Answer.** Exactly the accesses `e2` with an earlier conflicting access that is not before-or-at `prev(e2)`: neither the
 //! write that `e2` reads nor what it acquires counts. Each such pair is a race of a correct reordering of the trace.
 //! **State.** As for `hb`, and per variable `LW_x`, the clock of its last write, as a stamp of 12 bytes.
-//! **Handlers.** An access is judged and recorded under the clock its thread has *before* it. Its effect on the clock
-//! (join `LW_x` or what is acquired; publish as `LW_x` and to acquirers, and tick) comes when the next event begins,
-//! because the read of an element's heap block is part of the same event and must be judged under the same clock.
+//! **Handlers.** An access is judged and recorded under the clock its thread has *before* it. What it learns (join `LW_x`,
+//! join what is acquired) it learns when the next event begins, because the read of an element's heap block is part of the
+//! same event and must be judged under the same clock. A plain write learns nothing: it publishes its clock as `LW_x` and
+//! ticks at once, and the read of its heap block is recorded in the epoch before the tick.
 //! **Verdict.** A race is observed in this run, except that one whose second access acquires something new is only
 //! predicted: what it acquires may order the two here.
 //! **Cost.** As `hb`, and a join for each read that sees a write of another thread for the first time. A write makes no
 //! snapshot unless its thread learned something since its last publication.
 
-use overtake_clock::Stamp;
+use overtake_clock::{Epoch, Stamp};
 use overtake_trace::{EventIndex, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use super::history::{Histories, Judged};
@@ -29,9 +30,11 @@ pub(crate) struct Schedulable {
     histories: Histories<true>,
     last_writes: IdVec<VarId, Stamp>,
     due: Option<Due>,
+    /// The latest plain write, with the epoch it was made in, to which the read of its heap block belongs.
+    latest_write: Option<(EventIndex, Epoch)>,
 }
 
-/// What the latest event, an access, will do to the clocks.
+/// What the latest event, a read or an atomic access, will do to the clocks.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     index: EventIndex,
@@ -53,6 +56,7 @@ impl Schedulable {
         }
     }
 
+    #[inline(never)]
     fn take_effect(&mut self, due: Due) {
         let Due { thread, var, kind, order, block, .. } = due;
         if kind.is_atomic() {
@@ -68,10 +72,15 @@ impl Schedulable {
             self.clocks.atomic_release(thread, var, kind, order);
         }
         if kind.writes() {
-            let stamp = self.clocks.publish(thread);
-            let before = std::mem::replace(&mut self.last_writes[var], stamp);
-            self.clocks.give_back(before);
+            self.publish_write(thread, var);
         }
+    }
+
+    #[inline]
+    fn publish_write(&mut self, thread: ThreadId, var: VarId) {
+        let stamp = self.clocks.publish(thread);
+        let before = std::mem::replace(&mut self.last_writes[var], stamp);
+        self.clocks.give_back(before);
     }
 
     /// The read of the heap block that the latest access lies in.
@@ -99,19 +108,27 @@ impl Detector for Schedulable {
             }
             self.settle();
         }
-        let (kind, verdict) = (AccessKind::Read, Verdict::Observed);
         let clock = self.clocks.thread(at.thread);
-        self.histories.read(clock, clock.epoch(), var, Judged { at, kind, verdict }, races);
-        self.due = Some(due(at, var, kind, MemoryOrder::Relaxed, verdict));
+        let epoch = match self.latest_write {
+            Some((index, epoch)) if index == at.index => epoch,
+            _ => clock.epoch(),
+        };
+        let access = Judged { at, kind: AccessKind::Read, verdict: Verdict::Observed };
+        let known = self.histories.read(clock, epoch, var, access, races);
+        if !known && !clock.covers(self.last_writes[var].epoch) {
+            self.due = Some(due(access, var, MemoryOrder::Relaxed));
+        }
     }
 
     #[inline]
     fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         self.settle();
-        let verdict = Verdict::Observed;
         let clock = self.clocks.thread(at.thread);
-        self.histories.write(clock, clock.epoch(), var, Judged { at, kind, verdict }, races);
-        self.due = Some(due(at, var, kind, MemoryOrder::Relaxed, verdict));
+        let epoch = clock.epoch();
+        let access = Judged { at, kind, verdict: Verdict::Observed };
+        self.histories.write(clock, epoch, var, access, races);
+        self.latest_write = Some((at.index, epoch));
+        self.publish_write(at.thread, var);
     }
 
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
@@ -119,8 +136,9 @@ impl Detector for Schedulable {
         let acquires = self.clocks.would_acquire(at.thread, var, kind, order);
         let verdict = if acquires { Verdict::Predicted } else { Verdict::Observed };
         let clock = self.clocks.thread(at.thread);
-        self.histories.atomic(clock, clock.epoch(), var, Judged { at, kind, verdict }, races);
-        self.due = Some(due(at, var, kind, order, verdict));
+        let access = Judged { at, kind, verdict };
+        self.histories.atomic(clock, clock.epoch(), var, access, races);
+        self.due = Some(due(access, var, order));
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder) {
@@ -165,6 +183,7 @@ impl Detector for Schedulable {
     }
 }
 
-fn due(at: At, var: VarId, kind: AccessKind, order: MemoryOrder, verdict: Verdict) -> Due {
+fn due(access: Judged, var: VarId, order: MemoryOrder) -> Due {
+    let Judged { at, kind, verdict } = access;
     Due { index: at.index, thread: at.thread, var, kind, order, verdict, block: None }
 }
