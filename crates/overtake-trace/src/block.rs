@@ -1,9 +1,10 @@
 //! Blocks of events, and where they come from.
 
-use crate::error::Result;
+use crate::error::{Position, Result};
 use crate::event::Event;
 use crate::id::EventIndex;
 use crate::symbols::Symbols;
+use crate::text::StdReader;
 
 /// A run of consecutive events of a trace. Readers fill it, the [`Checker`](crate::Checker) checks it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,6 +44,11 @@ pub trait EventSource {
         Progress::default()
     }
 
+    /// Where the event at `index` of the block handed out last lies in the input: its line, for text.
+    fn position_of(&self, index: EventIndex) -> Position {
+        Position::Event(index)
+    }
+
     /// Input lines that carry no event and were passed over, by what they were; comments and blank lines apart.
     fn ignored(&self) -> Vec<(String, u64)> {
         Vec::new()
@@ -76,6 +82,11 @@ impl Trace {
             events.extend_from_slice(&block.events);
         }
         Ok(Trace { symbols: source.symbols().clone(), events })
+    }
+
+    /// Reads all of a trace in STD text.
+    pub fn parse_std(text: &[u8]) -> Result<Trace> {
+        Trace::read(&mut StdReader::new(text))
     }
 
     /// Hands the trace out as a source of blocks.

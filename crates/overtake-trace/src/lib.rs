@@ -10,7 +10,9 @@ mod check;
 mod error;
 mod event;
 mod id;
+mod input;
 mod symbols;
+pub mod text;
 
 pub use block::{BLOCK_EVENTS, Block, EventSink, EventSource, MemorySource, Progress, Trace};
 pub use check::{Checked, Checker, Repair, Repairs, Run};
@@ -18,3 +20,4 @@ pub use error::{Error, ErrorKind, Position, Result};
 pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
 pub use id::{ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
 pub use symbols::{ArrayFacts, Names, Sizes, Symbols, SyncObjects, Variable, Variables};
+pub use text::StdReader;
