@@ -4,7 +4,7 @@ use crate::error::{Position, Result};
 use crate::event::Event;
 use crate::id::EventIndex;
 use crate::symbols::Symbols;
-use crate::text::StdReader;
+use crate::text::{StdReader, StdWriter};
 
 /// A run of consecutive events of a trace. Readers fill it, the [`Checker`](crate::Checker) checks it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -87,6 +87,19 @@ impl Trace {
     /// Reads all of a trace in STD text.
     pub fn parse_std(text: &[u8]) -> Result<Trace> {
         Trace::read(&mut StdReader::new(text))
+    }
+
+    /// The trace in STD text.
+    pub fn to_std(&self) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        self.write(&mut StdWriter::new(&mut text))?;
+        Ok(text)
+    }
+
+    /// Writes all of the trace to `sink`.
+    pub fn write(&self, sink: &mut dyn EventSink) -> Result<()> {
+        sink.write(&self.events, &self.symbols)?;
+        sink.finish(&self.symbols)
     }
 
     /// Hands the trace out as a source of blocks.

@@ -20,4 +20,4 @@ pub use error::{Error, ErrorKind, Position, Result};
 pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
 pub use id::{ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
 pub use symbols::{ArrayFacts, Names, Sizes, Symbols, SyncObjects, Variable, Variables};
-pub use text::StdReader;
+pub use text::{CsvReader, CsvWriter, RoadRunnerReader, StdReader, StdWriter};

@@ -223,12 +223,9 @@ impl Builder {
     ) -> Result<()> {
         let name = operand(call, place)?;
         let location = self.location(location)?;
-        let held = self.symbols.locks.find(name).and_then(|lock| {
-            let holder = self.holders.get(lock).copied().flatten()?;
-            (holder.thread == thread).then_some((lock, holder.depth))
-        });
+        let held = self.symbols.locks.find(name).filter(|&lock| self.depth(thread, lock) > 0);
         match held {
-            Some((lock, depth)) => self.wait_on_monitor(thread, lock, depth, location, place, out),
+            Some(lock) => self.wait_on_monitor(thread, lock, location, place, out),
             None => {
                 let object = self.symbols.objects.intern(name)?;
                 self.push(thread, Action::Wait(object), location, out);
@@ -237,16 +234,25 @@ impl Builder {
         }
     }
 
-    /// `thread` gives `lock`, which it has acquired `depth` times, back until its next event.
+    /// How often `thread` has acquired `lock` and not released it.
+    fn depth(&self, thread: ThreadId, lock: LockId) -> u32 {
+        match self.holders.get(lock) {
+            Some(Some(holder)) if holder.thread == thread => holder.depth,
+            _ => 0,
+        }
+    }
+
+    /// `thread` gives `lock` back until its next event, as often as it acquired it. If the input shows no acquire, it was
+    /// acquired before the input begins.
     pub(super) fn wait_on_monitor(
         &mut self,
         thread: ThreadId,
         lock: LockId,
-        depth: u32,
         location: LocationId,
         place: Place,
         out: &mut Vec<Event>,
     ) -> Result<()> {
+        let depth = self.depth(thread, lock).max(1);
         if depth > DEEPEST_MONITOR {
             let message = format!("expected at most {DEEPEST_MONITOR} acquires before a wait, found {depth}");
             return Err(Error::new(ErrorKind::Unsupported, place.position(), message));
@@ -257,6 +263,11 @@ impl Builder {
         let notified = self.notified.get(self.symbols.locks.name(lock)).copied().unwrap_or(0);
         self.waiting.insert(thread, Waiting { lock, depth, location, notified });
         Ok(())
+    }
+
+    /// Whether `thread` is inside a monitor's wait.
+    pub(super) fn is_waiting(&self, thread: ThreadId) -> bool {
+        self.waiting.contains_key(&thread)
     }
 
     /// Before a thread's next event, ends the monitor's wait it may be in.

@@ -13,7 +13,8 @@ pub(crate) const LONGEST_LINE: usize = 4 << 20;
 /// Bytes that stay readable behind the last line, so that scanners may load whole words.
 pub(super) const PADDING: usize = 16;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// What some editors put at the start of a file.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Cuts an input into whole lines.
 #[derive(Debug)]
@@ -29,13 +30,6 @@ pub(super) struct Lines<R> {
     /// Number of the line at `start`, counted from 1.
     number: u64,
     bytes_taken: u64,
-}
-
-/// One line without its line end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
-    pub(super) number: u64,
-    pub(super) text: &'a [u8],
 }
 
 impl<R: Read> Lines<R> {
@@ -89,17 +83,6 @@ impl<R: Read> Lines<R> {
         self.start += bytes;
         self.bytes_taken += bytes as u64;
         self.number += lines;
-    }
-
-    /// The next line, without its line end.
-    pub(super) fn next_line(&mut self) -> Result<Option<Line<'_>>> {
-        if !self.fill()? {
-            return Ok(None);
-        }
-        let (start, number) = (self.start, self.number);
-        let length = line_length(&self.buffer[start..self.whole]);
-        self.advance(length + 1, 1);
-        Ok(Some(Line { number, text: &self.buffer[start..start + length] }))
     }
 
     #[cold]

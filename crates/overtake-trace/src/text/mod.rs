@@ -4,12 +4,18 @@
 //! numbers. `docs/formats.md` lists every spelling.
 
 mod build;
+mod csv;
 mod line_map;
 mod lines;
+mod output;
 mod place;
 mod reader;
+mod roadrunner;
 mod spelling;
 mod std;
+mod write;
 
+pub use self::csv::{CsvLines, CsvReader, CsvWriter};
 pub use self::reader::TextReader;
-pub use self::std::{StdLines, StdReader};
+pub use self::roadrunner::{RoadRunnerLines, RoadRunnerReader};
+pub use self::std::{StdLines, StdReader, StdWriter};

@@ -1,13 +1,19 @@
 //! STD: one event a line, `thread|op(operand)|location`. The text in which race detectors exchange traces.
 
+#[cfg(test)]
+mod tests;
+mod write;
+
 use crate::error::Result;
 use crate::event::Event;
 use crate::symbols::Symbols;
 
-use super::build::Builder;
-use super::lines::{line_length, shown, trimmed};
-use super::place::Place;
-use super::reader::{LineFormat, TextReader};
+use crate::text::build::Builder;
+use crate::text::lines::{line_length, shown, trimmed};
+use crate::text::place::Place;
+use crate::text::reader::{LineFormat, TextReader};
+
+pub use write::StdWriter;
 
 /// Reads STD text.
 ///
@@ -94,6 +100,3 @@ impl StdLines {
         self.builder.operation(thread, operation, location, place.plus(bar + 1 + cut), out)
     }
 }
-
-#[cfg(test)]
-mod tests;
