@@ -3,6 +3,7 @@
 use std::io::{ErrorKind as IoErrorKind, Read};
 
 use crate::error::{Error, ErrorKind, Position, Result};
+use crate::input::is_damage;
 
 /// How many bytes are asked of the input at a time.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;
@@ -134,13 +135,11 @@ impl<R: Read> Lines<R> {
     fn unreadable(&self, error: std::io::Error) -> Error {
         let lines = memchr::memchr_iter(b'\n', &self.buffer[self.start..self.end]).count() as u64;
         let position = Position::Line { line: self.number + lines, column: 1 };
-        match error.kind() {
-            IoErrorKind::InvalidData | IoErrorKind::InvalidInput | IoErrorKind::UnexpectedEof => {
-                let message = format!("expected intact compressed data after this line, found: {error}");
-                Error::new(ErrorKind::Corrupt, position, message)
-            }
-            _ => Error::from(error).at(position),
+        if is_damage(&error) {
+            let message = format!("expected intact compressed data behind this line, found: {error}");
+            return Error::new(ErrorKind::Corrupt, position, message);
         }
+        Error::from(error).at(position)
     }
 }
 

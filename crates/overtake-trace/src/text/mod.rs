@@ -5,6 +5,7 @@
 
 mod build;
 mod csv;
+mod detect;
 mod line_map;
 mod lines;
 mod output;
@@ -14,6 +15,8 @@ mod roadrunner;
 mod spelling;
 mod std;
 mod write;
+
+pub(crate) use self::detect::{Guess, detect};
 
 pub use self::csv::{CsvLines, CsvReader, CsvWriter};
 pub use self::reader::TextReader;

@@ -135,6 +135,14 @@ fn is_operation(text: &[u8]) -> bool {
     text.contains(&b'(') || matches!(verb_of(text.trim_ascii()), Ok(Verb::Marker(_)))
 }
 
+/// The text of the first cell that is not empty.
+pub(super) fn first_cell(row: &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let cell = cells(row).next()?;
+    unquote(cell.raw, Place { line: 1, column: 1 }, &mut text).ok()?;
+    Some(text)
+}
+
 /// The cells of a row that are not empty.
 fn cells(row: &[u8]) -> impl Iterator<Item = Cell<'_>> {
     let mut next = 0;
