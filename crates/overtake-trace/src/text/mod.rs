@@ -12,6 +12,7 @@ mod output;
 mod place;
 mod reader;
 mod roadrunner;
+mod short_names;
 mod spelling;
 mod std;
 mod write;

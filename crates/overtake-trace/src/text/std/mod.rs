@@ -1,5 +1,6 @@
 //! STD: one event a line, `thread|op(operand)|location`. The text in which race detectors exchange traces.
 
+mod fast;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -13,6 +14,7 @@ use crate::text::lines::{line_length, shown, trimmed};
 use crate::text::place::Place;
 use crate::text::reader::{LineFormat, TextReader};
 
+use fast::FastPath;
 pub use write::StdWriter;
 
 /// Reads STD text.
@@ -31,12 +33,16 @@ pub type StdReader<R> = TextReader<R, StdLines>;
 #[derive(Default, Debug)]
 pub struct StdLines {
     builder: Builder,
+    fast_path: FastPath,
     stack_frames: u64,
 }
 
 impl LineFormat for StdLines {
     #[inline]
     fn take_line(&mut self, text: &[u8], number: u64, out: &mut Vec<Event>) -> Result<usize> {
+        if let Some(length) = self.fast_path.line(text, &mut self.builder, out)? {
+            return Ok(length);
+        }
         let length = line_length(text);
         self.any_line(&text[..length], number, out)?;
         Ok(length + 1)
