@@ -9,6 +9,8 @@ mod block;
 mod check;
 mod error;
 mod event;
+#[doc(hidden)]
+pub mod fuzzing;
 mod id;
 mod input;
 mod open;

@@ -183,33 +183,26 @@ impl Builder {
         location: LocationId,
         out: &mut Vec<Event>,
     ) {
-        match action {
-            Action::Acquire(lock) => self.acquired(thread, lock),
-            Action::Release(lock) => self.released(thread, lock),
-            _ => {}
+        let event = Event::new(thread, action, location);
+        if let Action::Acquire(lock) | Action::Release(lock) = action {
+            self.track(thread, event.op(), lock);
         }
-        out.push(Event::new(thread, action, location));
+        out.push(event);
     }
 
-    fn acquired(&mut self, thread: ThreadId, lock: LockId) {
+    /// Keeps track of who holds `lock`, which is acquired or released.
+    #[inline]
+    pub(super) fn track(&mut self, thread: ThreadId, op: Op, lock: LockId) {
         let holder = self.holders.entry(lock);
-        *holder = match *holder {
-            Some(Holder { thread: known, depth }) if known == thread => {
-                Some(Holder { thread, depth: depth.saturating_add(1) })
+        match holder {
+            Some(held) if held.thread == thread => {
+                held.depth = if op == Op::Acquire { held.depth.saturating_add(1) } else { held.depth - 1 };
+                if held.depth == 0 {
+                    *holder = None;
+                }
             }
-            _ => Some(Holder { thread, depth: 1 }),
-        };
-    }
-
-    fn released(&mut self, thread: ThreadId, lock: LockId) {
-        let holder = self.holders.entry(lock);
-        if let Some(held) = holder
-            && held.thread == thread
-        {
-            held.depth -= 1;
-            if held.depth == 0 {
-                *holder = None;
-            }
+            _ if op == Op::Acquire => *holder = Some(Holder { thread, depth: 1 }),
+            _ => {}
         }
     }
 

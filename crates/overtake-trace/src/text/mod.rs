@@ -1,6 +1,6 @@
 //! Text formats: STD and its relatives, line by line.
 //!
-//! Every format is a [`LineFormat`](reader::LineFormat); [`TextReader`] does what they share: chunks, blocks, line
+//! Every format is a [`LineFormat`]; [`TextReader`] does what they share: chunks, blocks, line
 //! numbers. `docs/formats.md` lists every spelling.
 
 mod build;
@@ -15,11 +15,13 @@ mod roadrunner;
 mod short_names;
 mod spelling;
 mod std;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub(crate) use self::detect::{Guess, detect};
 
 pub use self::csv::{CsvLines, CsvReader, CsvWriter};
-pub use self::reader::TextReader;
+pub use self::reader::{LineFormat, TextReader};
 pub use self::roadrunner::{RoadRunnerLines, RoadRunnerReader};
 pub use self::std::{StdLines, StdReader, StdWriter};

@@ -24,6 +24,16 @@ impl<W: Write> Output<W> {
         Output { output, buffer: Vec::new(), events: 0 }
     }
 
+    /// Whether nothing was written yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// Writes bytes that are no line.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
     /// Writes `events`, each a line that `line` appends. A line that is refused is not written in part.
     pub(super) fn lines(
         &mut self,

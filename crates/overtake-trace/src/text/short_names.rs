@@ -4,14 +4,13 @@
 //! such a name as one word finds its end without a loop and makes it its own key: one multiplication, one slot. Behind
 //! this table stands [`Names`](crate::Names), which takes any name and does the numbering.
 
-/// The longest name that is a key.
-pub(super) const LONGEST: usize = 15;
-
-/// A name of up to [`LONGEST`] bytes, zero-extended, with its length in the highest byte. Never 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Key {
-    low: u64,
-    high: u64,
+/// A name of up to 15 bytes, zero-extended, with its length in the highest byte, so that it is never 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Key {
+    /// Up to 7 bytes.
+    Word(u64),
+    /// 8 to 15 bytes.
+    TwoWords(u128),
 }
 
 /// A field at the start of a text.
@@ -28,21 +27,23 @@ pub(super) fn short_field(text: &[u8], end: u8) -> Option<Field> {
     let found = matches(low, end);
     if found != 0 {
         let length = (found.trailing_zeros() / 8) as usize;
-        if length == 0 {
-            return None;
-        }
-        let low = low & (u64::MAX >> (64 - 8 * length));
-        return Some(Field { length, key: Key { low, high: (length as u64) << 56 } });
+        let name = low & !(u64::MAX << (8 * length));
+        return (length > 0).then_some(Field { length, key: Key::Word(name | (length as u64) << 56) });
     }
+    two_word_field(text, low, end)
+}
+
+/// As [`short_field`], where `end` is not in the first word, `low`.
+fn two_word_field(text: &[u8], low: u64, end: u8) -> Option<Field> {
     let high = u64::from_le_bytes(*text[8..].first_chunk()?);
     let found = matches(high, end);
     if found == 0 {
         return None;
     }
     let beyond = (found.trailing_zeros() / 8) as usize;
-    let high = high & !(u64::MAX << (8 * beyond));
     let length = 8 + beyond;
-    Some(Field { length, key: Key { low, high: high | (length as u64) << 56 } })
+    let high = high & !(u64::MAX << (8 * beyond)) | (length as u64) << 56;
+    Some(Field { length, key: Key::TwoWords(u128::from(low) | u128::from(high) << 64) })
 }
 
 /// A word whose lowest non-zero byte is where `wanted` first is in `word`; 0 if it is not. Bytes above that one may be
@@ -55,77 +56,130 @@ fn matches(word: u64, wanted: u8) -> u64 {
     differences.wrapping_sub(ONES) & !differences & HIGHS
 }
 
-/// Ids by key: open addressing, at most half full.
-#[derive(Debug)]
+/// Ids by key.
+#[derive(Default, Debug)]
 pub(super) struct ShortNames {
-    slots: Vec<Slot>,
-    used: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    key: Key,
-    id: u32,
-}
-
-const FREE: Slot = Slot { key: Key { low: 0, high: 0 }, id: 0 };
-
-impl Default for ShortNames {
-    fn default() -> Self {
-        ShortNames { slots: vec![FREE; 64], used: 0 }
-    }
+    words: Table<u64>,
+    two_words: Table<u128>,
 }
 
 impl ShortNames {
     /// The id under `key`.
     #[inline]
     pub(super) fn get(&self, key: Key) -> Option<u32> {
-        let mask = self.slots.len() - 1;
-        let mut at = hash(key) & mask;
-        loop {
-            let slot = &self.slots[at & mask];
-            if slot.key == key {
-                return Some(slot.id);
-            }
-            if slot.key == FREE.key {
-                return None;
-            }
-            at += 1;
+        match key {
+            Key::Word(key) => self.words.get(key),
+            Key::TwoWords(key) => self.two_words.get(key),
         }
     }
 
     /// Puts `id` under `key`, which must not be there yet.
     #[cold]
     pub(super) fn insert(&mut self, key: Key, id: u32) {
-        debug_assert!(self.get(key).is_none());
-        if self.used * 2 >= self.slots.len() {
-            let bigger = vec![FREE; self.slots.len() * 2];
-            for slot in std::mem::replace(&mut self.slots, bigger) {
-                if slot.key != FREE.key {
-                    self.place(slot);
-                }
-            }
+        match key {
+            Key::Word(key) => self.words.insert(key, id),
+            Key::TwoWords(key) => self.two_words.insert(key, id),
         }
-        self.place(Slot { key, id });
-        self.used += 1;
-    }
-
-    fn place(&mut self, slot: Slot) {
-        let mask = self.slots.len() - 1;
-        let mut at = hash(slot.key) & mask;
-        while self.slots[at].key != FREE.key {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = slot;
     }
 }
 
-/// The upper half of a product, where every byte of the name has had its say.
-#[inline]
-fn hash(key: Key) -> usize {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mixed = (key.low ^ key.high.rotate_left(29)).wrapping_mul(ODD);
-    (mixed >> 32) as usize ^ (mixed >> 17) as usize & 0xffff
+/// An integer that is 0 in free slots only.
+trait Word: Copy + Eq + Default {
+    /// A well mixed number.
+    fn hash(self) -> usize;
+}
+
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Word for u64 {
+    #[inline]
+    fn hash(self) -> usize {
+        // Every byte of the name has a say in the upper half of the product.
+        (self.wrapping_mul(ODD) >> 32) as usize
+    }
+}
+
+impl Word for u128 {
+    #[inline]
+    fn hash(self) -> usize {
+        ((self as u64).wrapping_mul(ODD) ^ (self >> 64) as u64).hash()
+    }
+}
+
+/// How many keys of 8 bytes, with their ids, fill a cache line of 64 bytes.
+const SLOTS: usize = 5;
+
+/// A hash table whose buckets are cache lines. A key whose bucket is full is in the next one that has room.
+#[derive(Debug)]
+struct Table<K> {
+    buckets: Vec<Bucket<K>>,
+    used: usize,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(align(64))]
+struct Bucket<K> {
+    keys: [K; SLOTS],
+    ids: [u32; SLOTS],
+}
+
+const _: () = assert!(size_of::<Bucket<u64>>() == 64);
+
+impl<K: Word> Default for Table<K> {
+    fn default() -> Self {
+        Table { buckets: vec![Bucket::default()], used: 0 }
+    }
+}
+
+impl<K: Word> Table<K> {
+    #[inline]
+    fn get(&self, key: K) -> Option<u32> {
+        let mask = self.buckets.len() - 1;
+        let mut at = key.hash() & mask;
+        loop {
+            let bucket = &self.buckets[at];
+            // All slots are compared, without a branch for each: which one it is cannot be predicted.
+            let mut found = SLOTS;
+            for slot in 0..SLOTS {
+                found = if bucket.keys[slot] == key { slot } else { found };
+            }
+            if found < SLOTS {
+                return Some(bucket.ids[found]);
+            }
+            if bucket.keys[SLOTS - 1] == K::default() {
+                return None;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn insert(&mut self, key: K, id: u32) {
+        debug_assert!(self.get(key).is_none());
+        if self.used * 2 >= self.buckets.len() * SLOTS {
+            let bigger = vec![Bucket::default(); self.buckets.len() * 2];
+            for bucket in std::mem::replace(&mut self.buckets, bigger) {
+                let slots = bucket.keys.iter().zip(bucket.ids).filter(|&(&key, _)| key != K::default());
+                slots.for_each(|(&key, id)| self.place(key, id));
+            }
+        }
+        self.place(key, id);
+        self.used += 1;
+    }
+
+    /// Fills the first free slot; a table is at most half full.
+    fn place(&mut self, key: K, id: u32) {
+        let mask = self.buckets.len() - 1;
+        let mut at = key.hash() & mask;
+        loop {
+            let bucket = &mut self.buckets[at];
+            if let Some(slot) = bucket.keys.iter().position(|&key| key == K::default()) {
+                bucket.keys[slot] = key;
+                bucket.ids[slot] = id;
+                return;
+            }
+            at = (at + 1) & mask;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -138,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_field_ends_before_the_first_end() {
-        for length in 1..=LONGEST {
+        for length in 1..=15 {
             let mut text = vec![b'x'; length];
             text.extend_from_slice(b"|y|");
             let field = short_field(&padded(&text), b'|').unwrap();
@@ -172,7 +226,7 @@ mod tests {
         for name in &all {
             let field = short_field(&padded(&[&name[..], b"|"].concat()), b'|').unwrap();
             assert_eq!(field.length, name.len());
-            keys.push((field.key.low, field.key.high));
+            keys.push(field.key);
         }
         keys.sort_unstable();
         keys.dedup();

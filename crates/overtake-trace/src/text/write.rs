@@ -9,7 +9,7 @@ use crate::event::{Action, Event, Op};
 use crate::id::{Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
 use crate::symbols::{Symbols, Variable, split_element, split_generation};
 
-use super::lines::{BYTE_ORDER_MARK, shown};
+use super::lines::shown;
 use super::spelling::{Verb, split_call, split_length, verb_of, word_of};
 
 /// Writes `op(operand)`, looking at each name once.
@@ -133,13 +133,7 @@ impl CallWriter {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let name = symbols.threads.name(thread);
-        self.threads.first(thread, || {
-            check_name(self.forbidden, "thread", name)?;
-            if name.starts_with(b"#") || name.starts_with(BYTE_ORDER_MARK) {
-                return Err(format!("expected a thread name that starts no comment, found {}", shown(name)));
-            }
-            Ok(())
-        })?;
+        self.threads.first(thread, || check_name(self.forbidden, "thread", name))?;
         out.extend_from_slice(name);
         Ok(())
     }

@@ -42,15 +42,15 @@ pub type RoadRunnerReader<R> = TextReader<R, RoadRunnerLines>;
 pub struct RoadRunnerLines {
     builder: Builder,
     barriers: Barriers,
-    /// Calls whose second print is to come.
-    open: FxHashMap<ThreadId, Open>,
+    /// Calls whose second print is to come, by the thread's number as it is printed.
+    open: FxHashMap<Vec<u8>, Open>,
     ignored: [u64; Ignored::ALL.len()],
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Open {
-    Start(ThreadId),
-    Join(ThreadId),
+    Start(Vec<u8>),
+    Join(Vec<u8>),
     Notify(Vec<u8>),
 }
 
@@ -93,8 +93,7 @@ impl RoadRunnerLines {
         location: &[u8],
         out: &mut Vec<Event>,
     ) -> Result<()> {
-        let thread = self.builder.symbols.threads.intern(thread)?;
-        self.settle(thread, out)?;
+        let thread = self.settle(thread, out)?;
         let var = self.builder.symbols.variables.intern(variable)?;
         let action = match access {
             Access::Read => Action::Read(var),
@@ -115,14 +114,14 @@ impl RoadRunnerLines {
         place: Place,
         out: &mut Vec<Event>,
     ) -> Result<()> {
-        let thread = self.builder.symbols.threads.intern(thread)?;
         match sync {
             Sync::Start => return self.start(thread, operand, out),
             Sync::Join => return self.join(thread, operand, out),
             Sync::Notify => return self.notify(thread, operand, out),
             Sync::Wait => return self.wait(thread, operand, place, out),
-            _ => self.settle(thread, out)?,
+            _ => {}
         }
+        let thread = self.settle(thread, out)?;
         let symbols = &mut self.builder.symbols;
         let action = match sync {
             Sync::Acquire => Action::Acquire(symbols.locks.intern(operand)?),
@@ -136,50 +135,52 @@ impl RoadRunnerLines {
         Ok(())
     }
 
-    fn start(&mut self, thread: ThreadId, child: &[u8], out: &mut Vec<Event>) -> Result<()> {
-        let child = self.builder.symbols.threads.intern(child)?;
-        if self.closes(thread, &Open::Start(child)) {
-            self.ignored[Ignored::SecondPrint as usize] += 1;
+    fn start(&mut self, thread: &[u8], child: &[u8], out: &mut Vec<Event>) -> Result<()> {
+        if self.closes(thread, &Open::Start(child.to_vec())) {
+            self.ignored[Ignored::PrintedTwice as usize] += 1;
             return Ok(());
         }
-        self.settle(thread, out)?;
-        self.push(thread, Action::Fork(child), out);
-        self.open.insert(thread, Open::Start(child));
+        let forking = self.settle(thread, out)?;
+        let forked = self.builder.symbols.threads.intern(child)?;
+        self.push(forking, Action::Fork(forked), out);
+        self.open.insert(thread.to_vec(), Open::Start(child.to_vec()));
         Ok(())
     }
 
-    fn join(&mut self, thread: ThreadId, child: &[u8], out: &mut Vec<Event>) -> Result<()> {
-        let child = self.builder.symbols.threads.intern(child)?;
-        if self.closes(thread, &Open::Join(child)) {
-            self.push(thread, Action::Join(child), out);
+    fn join(&mut self, thread: &[u8], child: &[u8], out: &mut Vec<Event>) -> Result<()> {
+        if self.open.get(thread) == Some(&Open::Join(child.to_vec())) {
+            self.settle(thread, out)?;
             return Ok(());
         }
-        self.settle(thread, out)?;
-        self.ignored[Ignored::SecondPrint as usize] += 1;
-        self.open.insert(thread, Open::Join(child));
+        if self.open.contains_key(thread) {
+            self.settle(thread, out)?;
+        }
+        self.ignored[Ignored::PrintedTwice as usize] += 1;
+        self.open.insert(thread.to_vec(), Open::Join(child.to_vec()));
         Ok(())
     }
 
-    fn notify(&mut self, thread: ThreadId, operand: &[u8], out: &mut Vec<Event>) -> Result<()> {
+    fn notify(&mut self, thread: &[u8], operand: &[u8], out: &mut Vec<Event>) -> Result<()> {
         let call = Open::Notify(operand.to_vec());
         if self.closes(thread, &call) {
-            self.ignored[Ignored::SecondPrint as usize] += 1;
+            self.ignored[Ignored::PrintedTwice as usize] += 1;
             return Ok(());
         }
-        self.settle(thread, out)?;
+        let notifier = self.settle(thread, out)?;
         let monitor = match memchr::memrchr(b',', operand) {
             Some(comma) => &operand[..comma],
             None => operand,
         };
         let object = self.builder.notify(monitor)?;
-        self.push(thread, Action::Post(object), out);
-        self.open.insert(thread, call);
+        self.push(notifier, Action::Post(object), out);
+        self.open.insert(thread.to_vec(), call);
         Ok(())
     }
 
-    fn wait(&mut self, thread: ThreadId, monitor: &[u8], place: Place, out: &mut Vec<Event>) -> Result<()> {
-        let returns = self.builder.is_waiting(thread);
-        self.settle(thread, out)?;
+    fn wait(&mut self, thread: &[u8], monitor: &[u8], place: Place, out: &mut Vec<Event>) -> Result<()> {
+        let known = self.builder.symbols.threads.find(thread);
+        let returns = known.is_some_and(|thread| self.builder.is_waiting(thread));
+        let thread = self.settle(thread, out)?;
         if returns {
             return Ok(());
         }
@@ -188,20 +189,24 @@ impl RoadRunnerLines {
     }
 
     /// Whether this line is the second print of `call`.
-    fn closes(&mut self, thread: ThreadId, call: &Open) -> bool {
-        let closes = self.open.get(&thread) == Some(call);
+    fn closes(&mut self, thread: &[u8], call: &Open) -> bool {
+        let closes = self.open.get(thread) == Some(call);
         if closes {
-            self.open.remove(&thread);
+            self.open.remove(thread);
         }
         closes
     }
 
-    /// Before a thread's next event, ends the calls that it must have returned from.
-    fn settle(&mut self, thread: ThreadId, out: &mut Vec<Event>) -> Result<()> {
-        if let Some(Open::Join(child)) = self.open.remove(&thread) {
+    /// The thread called `thread`, which is about to do something: ends the calls that it must have returned from.
+    fn settle(&mut self, thread: &[u8], out: &mut Vec<Event>) -> Result<ThreadId> {
+        let call = self.open.remove(thread);
+        let thread = self.builder.symbols.threads.intern(thread)?;
+        if let Some(Open::Join(child)) = call {
+            let child = self.builder.symbols.threads.intern(&child)?;
             self.push(thread, Action::Join(child), out);
         }
-        self.builder.come_back(thread, out)
+        self.builder.come_back(thread, out)?;
+        Ok(thread)
     }
 
     fn push(&mut self, thread: ThreadId, action: Action, out: &mut Vec<Event>) {

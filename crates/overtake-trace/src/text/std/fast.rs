@@ -5,8 +5,8 @@
 //! it was found clean: not empty, nothing to trim, no separator inside.
 
 use crate::error::Result;
-use crate::event::{Action, Event};
-use crate::id::{Id, LocationId, LockId, ThreadId, VarId};
+use crate::event::{Event, MemoryOrder, Op};
+use crate::id::{LocationId, LockId, ThreadId};
 use crate::text::build::Builder;
 use crate::text::lines::line_length;
 use crate::text::short_names::{Field, ShortNames, short_field};
@@ -34,7 +34,7 @@ impl FastPath {
         let mut at = length + 1;
         let Some((word, operand_at)) = Word::at(&text[at..]) else { return Ok(None) };
         at += operand_at;
-        let Some((action, length)) = self.action(word, &text[at..], builder)? else { return Ok(None) };
+        let Some((operand, length)) = self.operand(word, &text[at..], builder)? else { return Ok(None) };
         at += length + 1;
         let mut location = LocationId::UNKNOWN;
         if text[at] == b'|' {
@@ -44,7 +44,14 @@ impl FastPath {
             at += length;
         }
         builder.come_back(thread, out)?;
-        builder.push(thread, action, location, out);
+        let op = match word {
+            Word::Access(op) => op,
+            Word::Lock(op) => {
+                builder.track(thread, op, LockId(operand));
+                op
+            }
+        };
+        out.push(Event::from_parts(thread, op, MemoryOrder::Relaxed, operand, location));
         Ok(Some(at + 1))
     }
 
@@ -64,15 +71,18 @@ impl FastPath {
         Ok(Some((thread, length)))
     }
 
-    /// The action whose operand `text` begins with, and the operand's length. The operand ends with the field.
+    /// The operand that `text` begins with, and its length. The operand ends with the field.
     #[inline]
-    fn action(&mut self, word: Word, text: &[u8], builder: &mut Builder) -> Result<Option<(Action, usize)>> {
-        let table = if word.is_access() { &mut self.variables } else { &mut self.locks };
+    fn operand(&mut self, word: Word, text: &[u8], builder: &mut Builder) -> Result<Option<(u32, usize)>> {
+        let table = match word {
+            Word::Access(_) => &mut self.variables,
+            Word::Lock(_) => &mut self.locks,
+        };
         let short = short_field(text, b')').filter(|field| matches!(text[field.length + 1], b'|' | b'\n'));
         if let Some(Field { length, key }) = short
             && let Some(id) = table.get(key)
         {
-            return Ok(Some((word.action(id), length)));
+            return Ok(Some((id, length)));
         }
         let length = match short {
             Some(field) => field.length,
@@ -85,14 +95,14 @@ impl FastPath {
         if !is_clean(name) {
             return Ok(None);
         }
-        let id = match word.is_access() {
-            true => builder.symbols.variables.intern(name)?.0,
-            false => builder.symbols.locks.intern(name)?.0,
+        let id = match word {
+            Word::Access(_) => builder.symbols.variables.intern(name)?.0,
+            Word::Lock(_) => builder.symbols.locks.intern(name)?.0,
         };
         if let Some(field) = short {
             table.insert(field.key, id);
         }
-        Ok(Some((word.action(id), length)))
+        Ok(Some((id, length)))
     }
 
     /// The location, and the length of its field, which is the rest of the line.
@@ -114,7 +124,7 @@ impl FastPath {
         }
         let location = builder.symbols.locations.intern(name)?;
         if let Some(field) = short {
-            self.locations.insert(field.key, location.index() as u32);
+            self.locations.insert(field.key, location.0);
         }
         Ok(Some((location, length)))
     }
@@ -123,38 +133,22 @@ impl FastPath {
 /// The operations of nearly all lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Word {
-    Read,
-    Write,
-    Acquire,
-    Release,
+    Access(Op),
+    Lock(Op),
 }
 
 impl Word {
     /// The word that `text` begins with, and the length up to the operand.
     #[inline]
     fn at(text: &[u8]) -> Option<(Word, usize)> {
-        match *text.first_chunk()? {
-            [b'r', b'(', _, _] => Some((Word::Read, 2)),
-            [b'w', b'(', _, _] => Some((Word::Write, 2)),
-            [b'a', b'c', b'q', b'('] => Some((Word::Acquire, 4)),
-            [b'r', b'e', b'l', b'('] => Some((Word::Release, 4)),
-            _ => None,
+        let start: [u8; 4] = *text.first_chunk()?;
+        if start[1] == b'(' {
+            // Which of the two comes next is anyone's guess, so there is no branch on it.
+            let op = if start[0] == b'w' { Op::Write } else { Op::Read };
+            return matches!(start[0], b'r' | b'w').then_some((Word::Access(op), 2));
         }
-    }
-
-    #[inline]
-    fn is_access(self) -> bool {
-        matches!(self, Word::Read | Word::Write)
-    }
-
-    #[inline]
-    fn action(self, id: u32) -> Action {
-        match self {
-            Word::Read => Action::Read(VarId(id)),
-            Word::Write => Action::Write(VarId(id)),
-            Word::Acquire => Action::Acquire(LockId(id)),
-            Word::Release => Action::Release(LockId(id)),
-        }
+        let op = if start[0] == b'a' { Op::Acquire } else { Op::Release };
+        matches!(&start, b"acq(" | b"rel(").then_some((Word::Lock(op), 4))
     }
 }
 
