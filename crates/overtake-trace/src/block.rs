@@ -1,9 +1,10 @@
 //! Blocks of events, and where they come from.
 
-use crate::error::Result;
+use crate::error::{Position, Result};
 use crate::event::Event;
 use crate::id::EventIndex;
 use crate::symbols::Symbols;
+use crate::text::{StdReader, StdWriter};
 
 /// A run of consecutive events of a trace. Readers fill it, the [`Checker`](crate::Checker) checks it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,6 +44,11 @@ pub trait EventSource {
         Progress::default()
     }
 
+    /// Where the event at `index` of the block handed out last lies in the input: its line, for text.
+    fn position_of(&self, index: EventIndex) -> Position {
+        Position::Event(index)
+    }
+
     /// Input lines that carry no event and were passed over, by what they were; comments and blank lines apart.
     fn ignored(&self) -> Vec<(String, u64)> {
         Vec::new()
@@ -76,6 +82,24 @@ impl Trace {
             events.extend_from_slice(&block.events);
         }
         Ok(Trace { symbols: source.symbols().clone(), events })
+    }
+
+    /// Reads all of a trace in STD text.
+    pub fn parse_std(text: &[u8]) -> Result<Trace> {
+        Trace::read(&mut StdReader::new(text))
+    }
+
+    /// The trace in STD text.
+    pub fn to_std(&self) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        self.write(&mut StdWriter::new(&mut text))?;
+        Ok(text)
+    }
+
+    /// Writes all of the trace to `sink`.
+    pub fn write(&self, sink: &mut dyn EventSink) -> Result<()> {
+        sink.write(&self.events, &self.symbols)?;
+        sink.finish(&self.symbols)
     }
 
     /// Hands the trace out as a source of blocks.

@@ -9,12 +9,19 @@ mod block;
 mod check;
 mod error;
 mod event;
+#[doc(hidden)]
+pub mod fuzzing;
 mod id;
+mod input;
+mod open;
 mod symbols;
+pub mod text;
 
 pub use block::{BLOCK_EVENTS, Block, EventSink, EventSource, MemorySource, Progress, Trace};
 pub use check::{Checked, Checker, Repair, Repairs, Run};
 pub use error::{Error, ErrorKind, Position, Result};
 pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
 pub use id::{ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
+pub use open::{Format, Opened, open};
 pub use symbols::{ArrayFacts, Names, Sizes, Symbols, SyncObjects, Variable, Variables};
+pub use text::{CsvReader, CsvWriter, RoadRunnerReader, StdReader, StdWriter};

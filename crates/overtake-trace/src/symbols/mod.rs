@@ -8,8 +8,8 @@ mod variables;
 use rustc_hash::FxHashMap;
 
 pub use names::Names;
-pub(crate) use variables::canonical_number;
 pub use variables::{ArrayFacts, Variable, Variables};
+pub(crate) use variables::{canonical_number, split_element};
 
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::id::{Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId};
@@ -160,7 +160,7 @@ impl SyncObjects {
 }
 
 /// Splits `S#3` into `S` and 3; a name without a generation is generation 0.
-fn split_generation(name: &[u8]) -> (&[u8], u64) {
+pub(crate) fn split_generation(name: &[u8]) -> (&[u8], u64) {
     memchr::memrchr(b'#', name)
         .and_then(|hash| {
             let generation = canonical_number(&name[hash + 1..]).filter(|&generation| generation > 0)?;

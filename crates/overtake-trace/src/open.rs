@@ -1,0 +1,167 @@
+//! Opening a trace: which format it is in, and the reader for it.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+
+use crate::block::EventSource;
+use crate::error::{Error, ErrorKind, Position, Result};
+use crate::input::{Input, InputProgress, damaged};
+use crate::text::{CsvReader, Guess, RoadRunnerReader, StdReader, detect};
+
+/// The formats a trace can be stored in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Format {
+    /// One event a line, `thread|op(operand)|location`.
+    Std,
+    /// One column per thread.
+    Csv,
+    /// The log of RoadRunner's print tool.
+    RoadRunner,
+    /// The sealed binary format.
+    Otr,
+}
+
+/// The first bytes of a sealed file.
+const OTR_MAGIC: &[u8; 8] = b"\x89OTR\r\n\x1a\n";
+
+/// How much of the contents is looked at to tell the format.
+const PEEKED_BYTES: usize = 4096;
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 4] = [Format::Std, Format::Csv, Format::RoadRunner, Format::Otr];
+
+    /// The name used on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Std => "std",
+            Format::Csv => "csv",
+            Format::RoadRunner => "roadrunner",
+            Format::Otr => "otr",
+        }
+    }
+
+    /// The format with this name.
+    pub fn from_name(name: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// The format that the end of a file's name stands for, the ends of compressed files passed over.
+    pub fn from_extension(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "gz" | "zst" | "xz" => Format::from_extension(Path::new(path.file_stem()?)),
+            "std" => Some(Format::Std),
+            "csv" => Some(Format::Csv),
+            "rr" | "roadrunner" => Some(Format::RoadRunner),
+            "otr" => Some(Format::Otr),
+            _ => None,
+        }
+    }
+
+    /// The format of contents that begin with `start`, by its first telling line; the file's name decides if none is.
+    fn detect(start: &[u8], named: Option<Format>) -> Option<Format> {
+        if start.starts_with(OTR_MAGIC) {
+            return Some(Format::Otr);
+        }
+        match detect(start) {
+            Guess::Certain(format) => Some(format),
+            Guess::Likely(format) => named.or(Some(format)),
+            Guess::Empty => named.or(Some(Format::Std)),
+            Guess::Unknown => named,
+        }
+    }
+}
+
+/// A trace that was opened.
+pub struct Opened {
+    /// The format it is in.
+    pub format: Format,
+    /// Its events.
+    pub source: Box<dyn EventSource>,
+}
+
+/// Opens the trace at `path`, `-` being standard input.
+///
+/// Compression (gzip, zstd, xz) is recognised by content. So is the format, unless `format` says it; where the content
+/// does not tell, the file's name does.
+pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<Box<dyn EventSource>> {
+    Opened::open(path, format).map(|opened| opened.source)
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+impl Opened {
+    /// As [`open`], and says which format it is.
+    pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<Opened> {
+        let path = path.as_ref();
+        if path == Path::new("-") {
+            return Opened::read(io::stdin(), None, None, format);
+        }
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_file() && (format == Some(Format::Otr) || format.is_none() && is_sealed(&mut file)?) {
+            return open_sealed(file);
+        }
+        let bytes = metadata.is_file().then_some(metadata.len());
+        Opened::read(file, bytes, Format::from_extension(path), format)
+    }
+
+    /// Opens the trace that `input` yields. `bytes` is its size and `named` what its name says, where they are known.
+    pub fn read(
+        input: impl Read + Send + 'static,
+        bytes: Option<u64>,
+        named: Option<Format>,
+        format: Option<Format>,
+    ) -> Result<Opened> {
+        let progress = InputProgress::new(bytes);
+        let mut input = Input::decompressed(input, &progress)?;
+        let start = input.peek(PEEKED_BYTES).map_err(|error| damaged(error, &progress))?;
+        let Some(format) = format.or_else(|| Format::detect(start, named)) else {
+            return Err(unknown_format(start));
+        };
+        let source: Box<dyn EventSource> = match format {
+            Format::Std => Box::new(StdReader::new(input).with_progress(progress)),
+            Format::Csv => Box::new(CsvReader::new(input).with_progress(progress)),
+            Format::RoadRunner => Box::new(RoadRunnerReader::new(input).with_progress(progress)),
+            Format::Otr => return Err(sealed_stream()),
+        };
+        Ok(Opened { format, source })
+    }
+}
+
+fn is_sealed(file: &mut File) -> Result<bool> {
+    let mut start = Vec::new();
+    file.by_ref().take(OTR_MAGIC.len() as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(start == OTR_MAGIC)
+}
+
+/// The one place where the reader of sealed files plugs in. It seeks, so it takes the file and not a stream.
+fn open_sealed(_file: File) -> Result<Opened> {
+    let message = "expected a text trace, found a sealed file, which this build does not read";
+    Err(Error::new(ErrorKind::Unsupported, Position::Offset(0), message))
+}
+
+#[cold]
+fn sealed_stream() -> Error {
+    let message = "expected a sealed trace as a file of its own, found it compressed or in a pipe";
+    Error::new(ErrorKind::Unsupported, Position::Offset(0), message)
+}
+
+#[cold]
+fn unknown_format(start: &[u8]) -> Error {
+    let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let shown = line[..line.len().min(60)].escape_ascii();
+    let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+    let message =
+        format!("expected a trace ({}), found `{shown}`; name the format if it is one", names.join(", "));
+    Error::new(ErrorKind::Syntax, Position::Line { line: 1, column: 1 }, message)
+}

@@ -1,0 +1,4 @@
+mod golden;
+mod mutation;
+mod random_trace;
+mod round_trip;

@@ -1,0 +1,115 @@
+//! Random traces with awkward names.
+
+use crate::block::Trace;
+use crate::event::{Action, Event, MemoryOrder, Op};
+use crate::fuzzing::Random;
+use crate::id::LocationId;
+use crate::text::spelling::split_length;
+
+/// What a format can hold.
+pub(super) struct Shape {
+    /// Bytes that no name has.
+    pub(super) forbidden: &'static [u8],
+    /// Whether threads are called `T0`, `T1`, ...
+    pub(super) numbered_threads: bool,
+    /// Whether events have locations.
+    pub(super) locations: bool,
+}
+
+/// A trace of `events` events whose tables are numbered in order of first use.
+pub(super) fn random_trace(random: &mut Random, events: usize, shape: &Shape) -> Trace {
+    let mut trace = Trace::default();
+    for _ in 0..events {
+        let thread_name = thread(random, shape);
+        let thread = trace.symbols.threads.intern(&thread_name).unwrap();
+        let action = action(random, &mut trace, shape);
+        let location = match random.below(4) {
+            0 => LocationId::UNKNOWN,
+            _ if !shape.locations => LocationId::UNKNOWN,
+            _ => trace.symbols.locations.intern(&name(random, shape)).unwrap(),
+        };
+        trace.events.push(Event::new(thread, action, location));
+    }
+    trace
+}
+
+fn thread(random: &mut Random, shape: &Shape) -> Vec<u8> {
+    if shape.numbered_threads || random.below(2) == 0 {
+        return format!("T{}", random.below(20)).into_bytes();
+    }
+    loop {
+        let name = name(random, shape);
+        if name[0] != b'#' {
+            return name;
+        }
+    }
+}
+
+/// Few plain names, and some with every byte that means something somewhere.
+fn name(random: &mut Random, shape: &Shape) -> Vec<u8> {
+    const BYTES: &[u8] = b"ab1[]()#@,.\"| \t\r\0\xc3\xa4\xff_:/@#[7]\xef";
+    if random.below(2) == 0 {
+        return format!("V{}", random.below(30)).into_bytes();
+    }
+    loop {
+        let length = 1 + random.below(24);
+        let name: Vec<u8> = (0..length).map(|_| BYTES[random.below(BYTES.len())]).collect();
+        let name = name.trim_ascii();
+        if !name.is_empty() && !name.iter().any(|byte| shape.forbidden.contains(byte)) {
+            return name.to_vec();
+        }
+    }
+}
+
+fn action(random: &mut Random, trace: &mut Trace, shape: &Shape) -> Action {
+    let op = Op::ALL[random.below(Op::ALL.len())];
+    let order = MemoryOrder::ALL[random.below(MemoryOrder::ALL.len())];
+    let text = name(random, shape);
+    let symbols = &mut trace.symbols;
+    match op {
+        Op::Read => Action::Read(symbols.variables.intern(&text).unwrap()),
+        Op::Write => Action::Write(symbols.variables.intern(&text).unwrap()),
+        Op::Load => Action::Load(symbols.variables.intern(&text).unwrap(), order),
+        Op::Store => Action::Store(symbols.variables.intern(&text).unwrap(), order),
+        Op::Rmw => Action::Rmw(symbols.variables.intern(&text).unwrap(), order),
+        Op::Fence => Action::Fence(order),
+        Op::Acquire => Action::Acquire(symbols.locks.intern(&text).unwrap()),
+        Op::Release => Action::Release(symbols.locks.intern(&text).unwrap()),
+        Op::AcquireShared => Action::AcquireShared(symbols.locks.intern(&text).unwrap()),
+        Op::ReleaseShared => Action::ReleaseShared(symbols.locks.intern(&text).unwrap()),
+        Op::Request => Action::Request(symbols.locks.intern(&text).unwrap()),
+        Op::Fork => Action::Fork(symbols.threads.intern(&thread(random, shape)).unwrap()),
+        Op::Join => Action::Join(symbols.threads.intern(&thread(random, shape)).unwrap()),
+        Op::Post => Action::Post(symbols.objects.intern(&text).unwrap()),
+        Op::Wait => Action::Wait(symbols.objects.intern(&text).unwrap()),
+        Op::Begin | Op::End => marker(random, op, trace, shape),
+        Op::Branch => Action::Branch(symbols.markers.intern(&text).unwrap()),
+        Op::Alloc | Op::Free => block(random, op, &text, trace),
+        Op::Skip => Action::Skip,
+    }
+}
+
+fn marker(random: &mut Random, op: Op, trace: &mut Trace, shape: &Shape) -> Action {
+    let mut text = op.describe().as_bytes().to_vec();
+    if random.below(2) == 0 {
+        text.extend_from_slice(b"Method");
+    }
+    if random.below(2) == 0 {
+        text.push(b'(');
+        text.extend_from_slice(&name(random, shape));
+        text.push(b')');
+    }
+    let marker = trace.symbols.markers.intern(&text).unwrap();
+    if op == Op::Begin { Action::Begin(marker) } else { Action::End(marker) }
+}
+
+fn block(random: &mut Random, op: Op, text: &[u8], trace: &mut Trace) -> Action {
+    let variables = &mut trace.symbols.variables;
+    let needs_length = split_length(text).1.is_some();
+    let array = variables.intern_array(text).unwrap();
+    if needs_length || op == Op::Alloc && random.below(2) == 0 {
+        variables.set_length(array, 1 + random.below(1000) as u64);
+    }
+    let block = variables.intern_block(array).unwrap();
+    if op == Op::Alloc { Action::Alloc(block) } else { Action::Free(block) }
+}
