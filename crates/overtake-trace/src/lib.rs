@@ -10,6 +10,9 @@ mod check;
 mod error;
 mod event;
 mod id;
+mod otr;
+mod parameters;
+mod stats;
 mod symbols;
 
 pub use block::{BLOCK_EVENTS, Block, EventSink, EventSource, MemorySource, Progress, Trace};
@@ -17,4 +20,7 @@ pub use check::{Checked, Checker, Repair, Repairs, Run};
 pub use error::{Error, ErrorKind, Position, Result};
 pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
 pub use id::{ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
+pub use otr::{Damage, OtrFile, OtrReader, OtrWriter};
+pub use parameters::Parameters;
+pub use stats::{CriticalSection, LockUsage, Statistics, TraceSummary, VariableUsage};
 pub use symbols::{ArrayFacts, Names, Sizes, Symbols, SyncObjects, Variable, Variables};
