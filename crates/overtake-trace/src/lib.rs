@@ -14,6 +14,9 @@ pub mod fuzzing;
 mod id;
 mod input;
 mod open;
+mod otr;
+mod parameters;
+mod stats;
 mod symbols;
 pub mod text;
 
@@ -23,5 +26,8 @@ pub use error::{Error, ErrorKind, Position, Result};
 pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
 pub use id::{ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
 pub use open::{Format, Opened, open};
+pub use otr::{Damage, OtrFile, OtrReader, OtrWriter};
+pub use parameters::Parameters;
+pub use stats::{CriticalSection, LockUsage, Statistics, TraceSummary, VariableUsage};
 pub use symbols::{ArrayFacts, Names, Sizes, Symbols, SyncObjects, Variable, Variables};
 pub use text::{CsvReader, CsvWriter, RoadRunnerReader, StdReader, StdWriter};

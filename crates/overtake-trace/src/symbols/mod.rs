@@ -149,6 +149,13 @@ impl SyncObjects {
         self.objects.is_empty()
     }
 
+    /// Appends an object from a file without looking whether it is there already.
+    pub(crate) fn push_unindexed(&mut self, base: &[u8], generation: u64) -> Result<()> {
+        let base = self.bases.intern(base)?;
+        self.objects.push((base, generation));
+        Ok(())
+    }
+
     fn build_index(&mut self) {
         for at in self.indexed..self.objects.len() {
             let object = SyncId::from_index(at);

@@ -1,0 +1,412 @@
+//! The payload of a block: columns of operations, threads, locations, and operands by the table they point into.
+//!
+//! Decoding unpacks whole columns into scratch arrays and then makes one pass over the operations that puts the
+//! 16-byte events together, with one cursor for each table and no branch on the operation.
+
+use std::cell::Cell;
+
+use crate::error::{Error, ErrorKind, Position, Result};
+use crate::event::{Event, MemoryOrder, Op, OperandKind};
+use crate::id::{LocationId, ThreadId};
+use crate::symbols::Sizes;
+
+use super::column::{ColumnDecoder, ColumnEncoder};
+use super::layout::{MAX_BLOCK_EVENTS, corrupt};
+use super::names::Tables;
+use super::wire::Cursor;
+
+/// Columns, by their number in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Column {
+    Codes,
+    Threads,
+    Locations,
+    Operands(OperandKind),
+}
+
+/// Numbers from here on are columns that a reader may skip.
+const FIRST_OPTIONAL_COLUMN: u8 = 128;
+
+impl Column {
+    const ALL: [Column; 8] = [
+        Column::Codes,
+        Column::Threads,
+        Column::Locations,
+        Column::Operands(OperandKind::Variable),
+        Column::Operands(OperandKind::Lock),
+        Column::Operands(OperandKind::Thread),
+        Column::Operands(OperandKind::Sync),
+        Column::Operands(OperandKind::Marker),
+    ];
+
+    fn describe(self) -> &'static str {
+        match self {
+            Column::Codes => "operation",
+            Column::Threads | Column::Operands(OperandKind::Thread) => "thread",
+            Column::Locations => "location",
+            Column::Operands(OperandKind::Variable) => "variable",
+            Column::Operands(OperandKind::Lock) => "lock",
+            Column::Operands(OperandKind::Sync) => "object",
+            Column::Operands(OperandKind::Marker) => "marker",
+            Column::Operands(OperandKind::None) => "operand",
+        }
+    }
+}
+
+/// Operand kinds as positions in an array.
+const KINDS: usize = 6;
+
+/// Operation and memory order in one byte: the order in the upper three bits.
+fn code_of(event: &Event) -> u8 {
+    let order = if event.op().has_memory_order() { event.order() } else { MemoryOrder::Relaxed };
+    event.op() as u8 | (order as u8) << 5
+}
+
+/// What a code stands for.
+#[derive(Clone, Copy)]
+struct Meaning {
+    op: Op,
+    order: MemoryOrder,
+    kind: u8,
+    valid: bool,
+}
+
+fn meaning(code: u8) -> Meaning {
+    match (Op::from_code(code & 31), MemoryOrder::from_code(code >> 5)) {
+        (Some(op), Some(order)) if op.has_memory_order() || order == MemoryOrder::Relaxed => {
+            Meaning { op, order, kind: op.operand_kind() as u8, valid: true }
+        }
+        _ => Meaning { op: Op::Skip, order: MemoryOrder::Relaxed, kind: 0, valid: false },
+    }
+}
+
+/// Turns events into payloads. Reused from block to block.
+pub(super) struct BlockEncoder {
+    encoder: ColumnEncoder,
+    codes: Vec<u32>,
+    threads: Vec<u32>,
+    locations: Vec<u32>,
+    operands: [Vec<u32>; KINDS],
+}
+
+impl BlockEncoder {
+    pub(super) fn new() -> Result<BlockEncoder> {
+        Ok(BlockEncoder {
+            encoder: ColumnEncoder::new()?,
+            codes: Vec::new(),
+            threads: Vec::new(),
+            locations: Vec::new(),
+            operands: Default::default(),
+        })
+    }
+
+    /// Appends the payload of a block with the events that were split last.
+    pub(super) fn encode(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        for (number, column) in Column::ALL.into_iter().enumerate() {
+            let numbers = match column {
+                Column::Codes => &self.codes,
+                Column::Threads => &self.threads,
+                Column::Locations => &self.locations,
+                Column::Operands(kind) => &self.operands[kind as usize],
+            };
+            if numbers.is_empty() {
+                continue;
+            }
+            let header = out.len();
+            out.extend_from_slice(&[number as u8, 0, 0, 0]);
+            out.extend_from_slice(&(numbers.len() as u32).to_le_bytes());
+            out.extend_from_slice(&[0; 4]);
+            let start = out.len();
+            out[header + 1] = self.encoder.encode(numbers, out)?;
+            let length = (out.len() - start) as u32;
+            out[header + 8..start].copy_from_slice(&length.to_le_bytes());
+        }
+        Ok(())
+    }
+
+    /// Takes the events of the next block apart; returns what tables they need.
+    pub(super) fn split(&mut self, events: &[Event]) -> NeededSizes {
+        self.codes.clear();
+        self.threads.clear();
+        self.locations.clear();
+        self.operands.iter_mut().for_each(Vec::clear);
+        self.codes.extend(events.iter().map(|event| u32::from(code_of(event))));
+        self.threads.extend(events.iter().map(|event| event.thread().0));
+        self.locations.extend(events.iter().map(|event| event.location().0.wrapping_add(1)));
+        for event in events {
+            self.operands[event.op().operand_kind() as usize].push(event.operand());
+        }
+        self.operands[OperandKind::None as usize].clear();
+        let needed = |numbers: &[u32]| numbers.iter().max().map_or(0, |&largest| largest as usize + 1);
+        let operand = |kind: OperandKind| needed(&self.operands[kind as usize]);
+        NeededSizes(Sizes {
+            threads: needed(&self.threads).max(operand(OperandKind::Thread)),
+            locks: operand(OperandKind::Lock),
+            variables: operand(OperandKind::Variable),
+            objects: operand(OperandKind::Sync),
+            markers: operand(OperandKind::Marker),
+            locations: needed(&self.locations).saturating_sub(1),
+        })
+    }
+}
+
+/// How long the tables must be for the ids of a block.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct NeededSizes(pub(super) Sizes);
+
+impl NeededSizes {
+    /// Whether a table is too short.
+    pub(super) fn exceed(&self, sizes: &Sizes) -> bool {
+        let NeededSizes(needed) = self;
+        needed.threads > sizes.threads
+            || needed.locks > sizes.locks
+            || needed.variables > sizes.variables
+            || needed.objects > sizes.objects
+            || needed.markers > sizes.markers
+            || needed.locations > sizes.locations
+    }
+}
+
+/// Turns payloads into events. Reused from block to block.
+pub(super) struct BlockDecoder {
+    decoder: ColumnDecoder,
+    meanings: Box<[Meaning; 256]>,
+    codes: Vec<u32>,
+    threads: Vec<u32>,
+    locations: Vec<u32>,
+    /// The operands of all kinds, kind after kind; the first is the zero that operations without operand have.
+    operands: Vec<u32>,
+}
+
+impl Default for BlockDecoder {
+    fn default() -> Self {
+        BlockDecoder {
+            decoder: ColumnDecoder::default(),
+            meanings: Box::new(std::array::from_fn(|code| meaning(code as u8))),
+            codes: Vec::new(),
+            threads: Vec::new(),
+            locations: Vec::new(),
+            operands: Vec::new(),
+        }
+    }
+}
+
+impl BlockDecoder {
+    /// Replaces the contents of `events` by the `count` events of a payload, whose ids must be in `tables`.
+    ///
+    /// On an error `events` is empty.
+    pub(super) fn decode(
+        &mut self,
+        payload: &[u8],
+        count: usize,
+        tables: &impl Tables,
+        events: &mut Vec<Event>,
+    ) -> Result<()> {
+        events.clear();
+        if count > MAX_BLOCK_EVENTS {
+            let message = format!("expected at most {MAX_BLOCK_EVENTS} events in a block, found {count}");
+            return Err(corrupt(message));
+        }
+        let spans = self.decode_columns(payload, count, tables)?;
+        let complete = self.assemble(spans, events);
+        if !complete {
+            events.clear();
+            return Err(corrupt("the operands of a block do not match its operations"));
+        }
+        Ok(())
+    }
+
+    /// The tables that the ids of a payload need, whether or not they are there.
+    pub(super) fn needed_sizes(&mut self, payload: &[u8], count: usize) -> Result<Sizes> {
+        let recorder = SizeRecorder::default();
+        self.decode_columns(payload, count.min(MAX_BLOCK_EVENTS), &recorder)?;
+        Ok(recorder.needed.into_inner())
+    }
+
+    /// Unpacks all columns; returns where in `operands` each kind lies.
+    fn decode_columns(
+        &mut self,
+        payload: &[u8],
+        count: usize,
+        tables: &impl Tables,
+    ) -> Result<[Span; KINDS]> {
+        self.codes.clear();
+        self.threads.clear();
+        self.locations.clear();
+        self.operands.clear();
+        self.operands.push(0);
+        let mut spans = [Span { start: 0, end: 0 }; KINDS];
+        let mut cursor = Cursor::new(payload);
+        while !cursor.is_empty() {
+            let header = ColumnHeader::take(&mut cursor)?;
+            let bytes = cursor.bytes(header.length)?;
+            let Some(column) = header.known_column()? else { continue };
+            header.check_count(column, count)?;
+            let numbers = match column {
+                Column::Codes => &mut self.codes,
+                Column::Threads => &mut self.threads,
+                Column::Locations => &mut self.locations,
+                Column::Operands(_) => &mut self.operands,
+            };
+            let start = numbers.len();
+            let known = matches!(column, Column::Operands(kind) if spans[kind as usize].end > 0);
+            if known || (!matches!(column, Column::Operands(_)) && start > 0) {
+                return Err(corrupt(format!("two {} columns in a block", column.describe())));
+            }
+            numbers.resize(start + header.count, 0);
+            self.decoder.decode(header.encoding, bytes, &mut numbers[start..])?;
+            check_numbers(column, &mut numbers[start..], tables)?;
+            if let Column::Operands(kind) = column {
+                spans[kind as usize] = Span { start, end: numbers.len() };
+            }
+        }
+        for (numbers, column) in [
+            (&self.codes, Column::Codes),
+            (&self.threads, Column::Threads),
+            (&self.locations, Column::Locations),
+        ] {
+            if numbers.len() != count {
+                let found = numbers.len();
+                return Err(corrupt(format!("expected {count} {}s, found {found}", column.describe())));
+            }
+        }
+        Ok(spans)
+    }
+
+    /// Puts the events together; returns whether every code is valid and every operand has been used once.
+    fn assemble(&self, spans: [Span; KINDS], events: &mut Vec<Event>) -> bool {
+        let mut cursors = [0; KINDS + 2];
+        let mut steps = [1; KINDS + 2];
+        for (cursor, span) in cursors.iter_mut().zip(&spans) {
+            *cursor = span.start;
+        }
+        steps[OperandKind::None as usize] = 0;
+        let mut valid = true;
+        let columns = self.codes.iter().zip(&self.threads).zip(&self.locations);
+        events.extend(columns.map(|((&code, &thread), &location)| {
+            let Meaning { op, order, kind, valid: known } = self.meanings[code as u8 as usize];
+            valid &= known;
+            let kind = kind as usize & 7;
+            let operand = self.operands.get(cursors[kind]).copied().unwrap_or(0);
+            cursors[kind] += steps[kind];
+            Event::from_parts(ThreadId(thread), op, order, operand, LocationId(location))
+        }));
+        let used = spans.iter().zip(cursors).skip(1).all(|(span, cursor)| span.end == cursor);
+        valid && used
+    }
+}
+
+/// Tables that hold any id and remember how long they would have to be.
+#[derive(Default)]
+struct SizeRecorder {
+    needed: Cell<Sizes>,
+}
+
+impl SizeRecorder {
+    fn record(&self, ids: &[u32], size: impl FnOnce(&mut Sizes) -> &mut usize) {
+        let mut needed = self.needed.get();
+        let longest = ids.iter().max().map_or(0, |&largest| largest as usize + 1);
+        let size = size(&mut needed);
+        *size = longest.max(*size);
+        self.needed.set(needed);
+    }
+}
+
+impl Tables for SizeRecorder {
+    fn sizes(&self) -> Sizes {
+        let any = u32::MAX as usize;
+        Sizes { threads: any, locks: any, variables: any, objects: any, markers: any, locations: any }
+    }
+
+    fn translate(&self, kind: OperandKind, ids: &mut [u32]) {
+        match kind {
+            OperandKind::None => {}
+            OperandKind::Thread => self.record(ids, |sizes| &mut sizes.threads),
+            OperandKind::Lock => self.record(ids, |sizes| &mut sizes.locks),
+            OperandKind::Variable => self.record(ids, |sizes| &mut sizes.variables),
+            OperandKind::Sync => self.record(ids, |sizes| &mut sizes.objects),
+            OperandKind::Marker => self.record(ids, |sizes| &mut sizes.markers),
+        }
+    }
+
+    fn translate_locations(&self, ids: &mut [u32]) {
+        let known: Vec<u32> = ids.iter().copied().filter(|&id| id != LocationId::UNKNOWN.0).collect();
+        self.record(&known, |sizes| &mut sizes.locations);
+    }
+}
+
+/// A range of positions.
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+/// What precedes a column.
+struct ColumnHeader {
+    number: u8,
+    encoding: u8,
+    count: usize,
+    length: usize,
+}
+
+impl ColumnHeader {
+    fn take(cursor: &mut Cursor<'_>) -> Result<ColumnHeader> {
+        let (number, encoding) = (cursor.u8()?, cursor.u8()?);
+        if cursor.bytes(2)? != [0, 0] {
+            return Err(corrupt("expected two zero bytes in a column header"));
+        }
+        let (count, length) = (cursor.u32()? as usize, cursor.u32()? as usize);
+        Ok(ColumnHeader { number, encoding, count, length })
+    }
+
+    /// The column, or none if it may be skipped.
+    fn known_column(&self) -> Result<Option<Column>> {
+        match Column::ALL.get(self.number as usize) {
+            None if self.number < FIRST_OPTIONAL_COLUMN => {
+                let message = format!("column {} is not known to this version of the reader", self.number);
+                Err(Error::new(ErrorKind::Unsupported, Position::Nowhere, message))
+            }
+            known => Ok(known.copied()),
+        }
+    }
+
+    /// No column has more numbers than the block has events.
+    fn check_count(&self, column: Column, count: usize) -> Result<()> {
+        let enough = if matches!(column, Column::Operands(_)) { 1..=count } else { count..=count };
+        if enough.contains(&self.count) {
+            return Ok(());
+        }
+        Err(corrupt(format!("expected {count} events, found {} {}s", self.count, column.describe())))
+    }
+}
+
+/// Checks the numbers of a column against their table and makes ids of them.
+fn check_numbers(column: Column, numbers: &mut [u32], tables: &impl Tables) -> Result<()> {
+    let largest = numbers.iter().copied().max().unwrap_or(0) as usize;
+    let sizes = tables.sizes();
+    let limit = match column {
+        Column::Codes => 256,
+        Column::Threads | Column::Operands(OperandKind::Thread) => sizes.threads,
+        Column::Locations => sizes.locations + 1,
+        Column::Operands(OperandKind::Variable) => sizes.variables,
+        Column::Operands(OperandKind::Lock) => sizes.locks,
+        Column::Operands(OperandKind::Sync) => sizes.objects,
+        Column::Operands(OperandKind::Marker) => sizes.markers,
+        Column::Operands(OperandKind::None) => 0,
+    };
+    if largest >= limit {
+        let name = column.describe();
+        return Err(corrupt(format!("expected {name} numbers below {limit}, found {largest}")));
+    }
+    match column {
+        Column::Codes => {}
+        Column::Threads => tables.translate(OperandKind::Thread, numbers),
+        Column::Operands(kind) => tables.translate(kind, numbers),
+        Column::Locations => {
+            numbers.iter_mut().for_each(|number| *number = number.wrapping_sub(1));
+            tables.translate_locations(numbers);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,576 @@
+//! Symbol chunks: the names that are new since the chunk before, so that a block's names always precede it.
+//!
+//! The loader numbers names as the file does, unless something else was added to the tables meanwhile: the checker
+//! gives repaired threads and blocks names of their own while a trace is being read. From there on the file's numbers
+//! are translated.
+
+use crate::error::{Error, ErrorKind, Position, Result};
+use crate::event::{Event, Op, OperandKind};
+use crate::id::{ArrayId, Id, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
+use crate::symbols::{Sizes, Symbols, Variable};
+
+use super::layout::{MAX_CHUNK_NAMES, corrupt};
+use super::wire::{Cursor, put_bytes, put_varint};
+
+/// A chunk is closed when its content reaches this size.
+const FULL_CHUNK_BYTES: usize = 1 << 20;
+/// Largest content of a chunk: a full one and the name that filled it.
+const MAX_CONTENT_BYTES: usize = 4 << 20;
+/// Longest name that can be written.
+const MAX_NAME_BYTES: usize = 1 << 20;
+const SECTION_HEADER_BYTES: usize = 13;
+/// Names compress well enough at the level that costs least.
+const ZSTD_LEVEL: i32 = 1;
+/// Numbers from here on are tables that a reader may skip.
+const FIRST_OPTIONAL_TABLE: u8 = 128;
+
+/// Tables, by their number in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Table {
+    Threads = 0,
+    Locks = 1,
+    Markers = 2,
+    Locations = 3,
+    Arrays = 4,
+    ArrayLengths = 5,
+    Variables = 6,
+    Objects = 7,
+}
+
+impl Table {
+    /// In the order in which they are written: what others refer to comes first.
+    const ALL: [Table; 8] = [
+        Table::Threads,
+        Table::Locks,
+        Table::Markers,
+        Table::Locations,
+        Table::Arrays,
+        Table::ArrayLengths,
+        Table::Variables,
+        Table::Objects,
+    ];
+
+    fn describe(self) -> &'static str {
+        match self {
+            Table::Threads => "thread",
+            Table::Locks => "lock",
+            Table::Markers => "marker",
+            Table::Locations => "location",
+            Table::Arrays => "array",
+            Table::ArrayLengths => "array length",
+            Table::Variables => "variable",
+            Table::Objects => "object",
+        }
+    }
+}
+
+/// How a variable is given, as numbered in the file.
+mod shape {
+    pub(super) const NAMED: u8 = 0;
+    pub(super) const ELEMENT: u8 = 1;
+    pub(super) const BLOCK: u8 = 2;
+}
+
+/// Takes finished symbol chunks: payload and number of entries.
+pub(super) type ChunkSink<'a> = dyn FnMut(&[u8], usize) -> Result<()> + 'a;
+
+/// Writes what is new in the tables.
+pub(super) struct NameWriter {
+    compressor: zstd::bulk::Compressor<'static>,
+    written: [usize; Table::ALL.len()],
+    lengths: Vec<Option<u64>>,
+    content: Vec<u8>,
+    entries: usize,
+    payload: Vec<u8>,
+}
+
+impl NameWriter {
+    pub(super) fn new() -> Result<NameWriter> {
+        Ok(NameWriter {
+            compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL)?,
+            written: Default::default(),
+            lengths: Vec::new(),
+            content: Vec::new(),
+            entries: 0,
+            payload: Vec::new(),
+        })
+    }
+
+    /// Writes what `events`, the next block, may refer to and has not been written yet.
+    pub(super) fn write_new(
+        &mut self,
+        symbols: &Symbols,
+        events: &[Event],
+        emit: &mut ChunkSink<'_>,
+    ) -> Result<()> {
+        // The length of an array becomes known at its allocation, which may come after its first element.
+        let blocks =
+            events.iter().filter(|event| event.op() == Op::Alloc).map(|event| VarId(event.operand()));
+        let arrays = blocks.filter_map(|block| match symbols.variables.get(block) {
+            Variable::Block(array) => Some(array),
+            Variable::Named(_) | Variable::Element { .. } => None,
+        });
+        self.write_tables(symbols, arrays, emit)
+    }
+
+    /// Writes everything that has not been written yet.
+    pub(super) fn write_rest(&mut self, symbols: &Symbols, emit: &mut ChunkSink<'_>) -> Result<()> {
+        let arrays = (0..symbols.variables.array_count()).map(ArrayId::from_index);
+        self.write_tables(symbols, arrays, emit)
+    }
+
+    fn write_tables(
+        &mut self,
+        symbols: &Symbols,
+        allocated: impl Iterator<Item = ArrayId>,
+        emit: &mut ChunkSink<'_>,
+    ) -> Result<()> {
+        let Symbols { threads, locks, variables, objects, markers, locations } = symbols;
+        self.put_new(Table::Threads, threads.len(), |at| put_name(threads.name(ThreadId(at))), emit)?;
+        self.put_new(Table::Locks, locks.len(), |at| put_name(locks.name(LockId(at))), emit)?;
+        self.put_new(Table::Markers, markers.len(), |at| put_name(markers.name(MarkerId(at))), emit)?;
+        self.put_new(Table::Locations, locations.len(), |at| put_name(locations.name(LocationId(at))), emit)?;
+        let arrays = variables.array_count();
+        self.put_new(Table::Arrays, arrays, |at| put_name(variables.array_name(ArrayId(at))), emit)?;
+        let lengths = self.new_lengths(symbols, allocated);
+        self.written[Table::ArrayLengths as usize] = 0;
+        self.put_new(Table::ArrayLengths, lengths.len(), |at| put_length(lengths[at as usize]), emit)?;
+        self.put_new(Table::Variables, variables.len(), |at| put_variable(variables.get(VarId(at))), emit)?;
+        self.put_new(Table::Objects, objects.len(), |at| put_object(objects.get(SyncId(at))), emit)?;
+        self.close_chunk(emit)
+    }
+
+    /// Lengths of arrays that are new or have become known since the array was written.
+    fn new_lengths(
+        &mut self,
+        symbols: &Symbols,
+        allocated: impl Iterator<Item = ArrayId>,
+    ) -> Vec<(ArrayId, u64)> {
+        let fresh = self.lengths.len()..symbols.variables.array_count();
+        self.lengths.resize(fresh.end, None);
+        let mut found = Vec::new();
+        for array in fresh.map(ArrayId::from_index).chain(allocated) {
+            let length = symbols.variables.array_facts(array).length;
+            let known = &mut self.lengths[array.index()];
+            if let Some(length) = length.filter(|&length| *known != Some(length)) {
+                *known = Some(length);
+                found.push((array, length));
+            }
+        }
+        found
+    }
+
+    /// Writes the entries of `table` from where it was left up to `end`, in as many chunks as needed.
+    fn put_new<P: FnOnce(&mut Vec<u8>) -> Result<()>>(
+        &mut self,
+        table: Table,
+        end: usize,
+        entry: impl Fn(u32) -> P,
+        emit: &mut ChunkSink<'_>,
+    ) -> Result<()> {
+        let mut at = self.written[table as usize];
+        while at < end {
+            let first = at;
+            let header = self.content.len();
+            self.content.extend_from_slice(&[0; SECTION_HEADER_BYTES]);
+            while at < end && !self.is_full() {
+                entry(at as u32)(&mut self.content)?;
+                self.entries += 1;
+                at += 1;
+            }
+            let length = self.content.len() - header - SECTION_HEADER_BYTES;
+            self.content[header] = table as u8;
+            for (field, number) in [first, at - first, length].into_iter().enumerate() {
+                let place = header + 1 + 4 * field;
+                self.content[place..place + 4].copy_from_slice(&(number as u32).to_le_bytes());
+            }
+            if self.is_full() {
+                self.close_chunk(emit)?;
+            }
+        }
+        self.written[table as usize] = end;
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.entries >= MAX_CHUNK_NAMES || self.content.len() >= FULL_CHUNK_BYTES
+    }
+
+    fn close_chunk(&mut self, emit: &mut ChunkSink<'_>) -> Result<()> {
+        if self.content.is_empty() {
+            return Ok(());
+        }
+        let bound = zstd::zstd_safe::compress_bound(self.content.len());
+        let mut compressed = Vec::with_capacity(bound);
+        self.compressor.compress_to_buffer(&self.content, &mut compressed)?;
+        let is_smaller = compressed.len() < self.content.len();
+        self.payload.clear();
+        self.payload.extend_from_slice(&(self.content.len() as u32).to_le_bytes());
+        self.payload.push(u8::from(is_smaller));
+        self.payload.extend_from_slice(if is_smaller { &compressed } else { &self.content });
+        emit(&self.payload, self.entries)?;
+        self.content.clear();
+        self.entries = 0;
+        Ok(())
+    }
+}
+
+fn put_name(name: &[u8]) -> impl FnOnce(&mut Vec<u8>) -> Result<()> {
+    move |out| {
+        if name.len() > MAX_NAME_BYTES {
+            let message = format!("a name of {} bytes: at most {MAX_NAME_BYTES} can be written", name.len());
+            return Err(Error::new(ErrorKind::Unsupported, Position::Nowhere, message));
+        }
+        put_bytes(name, out);
+        Ok(())
+    }
+}
+
+fn put_length((array, length): (ArrayId, u64)) -> impl FnOnce(&mut Vec<u8>) -> Result<()> {
+    move |out| {
+        put_varint(u64::from(array.0), out);
+        put_varint(length, out);
+        Ok(())
+    }
+}
+
+fn put_variable(variable: Variable<'_>) -> impl FnOnce(&mut Vec<u8>) -> Result<()> {
+    move |out| {
+        match variable {
+            Variable::Named(name) => {
+                out.push(shape::NAMED);
+                put_name(name)(out)?;
+            }
+            Variable::Element { array, index } => {
+                out.push(shape::ELEMENT);
+                put_varint(u64::from(array.0), out);
+                put_varint(index, out);
+            }
+            Variable::Block(array) => {
+                out.push(shape::BLOCK);
+                put_varint(u64::from(array.0), out);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_object((base, generation): (&[u8], u64)) -> impl FnOnce(&mut Vec<u8>) -> Result<()> {
+    move |out| {
+        put_name(base)(out)?;
+        put_varint(generation, out);
+        Ok(())
+    }
+}
+
+/// What a block's ids are checked against and translated by.
+pub(super) trait Tables {
+    /// How many ids of each kind the file has given so far.
+    fn sizes(&self) -> Sizes;
+
+    /// Turns the file's numbers, all within the table, into ids.
+    fn translate(&self, _kind: OperandKind, _ids: &mut [u32]) {}
+
+    /// The same for locations, where the unknown location stays what it is.
+    fn translate_locations(&self, _ids: &mut [u32]) {}
+}
+
+/// Names are all loaded and nothing was added to them: numbers are ids.
+impl Tables for Sizes {
+    fn sizes(&self) -> Sizes {
+        *self
+    }
+}
+
+/// The ids that the numbers of one table in the file stand for.
+#[derive(Clone, Default, Debug)]
+struct IdMap {
+    count: usize,
+    /// Empty as long as every number is its own id.
+    ids: Vec<u32>,
+}
+
+impl IdMap {
+    fn push(&mut self, id: usize) {
+        if !self.ids.is_empty() || id != self.count {
+            if self.ids.is_empty() {
+                self.ids = (0..self.count as u32).collect();
+            }
+            self.ids.push(id as u32);
+        }
+        self.count += 1;
+    }
+
+    fn get(&self, number: usize) -> ArrayId {
+        ArrayId(self.ids.get(number).copied().unwrap_or(number as u32))
+    }
+
+    fn translate(&self, numbers: &mut [u32]) {
+        if !self.ids.is_empty() {
+            numbers.iter_mut().for_each(|number| *number = self.ids[*number as usize]);
+        }
+    }
+}
+
+/// Loads symbol chunks in file order into symbol tables that others may extend in between.
+#[derive(Default)]
+pub(super) struct NameLoader {
+    maps: [IdMap; Table::ALL.len()],
+    decompressor: zstd::bulk::Decompressor<'static>,
+    content: Vec<u8>,
+    /// How many lost names may still be made up for; none but in salvage.
+    lost_names_left: u64,
+    lost_names: u64,
+}
+
+impl Tables for NameLoader {
+    fn sizes(&self) -> Sizes {
+        let count = |table: Table| self.maps[table as usize].count;
+        Sizes {
+            threads: count(Table::Threads),
+            locks: count(Table::Locks),
+            variables: count(Table::Variables),
+            objects: count(Table::Objects),
+            markers: count(Table::Markers),
+            locations: count(Table::Locations),
+        }
+    }
+
+    fn translate(&self, kind: OperandKind, ids: &mut [u32]) {
+        if let Some(table) = table_of(kind) {
+            self.maps[table as usize].translate(ids);
+        }
+    }
+
+    fn translate_locations(&self, ids: &mut [u32]) {
+        let map = &self.maps[Table::Locations as usize];
+        if !map.ids.is_empty() {
+            let known = ids.iter_mut().filter(|id| **id != LocationId::UNKNOWN.0);
+            known.for_each(|id| *id = map.ids[*id as usize]);
+        }
+    }
+}
+
+fn table_of(kind: OperandKind) -> Option<Table> {
+    match kind {
+        OperandKind::None => None,
+        OperandKind::Thread => Some(Table::Threads),
+        OperandKind::Lock => Some(Table::Locks),
+        OperandKind::Variable => Some(Table::Variables),
+        OperandKind::Sync => Some(Table::Objects),
+        OperandKind::Marker => Some(Table::Markers),
+    }
+}
+
+impl NameLoader {
+    /// Lets names that are missing be made up for, up to this many in all.
+    pub(super) fn allow_lost_names(&mut self, limit: u64) {
+        self.lost_names_left = limit.saturating_sub(self.lost_names);
+    }
+
+    /// How many names were made up.
+    pub(super) fn lost_names(&self) -> u64 {
+        self.lost_names
+    }
+
+    /// Adds the `count` entries of a payload to `symbols`.
+    pub(super) fn load(&mut self, payload: &[u8], count: usize, symbols: &mut Symbols) -> Result<()> {
+        let content = std::mem::take(&mut self.content);
+        let content = self.decompress(payload, content)?;
+        let loaded = self.load_content(&content, count, symbols);
+        self.content = content;
+        loaded
+    }
+
+    fn decompress(&mut self, payload: &[u8], mut content: Vec<u8>) -> Result<Vec<u8>> {
+        let mut cursor = Cursor::new(payload);
+        let (length, method) = (cursor.u32()? as usize, cursor.u8()?);
+        if length > MAX_CONTENT_BYTES {
+            return Err(corrupt(format!(
+                "expected at most {MAX_CONTENT_BYTES} bytes of names, found {length}"
+            )));
+        }
+        content.clear();
+        match method {
+            0 => content.extend_from_slice(cursor.rest()),
+            1 => {
+                content.reserve_exact(length);
+                let decompressed = self.decompressor.decompress_to_buffer(cursor.rest(), &mut content);
+                decompressed.map_err(|error| corrupt(format!("zstd: {error}")))?;
+            }
+            _ => {
+                let message = format!("compression {method} is not known to this version of the reader");
+                return Err(Error::new(ErrorKind::Unsupported, Position::Nowhere, message));
+            }
+        }
+        if content.len() != length {
+            return Err(corrupt(format!("expected {length} bytes of names, found {}", content.len())));
+        }
+        Ok(content)
+    }
+
+    fn load_content(&mut self, content: &[u8], count: usize, symbols: &mut Symbols) -> Result<()> {
+        let mut cursor = Cursor::new(content);
+        let mut loaded = 0;
+        while !cursor.is_empty() {
+            let number = cursor.u8()?;
+            let (first, entries) = (cursor.u32()? as usize, cursor.u32()? as usize);
+            let length = cursor.u32()? as usize;
+            let mut section = Cursor::new(cursor.bytes(length)?);
+            loaded += entries;
+            if loaded > count || loaded > MAX_CHUNK_NAMES {
+                break;
+            }
+            match Table::ALL.get(number as usize) {
+                Some(&table) => self.load_section(table, first, entries, &mut section, symbols)?,
+                None if number >= FIRST_OPTIONAL_TABLE => {}
+                None => {
+                    let message = format!("symbol table {number} is not known to this version of the reader");
+                    return Err(Error::new(ErrorKind::Unsupported, Position::Nowhere, message));
+                }
+            }
+        }
+        if loaded != count {
+            return Err(corrupt(format!("expected {count} names in a symbol chunk, found {loaded}")));
+        }
+        Ok(())
+    }
+
+    fn load_section(
+        &mut self,
+        table: Table,
+        first: usize,
+        entries: usize,
+        section: &mut Cursor<'_>,
+        symbols: &mut Symbols,
+    ) -> Result<()> {
+        if table != Table::ArrayLengths {
+            self.make_up_to(table, first, symbols)?;
+            let known = self.maps[table as usize].count;
+            if first != known {
+                let name = table.describe();
+                return Err(corrupt(format!("expected {name} {known} to follow, found {name} {first}")));
+            }
+        }
+        for _ in 0..entries {
+            self.load_entry(table, section, symbols)?;
+        }
+        if !section.is_empty() {
+            let name = table.describe();
+            return Err(corrupt(format!("{} bytes after the last {name} of a section", section.remaining())));
+        }
+        Ok(())
+    }
+
+    fn load_entry(&mut self, table: Table, section: &mut Cursor<'_>, symbols: &mut Symbols) -> Result<()> {
+        match table {
+            Table::Variables => {
+                match section.u8()? {
+                    shape::NAMED => symbols.variables.push_scalar_unindexed(take_name(section)?),
+                    shape::ELEMENT => {
+                        let array = self.take_array(section, symbols)?;
+                        symbols.variables.push_element_unindexed(array, section.varint()?);
+                    }
+                    shape::BLOCK => {
+                        let array = self.take_array(section, symbols)?;
+                        symbols.variables.push_block_unindexed(array);
+                    }
+                    found => return Err(corrupt(format!("expected a shape of variable, found {found}"))),
+                }
+                self.maps[Table::Variables as usize].push(symbols.variables.len() - 1);
+            }
+            Table::Objects => {
+                let base = take_name(section)?;
+                let generation = section.varint()?;
+                self.maps[Table::Objects as usize].push(symbols.objects.len());
+                symbols.objects.push_unindexed(base, generation)?;
+            }
+            Table::ArrayLengths => {
+                let array = self.take_array(section, symbols)?;
+                symbols.variables.set_length(array, section.varint()?);
+            }
+            Table::Threads | Table::Locks | Table::Markers | Table::Locations | Table::Arrays => {
+                let name = take_name(section)?;
+                self.push_name(table, name, symbols)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a name to a table. For variables and objects, it is one that was lost; a lost variable becomes a block,
+    /// which is what every operation on variables can have as its operand.
+    fn push_name(&mut self, table: Table, name: &[u8], symbols: &mut Symbols) -> Result<()> {
+        let id = match table {
+            Table::Threads => symbols.threads.len(),
+            Table::Locks => symbols.locks.len(),
+            Table::Markers => symbols.markers.len(),
+            Table::Locations => symbols.locations.len(),
+            Table::Arrays => symbols.variables.array_count(),
+            Table::Variables => symbols.variables.len(),
+            Table::Objects => symbols.objects.len(),
+            Table::ArrayLengths => return Ok(()),
+        };
+        if id >= u32::MAX as usize - 1 {
+            let message = format!("more {}s than can be numbered", table.describe());
+            return Err(Error::new(ErrorKind::TooLarge, Position::Nowhere, message));
+        }
+        match table {
+            Table::Threads => symbols.threads.push_unindexed(name),
+            Table::Locks => symbols.locks.push_unindexed(name),
+            Table::Markers => symbols.markers.push_unindexed(name),
+            Table::Locations => symbols.locations.push_unindexed(name),
+            Table::Arrays => symbols.variables.push_array_unindexed(name, None),
+            Table::Variables => {
+                let array = ArrayId::from_index(symbols.variables.array_count());
+                symbols.variables.push_array_unindexed(name, None);
+                symbols.variables.push_block_unindexed(array);
+            }
+            Table::Objects => symbols.objects.push_unindexed(name, 0)?,
+            Table::ArrayLengths => {}
+        }
+        self.maps[table as usize].push(id);
+        Ok(())
+    }
+
+    fn take_array(&mut self, section: &mut Cursor<'_>, symbols: &mut Symbols) -> Result<ArrayId> {
+        let number = section.varint()?;
+        let end = usize::try_from(number).ok().and_then(|number| number.checked_add(1)).unwrap_or(usize::MAX);
+        self.make_up_to(Table::Arrays, end, symbols)?;
+        Ok(self.maps[Table::Arrays as usize].get(number as usize))
+    }
+
+    /// Makes up for lost names, so that every table has at least as many as `sizes`.
+    pub(super) fn make_up_for(&mut self, sizes: &Sizes, symbols: &mut Symbols) -> Result<()> {
+        self.make_up_to(Table::Threads, sizes.threads, symbols)?;
+        self.make_up_to(Table::Locks, sizes.locks, symbols)?;
+        self.make_up_to(Table::Variables, sizes.variables, symbols)?;
+        self.make_up_to(Table::Objects, sizes.objects, symbols)?;
+        self.make_up_to(Table::Markers, sizes.markers, symbols)?;
+        self.make_up_to(Table::Locations, sizes.locations, symbols)
+    }
+
+    fn make_up_to(&mut self, table: Table, end: usize, symbols: &mut Symbols) -> Result<()> {
+        let known = self.maps[table as usize].count;
+        let missing = end.saturating_sub(known) as u64;
+        if missing == 0 {
+            return Ok(());
+        }
+        if missing > self.lost_names_left {
+            let name = table.describe();
+            return Err(corrupt(format!("expected {name} numbers below {known}, found {}", end - 1)));
+        }
+        self.lost_names_left -= missing;
+        self.lost_names += missing;
+        for number in known..end {
+            let name = format!("lost-{}-{number}", table.describe());
+            self.push_name(table, name.as_bytes(), symbols)?;
+        }
+        Ok(())
+    }
+}
+
+fn take_name<'a>(section: &mut Cursor<'a>) -> Result<&'a [u8]> {
+    let length = section.varint()?;
+    section.bytes(usize::try_from(length).unwrap_or(usize::MAX))
+}
