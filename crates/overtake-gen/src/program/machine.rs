@@ -1,0 +1,400 @@
+//! Runs the program: threads in time slices, each executing its routine step by step.
+//!
+//! A thread that wants a taken lock is not skipped: the holder runs instead, as on a real machine. Locks are taken in
+//! order of their number, so following holders always ends at a thread that can run.
+
+use overtake_trace::{Action, LocationId, LockId, MarkerId, SyncId, VarId};
+
+use crate::rng::Rng;
+use crate::tape::Tape;
+
+use super::layout::{BLOCK_ELEMENTS, Layout};
+use super::routine::{
+    ATOMIC, BLOCK, CONSTANT, ELEMENT, Kind, MAX_DEPTH, Menu, PLACES, PRIVATE, Routine, Step,
+};
+use super::strays::Strays;
+
+const NOBODY: u32 = u32::MAX;
+
+/// The code that all threads run.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) routines: Vec<Routine>,
+    /// One menu per group of threads.
+    pub(crate) menus: Vec<Menu>,
+    /// The routine that allocates, uses and frees a heap block.
+    pub(crate) block_routine: Option<u32>,
+    /// Lines on which accesses forget their lock.
+    pub(crate) stray_lines: [LocationId; 8],
+    /// Locks are divided into classes; lock `l` is of class `l % classes`.
+    pub(crate) classes: u32,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Debug)]
+struct Worker {
+    thread: u32,
+    /// Next step, and the end of the routine.
+    cursor: u32,
+    end: u32,
+    group: u32,
+    /// Slots held, one bit each.
+    held: u8,
+    /// The object of its own that it used last.
+    object: u32,
+    /// Steps until the thread ends, where threads come and go.
+    steps_left: i64,
+    bases: [u32; PLACES],
+    locks: [u32; MAX_DEPTH],
+}
+
+/// Who holds each lock.
+#[derive(Debug)]
+struct Holders {
+    writer: Vec<u32>,
+    readers: Vec<Vec<u32>>,
+}
+
+impl Holders {
+    /// Takes `lock` exclusively for `worker`, or says who is in the way.
+    #[inline]
+    fn enter(&mut self, lock: u32, worker: u32) -> Result<(), u32> {
+        let writer = &mut self.writer[lock as usize];
+        if *writer != NOBODY {
+            return Err(*writer);
+        }
+        if let Some(&reader) = self.readers.get(lock as usize).and_then(|readers| readers.first()) {
+            return Err(reader);
+        }
+        *writer = worker;
+        Ok(())
+    }
+
+    fn enter_shared(&mut self, lock: u32, worker: u32) -> Result<(), u32> {
+        let writer = self.writer[lock as usize];
+        if writer != NOBODY {
+            return Err(writer);
+        }
+        let lock = lock as usize;
+        if self.readers.len() <= lock {
+            self.readers.resize(self.writer.len(), Vec::new());
+        }
+        self.readers[lock].push(worker);
+        Ok(())
+    }
+
+    #[inline]
+    fn leave(&mut self, lock: u32) {
+        self.writer[lock as usize] = NOBODY;
+    }
+
+    fn leave_shared(&mut self, lock: u32, worker: u32) {
+        self.readers[lock as usize].retain(|&reader| reader != worker);
+    }
+
+    fn holds(&self, lock: u32, worker: u32) -> bool {
+        self.writer[lock as usize] == worker
+            || self.readers.get(lock as usize).is_some_and(|readers| readers.contains(&worker))
+    }
+}
+
+/// Heap blocks that are still to be allocated, spread evenly over the trace.
+#[derive(Debug)]
+struct Blocks {
+    next: u32,
+    count: u32,
+    every: u64,
+}
+
+/// The running program.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    program: Program,
+    pub(crate) layout: Layout,
+    workers: Vec<Worker>,
+    holders: Holders,
+    /// How many sections are open.
+    pub(crate) open_sections: u64,
+    pub(crate) strays: Strays,
+    blocks: Blocks,
+    pub(crate) rng: Rng,
+}
+
+impl Machine {
+    /// `threads` workers, worker `i` being thread `i`, in as many groups as the program has menus.
+    pub(crate) fn new(
+        program: Program,
+        layout: Layout,
+        workers: u32,
+        locks: u32,
+        strays: Strays,
+        events: u64,
+        rng: Rng,
+    ) -> Machine {
+        let groups = program.menus.len() as u32;
+        let blocks = Blocks {
+            next: 0,
+            count: layout.blocks.count,
+            every: events / u64::from(layout.blocks.count.max(1)),
+        };
+        Machine {
+            program,
+            workers: (0..workers).map(|thread| Worker::new(thread, thread % groups, &layout)).collect(),
+            layout,
+            holders: Holders { writer: vec![NOBODY; locks as usize], readers: Vec::new() },
+            open_sections: 0,
+            strays,
+            blocks,
+            rng,
+        }
+    }
+
+    pub(crate) fn worker_count(&self) -> u32 {
+        self.workers.len() as u32
+    }
+
+    /// Writes `count` events, in slices of random threads. Stops early at a worker whose thread has come to its end, and
+    /// returns it.
+    pub(crate) fn run(&mut self, tape: &mut Tape, count: u64) -> Option<u32> {
+        let end = tape.index() + count;
+        while tape.index() < end {
+            let random = self.rng.next();
+            let worker = (((random >> 32) * self.workers.len() as u64) >> 32) as usize;
+            if self.workers[worker].has_ended() {
+                return Some(worker as u32);
+            }
+            let slice = 1 + (random & 15);
+            self.run_slice(tape, worker, slice.min(end - tape.index()));
+        }
+        None
+    }
+
+    /// Writes `count` events, beginning with `worker`; fewer if a thread comes to its end.
+    fn run_slice(&mut self, tape: &mut Tape, worker: usize, count: u64) {
+        let mut at = worker;
+        let mut left = count;
+        while left > 0 {
+            if self.workers[at].cursor == self.workers[at].end {
+                if self.workers[at].has_ended() {
+                    return;
+                }
+                self.call(at, tape.index());
+            }
+            let worker = &self.workers[at];
+            let step = self.program.steps[worker.cursor as usize];
+            let (mut location, thread) = (step.location, worker.thread);
+            let action = match step.kind {
+                Kind::Read | Kind::Write => {
+                    let (action, stray) = self.access(at, step, tape.index());
+                    location = stray.unwrap_or(location);
+                    action
+                }
+                _ => match self.synchronise(at, step) {
+                    Ok(action) => action,
+                    Err(holder) => {
+                        at = holder as usize;
+                        continue;
+                    }
+                },
+            };
+            self.workers[at].cursor += 1;
+            tape.push(thread, action, location);
+            left -= 1;
+        }
+    }
+
+    /// A plain access; where it forgets its lock, also the line on which that happens.
+    #[inline]
+    fn access(&mut self, at: usize, step: Step, index: u64) -> (Action, Option<LocationId>) {
+        let Worker { thread, bases, .. } = &self.workers[at];
+        let thread = *thread;
+        let is_write = step.kind == Kind::Write;
+        let var = bases[step.place as usize] + u32::from(step.field);
+        if (step.place as usize) < MAX_DEPTH && var < self.layout.guarded.count {
+            if self.strays.is_due(index)
+                && let Some(stray) = self.stray(at)
+            {
+                return stray;
+            }
+            self.strays.observe(index, thread, var, is_write, &mut self.rng);
+        }
+        let action = if is_write { Action::Write(VarId(var)) } else { Action::Read(VarId(var)) };
+        (action, None)
+    }
+
+    /// An access to a variable that another thread touched a while ago, without the lock that guards it.
+    #[cold]
+    fn stray(&mut self, at: usize) -> Option<(Action, Option<LocationId>)> {
+        let thread = self.workers[at].thread;
+        let (layout, holders) = (&self.layout, &self.holders);
+        let partner = self.strays.take(|access| {
+            access.thread != thread && !holders.holds(layout.lock_of(access.var), at as u32)
+        })?;
+        let var = VarId(partner.var);
+        let reads = partner.is_write && self.rng.chance(0.5);
+        let action = if reads { Action::Read(var) } else { Action::Write(var) };
+        Some((action, Some(self.program.stray_lines[partner.var as usize % 8])))
+    }
+
+    /// Everything but plain accesses; fails with the worker that is in the way.
+    #[inline]
+    fn synchronise(&mut self, at: usize, step: Step) -> Result<Action, u32> {
+        let worker = &mut self.workers[at];
+        let slot = step.place as usize % MAX_DEPTH;
+        let lock = worker.locks[slot];
+        let flag = VarId(self.layout.flags.first + lock);
+        let turn = SyncId(lock / self.program.classes);
+        let var = VarId(worker.bases[step.place as usize] + u32::from(step.field));
+        let marker = MarkerId(u32::from(step.field));
+        match step.kind {
+            Kind::Acquire | Kind::Take | Kind::WaitTurn => self.holders.enter(lock, at as u32)?,
+            Kind::AcquireShared => self.holders.enter_shared(lock, at as u32)?,
+            Kind::Release | Kind::Give | Kind::GiveRmw | Kind::PostTurn => self.holders.leave(lock),
+            Kind::ReleaseShared => self.holders.leave_shared(lock, at as u32),
+            _ => {}
+        }
+        match step.kind {
+            Kind::Acquire | Kind::Take | Kind::WaitTurn | Kind::AcquireShared => {
+                worker.held |= 1 << slot;
+                self.open_sections += 1;
+            }
+            kind if kind.leaves() => {
+                worker.held &= !(1 << slot);
+                self.open_sections -= 1;
+            }
+            _ => {}
+        }
+        Ok(match step.kind {
+            Kind::Acquire => Action::Acquire(LockId(lock)),
+            Kind::Release => Action::Release(LockId(lock)),
+            Kind::AcquireShared => Action::AcquireShared(LockId(lock)),
+            Kind::ReleaseShared => Action::ReleaseShared(LockId(lock)),
+            Kind::Take | Kind::GiveRmw => Action::Rmw(flag, step.order),
+            Kind::Give => Action::Store(flag, step.order),
+            Kind::WaitTurn => Action::Wait(turn),
+            Kind::PostTurn => Action::Post(turn),
+            Kind::Request => Action::Request(LockId(lock)),
+            Kind::Load => Action::Load(var, step.order),
+            Kind::Store => Action::Store(var, step.order),
+            Kind::Rmw => Action::Rmw(var, step.order),
+            Kind::Fence => Action::Fence(step.order),
+            Kind::Begin => Action::Begin(marker),
+            Kind::End => Action::End(marker),
+            Kind::Branch => Action::Branch(marker),
+            Kind::Alloc => Action::Alloc(var),
+            Kind::Free => Action::Free(var),
+            Kind::Read => Action::Read(var),
+            Kind::Write => Action::Write(var),
+        })
+    }
+
+    /// Starts the next routine of a worker and binds its slots to locks and objects.
+    fn call(&mut self, at: usize, index: u64) {
+        let rng = &mut self.rng;
+        let worker = &mut self.workers[at];
+        let mut number = self.program.menus[worker.group as usize].pick(rng.next());
+        if let Some(block_routine) = self.program.block_routine
+            && self.blocks.next < self.blocks.count
+            && index >= u64::from(self.blocks.next) * self.blocks.every
+        {
+            number = block_routine;
+            let (elements, block) = (self.layout.blocks.first, self.blocks.next);
+            worker.bases[ELEMENT as usize] = elements + block * BLOCK_ELEMENTS;
+            worker.bases[BLOCK as usize] = elements + self.blocks.count * BLOCK_ELEMENTS + block;
+            self.blocks.next += 1;
+        }
+        let routine = self.program.routines[number as usize];
+        worker.cursor = routine.start;
+        worker.end = routine.end;
+        worker.steps_left -= i64::from(routine.end - routine.start);
+        worker.bind_private(&self.layout, rng);
+        let own = worker.bases[PRIVATE as usize];
+        let class_locks =
+            (self.holders.writer.len() as u32).saturating_sub(routine.class).div_ceil(self.program.classes);
+        let mut lowest = 0;
+        for slot in 0..u32::from(routine.depth) {
+            let highest = class_locks - (u32::from(routine.depth) - 1 - slot);
+            let chosen = lowest + rng.below(highest - lowest);
+            let lock = routine.class + chosen * self.program.classes;
+            worker.locks[slot as usize] = lock;
+            worker.bases[slot as usize] = self.layout.object(lock, rng).unwrap_or(own);
+            lowest = chosen + 1;
+        }
+    }
+
+    /// The thread that a worker is at present.
+    pub(crate) fn thread(&self, worker: u32) -> u32 {
+        self.workers[worker as usize].thread
+    }
+
+    /// Makes a worker that is between two routines another thread.
+    pub(crate) fn restart(&mut self, worker: u32, thread: u32, steps: i64) {
+        let fresh = Worker::new(thread, self.workers[worker as usize].group, &self.layout);
+        self.workers[worker as usize] = Worker { steps_left: steps, ..fresh };
+    }
+
+    /// Ends all open sections, skipping what else the routines would do: one event per section.
+    pub(crate) fn leave_all(&mut self, tape: &mut Tape) {
+        for at in 0..self.workers.len() {
+            while self.workers[at].cursor < self.workers[at].end {
+                let worker = &self.workers[at];
+                let step = self.program.steps[worker.cursor as usize];
+                let thread = worker.thread;
+                let held = step.kind.leaves() && worker.held & (1 << step.place) != 0;
+                self.workers[at].cursor += 1;
+                if held && let Ok(action) = self.synchronise(at, step) {
+                    tape.push(thread, action, step.location);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn state_bytes(&self) -> usize {
+        self.workers.capacity() * size_of::<Worker>()
+            + self.program.steps.capacity() * size_of::<Step>()
+            + self.holders.writer.capacity() * size_of::<u32>()
+            + self.strays.state_bytes()
+    }
+}
+
+impl Worker {
+    fn new(thread: u32, group: u32, layout: &Layout) -> Worker {
+        let mut bases = [0; PLACES];
+        bases[ATOMIC as usize] = layout.atomics.first;
+        Worker {
+            thread,
+            cursor: 0,
+            end: 0,
+            group,
+            held: 0,
+            object: 0,
+            steps_left: i64::MAX,
+            bases,
+            locks: [0; MAX_DEPTH],
+        }
+    }
+
+    /// Whether the worker is between two routines and its thread has done its share.
+    #[inline]
+    fn has_ended(&self) -> bool {
+        self.steps_left <= 0 && self.cursor == self.end
+    }
+
+    /// Chooses the objects outside of locks: mostly the next one of the thread's own, as loops do, and any constant.
+    #[inline]
+    fn bind_private(&mut self, layout: &Layout, rng: &mut Rng) {
+        let objects = layout.private_objects();
+        let random = rng.next();
+        let next = self.object + 1;
+        self.object = if random & 3 == 0 || next >= objects {
+            (((random >> 32) * u64::from(objects)) >> 32) as u32
+        } else {
+            next
+        };
+        self.bases[PRIVATE as usize] = layout.private(self.thread, self.object);
+        if layout.constants.count > 0 {
+            self.bases[CONSTANT as usize] = layout.constant(rng);
+        }
+    }
+}

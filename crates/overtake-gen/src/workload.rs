@@ -1,0 +1,74 @@
+//! A generated trace as a source of events.
+
+use overtake_trace::{BLOCK_EVENTS, Block, EventIndex, EventSource, Result, Symbols};
+
+use crate::parameters::{ParameterError, Parameters};
+use crate::shapes::Shape;
+use crate::tape::{Expectation, Generator, Tape};
+
+/// A trace that is generated while it is read.
+///
+/// It is well formed, has exactly as many events as asked for, and is the same for the same shape and parameters. All names
+/// exist from the start; memory does not depend on the number of events.
+#[derive(Debug)]
+pub struct Workload {
+    shape: &'static Shape,
+    parameters: Parameters,
+    symbols: Symbols,
+    generator: Box<dyn Generator>,
+    tape: Tape,
+}
+
+impl Workload {
+    /// A workload of the given shape, or what is wrong with the parameters.
+    pub fn new(
+        shape: &'static Shape,
+        parameters: Parameters,
+    ) -> std::result::Result<Workload, ParameterError> {
+        parameters.check_limits()?;
+        let mut symbols = Symbols::default();
+        let generator = (shape.build)(&parameters, &mut symbols)?;
+        Ok(Workload { shape, parameters, symbols, generator, tape: Tape::new(parameters.events) })
+    }
+
+    /// The shape it was made of.
+    pub fn shape(&self) -> &'static Shape {
+        self.shape
+    }
+
+    /// The parameters it was made with.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// What the trace is known to contain by construction, once all of it has been read. `None` where the shape does not
+    /// know: a lock that is forgotten in one place may be made up for in another.
+    pub fn expectation(&self) -> Option<Expectation> {
+        self.generator.expectation()
+    }
+
+    /// Bytes of the generator's tables, names apart; they do not grow with the number of events.
+    pub fn state_bytes(&self) -> usize {
+        self.generator.state_bytes()
+    }
+}
+
+impl EventSource for Workload {
+    fn next_block(&mut self, block: &mut Block) -> Result<bool> {
+        let count = self.tape.unread().min(BLOCK_EVENTS as u64) as usize;
+        block.first = EventIndex(self.parameters.events - self.tape.unread());
+        if self.tape.events.len() < count {
+            self.generator.fill(&mut self.tape, count);
+        }
+        self.tape.hand_out(&mut block.events, count);
+        Ok(count > 0)
+    }
+
+    fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    fn symbols_mut(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+}
