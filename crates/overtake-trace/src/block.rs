@@ -1,6 +1,6 @@
 //! Blocks of events, and where they come from.
 
-use crate::error::{Position, Result};
+use crate::error::{Error, Position, Result};
 use crate::event::Event;
 use crate::id::EventIndex;
 use crate::symbols::Symbols;
@@ -47,6 +47,14 @@ pub trait EventSource {
     /// Where the event at `index` of the block handed out last lies in the input: its line, for text.
     fn position_of(&self, index: EventIndex) -> Position {
         Position::Event(index)
+    }
+
+    /// The error at the place of its event in the input, for an error of the checker about the block handed out last.
+    fn located(&self, error: Error) -> Error {
+        match error.position() {
+            Position::Event(index) => error.at(self.position_of(index)),
+            _ => error,
+        }
     }
 
     /// Input lines that carry no event and were passed over, by what they were; comments and blank lines apart.

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::path::Path;
 
 use crate::block::EventSource;
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::input::{Input, InputProgress, damaged};
+use crate::otr::OtrReader;
 use crate::text::{CsvReader, Guess, RoadRunnerReader, StdReader, detect};
 
 /// The formats a trace can be stored in.
@@ -105,11 +106,8 @@ impl Opened {
         if path == Path::new("-") {
             return Opened::read(io::stdin(), None, None, format);
         }
-        let mut file = File::open(path)?;
+        let file = File::open(path)?;
         let metadata = file.metadata()?;
-        if metadata.is_file() && (format == Some(Format::Otr) || format.is_none() && is_sealed(&mut file)?) {
-            return open_sealed(file);
-        }
         let bytes = metadata.is_file().then_some(metadata.len());
         Opened::read(file, bytes, Format::from_extension(path), format)
     }
@@ -131,29 +129,18 @@ impl Opened {
             Format::Std => Box::new(StdReader::new(input).with_progress(progress)),
             Format::Csv => Box::new(CsvReader::new(input).with_progress(progress)),
             Format::RoadRunner => Box::new(RoadRunnerReader::new(input).with_progress(progress)),
-            Format::Otr => return Err(sealed_stream()),
+            Format::Otr => Box::new(sealed(input, progress.get().bytes_total)?),
         };
         Ok(Opened { format, source })
     }
 }
 
-fn is_sealed(file: &mut File) -> Result<bool> {
-    let mut start = Vec::new();
-    file.by_ref().take(OTR_MAGIC.len() as u64).read_to_end(&mut start)?;
-    file.rewind()?;
-    Ok(start == OTR_MAGIC)
-}
-
-/// The one place where the reader of sealed files plugs in. It seeks, so it takes the file and not a stream.
-fn open_sealed(_file: File) -> Result<Opened> {
-    let message = "expected a text trace, found a sealed file, which this build does not read";
-    Err(Error::new(ErrorKind::Unsupported, Position::Offset(0), message))
-}
-
-#[cold]
-fn sealed_stream() -> Error {
-    let message = "expected a sealed trace as a file of its own, found it compressed or in a pipe";
-    Error::new(ErrorKind::Unsupported, Position::Offset(0), message)
+fn sealed(input: Input, bytes: Option<u64>) -> Result<OtrReader<Input>> {
+    let reader = OtrReader::new(input)?;
+    Ok(match bytes {
+        Some(bytes) => reader.with_total_bytes(bytes),
+        None => reader,
+    })
 }
 
 #[cold]
