@@ -5,14 +5,18 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod auto;
 mod detector;
+mod drive;
 mod hb;
 mod race;
 mod registry;
 mod run;
 
 pub use access::{Access, AccessKind, At};
+pub use auto::happens_before_for;
 pub use detector::{Detector, LockMode};
+pub use drive::{Driver, Job, Strictness};
 pub use race::{Race, RaceGroup, RaceLog, Verdict};
 pub use registry::{Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Promise, find};
 pub use run::{LiveBlocks, feed};

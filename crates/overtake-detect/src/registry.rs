@@ -105,6 +105,11 @@ pub trait Analysis {
     /// Bytes of state held now.
     fn state_bytes(&self) -> usize;
 
+    /// How often it asks to see the trace, at most: an input that can be read only once is kept for it.
+    fn passes(&self) -> u32 {
+        1
+    }
+
     /// Figures of the detector's own, for people: `("clock joins", 1234)`.
     fn figures(&self) -> Vec<(&'static str, u64)> {
         Vec::new()

@@ -1,0 +1,243 @@
+//! Several analyses over one reading of a trace.
+//!
+//! Blocks are read and checked once and handed to every analysis in turn, while they are still in the cache. Time is
+//! taken around each analysis' own work, so that figures can be compared without reading the trace once per detector.
+
+use std::time::{Duration, Instant};
+
+use overtake_trace::{Block, Checker, EventSource, Progress, Repairs, Result};
+
+use crate::race::RaceLog;
+use crate::registry::{Analysis, Entry, OptionError, Options, Outcome};
+
+/// What happens to a trace that is not well formed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Strictness {
+    /// It is mended, and each kind of repair counted.
+    #[default]
+    Repair,
+    /// It is refused.
+    Refuse,
+}
+
+impl Strictness {
+    /// A checker of this mind.
+    pub fn checker(self) -> Checker {
+        match self {
+            Strictness::Repair => Checker::repairing(),
+            Strictness::Refuse => Checker::strict(),
+        }
+    }
+}
+
+/// Analyses of one trace, started together.
+pub struct Driver {
+    strictness: Strictness,
+    jobs: Vec<Job>,
+    events: u64,
+    repairs: Repairs,
+    reading: Duration,
+}
+
+/// One analysis of a [`Driver`], with what it cost.
+pub struct Job {
+    /// The detector.
+    pub entry: &'static Entry,
+    analysis: Box<dyn Analysis>,
+    outcome: Outcome,
+    /// Time spent in the detector, reading and checking apart.
+    pub time: Duration,
+    /// Events handed to the detector, all passes together.
+    pub events_read: u64,
+    /// The most state it held at the end of a block.
+    pub peak_state_bytes: usize,
+}
+
+impl Job {
+    /// The races found.
+    pub fn races(&self) -> &RaceLog {
+        self.analysis.races()
+    }
+
+    /// Figures of the detector's own.
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
+        self.analysis.figures()
+    }
+
+    fn timed<T>(&mut self, work: impl FnOnce(&mut dyn Analysis) -> T) -> T {
+        let start = Instant::now();
+        let result = work(&mut *self.analysis);
+        self.time += start.elapsed();
+        self.peak_state_bytes = self.peak_state_bytes.max(self.analysis.state_bytes());
+        result
+    }
+}
+
+impl Driver {
+    /// Starts the given detectors.
+    pub fn start(
+        entries: &[&'static Entry],
+        options: &Options,
+        strictness: Strictness,
+    ) -> std::result::Result<Driver, OptionError> {
+        let jobs = entries.iter().map(|&entry| {
+            Ok(Job {
+                entry,
+                analysis: (entry.start)(options)?,
+                outcome: Outcome::AnotherPass,
+                time: Duration::ZERO,
+                events_read: 0,
+                peak_state_bytes: 0,
+            })
+        });
+        let jobs = jobs.collect::<std::result::Result<_, _>>()?;
+        Ok(Driver { strictness, jobs, events: 0, repairs: Repairs::default(), reading: Duration::ZERO })
+    }
+
+    /// Whether some analysis may ask for the trace again, so that an input that can be read once must be kept.
+    pub fn may_need_another_pass(&self) -> bool {
+        self.jobs.iter().any(|job| job.analysis.passes() > 1)
+    }
+
+    /// Hands the whole trace to every analysis that is not done yet. `watch` is called after each block.
+    ///
+    /// Later passes must get the same events with the same ids: the same input, opened in the same way.
+    pub fn pass(&mut self, source: &mut dyn EventSource, watch: &mut dyn FnMut(Progress)) -> Result<Outcome> {
+        let mut checker = self.strictness.checker();
+        let mut block = Block::default();
+        self.events = 0;
+        loop {
+            let start = Instant::now();
+            if !source.next_block(&mut block)? {
+                break;
+            }
+            let progress = source.progress();
+            let checked = match checker.check(&mut block, source.symbols_mut()) {
+                Ok(checked) => checked,
+                Err(error) => return Err(source.located(error)),
+            };
+            self.reading += start.elapsed();
+            self.events += checked.len() as u64;
+            for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
+                job.timed(|analysis| analysis.feed(&checked));
+                job.events_read += checked.len() as u64;
+            }
+            watch(progress);
+        }
+        self.repairs = checker.repairs().clone();
+        Ok(self.end_of_trace())
+    }
+
+    fn end_of_trace(&mut self) -> Outcome {
+        for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
+            job.outcome = job.timed(|analysis| analysis.end_of_trace());
+        }
+        match self.jobs.iter().any(|job| job.outcome == Outcome::AnotherPass) {
+            true => Outcome::AnotherPass,
+            false => Outcome::Done,
+        }
+    }
+
+    /// The analyses, in the order in which they were given.
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// Events of the trace.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// What was mended in the trace.
+    pub fn repairs(&self) -> &Repairs {
+        &self.repairs
+    }
+
+    /// Time spent reading and checking the trace, all passes together.
+    pub fn reading(&self) -> Duration {
+        self.reading
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::race::Verdict;
+    use crate::registry::{Notion, Promise};
+    use overtake_trace::{Checked, Position, Trace};
+
+    /// Counts events, and asks for as many passes as it was made for.
+    struct Counter {
+        passes_left: u32,
+        events: usize,
+        races: RaceLog,
+    }
+
+    impl Analysis for Counter {
+        fn feed(&mut self, checked: &Checked<'_>) {
+            self.events += checked.len();
+        }
+
+        fn end_of_trace(&mut self) -> Outcome {
+            self.passes_left -= 1;
+            if self.passes_left == 0 { Outcome::Done } else { Outcome::AnotherPass }
+        }
+
+        fn races(&self) -> &RaceLog {
+            &self.races
+        }
+
+        fn state_bytes(&self) -> usize {
+            self.events
+        }
+
+        fn passes(&self) -> u32 {
+            self.passes_left
+        }
+    }
+
+    fn counter(passes_left: u32) -> Result<Box<dyn Analysis>, OptionError> {
+        Ok(Box::new(Counter { passes_left, events: 0, races: RaceLog::new() }))
+    }
+
+    type Result<T, E> = std::result::Result<T, E>;
+
+    const ONE: Entry = Entry {
+        name: "one",
+        summary: "one pass",
+        notion: Notion::HappensBefore,
+        promise: Promise::Exact,
+        verdict: Verdict::Observed,
+        options: &[],
+        start: |_| counter(1),
+    };
+    const TWO: Entry = Entry { name: "two", start: |_| counter(2), ..ONE };
+
+    const TRACE: &[u8] = b"T0|acq(m)|1\nT0|rel(m)|2\n# a comment\nT0|rel(m)|3\n";
+
+    fn driver(entries: &[&'static Entry], strictness: Strictness) -> Driver {
+        Driver::start(entries, &Options::default(), strictness).expect("counters take any options")
+    }
+
+    #[test]
+    fn only_who_asked_sees_the_trace_again() {
+        let trace = Trace::parse_std(TRACE).expect("a good trace");
+        let mut driver = driver(&[&ONE, &TWO], Strictness::Repair);
+        assert!(driver.may_need_another_pass());
+        let mut blocks = 0;
+        let mut pass = || driver.pass(&mut trace.source().with_block_events(2), &mut |_| blocks += 1).ok();
+        assert_eq!(pass(), Some(Outcome::AnotherPass));
+        assert_eq!(pass(), Some(Outcome::Done));
+        assert_eq!(driver.jobs().iter().map(|job| job.events_read).collect::<Vec<_>>(), [3, 6]);
+        assert_eq!(driver.jobs().iter().map(|job| job.peak_state_bytes).collect::<Vec<_>>(), [3, 6]);
+        assert_eq!((driver.events(), driver.repairs().total(), blocks), (3, 1, 4));
+    }
+
+    #[test]
+    fn a_refusal_names_the_line() {
+        let mut driver = driver(&[], Strictness::Refuse);
+        let error =
+            driver.pass(&mut overtake_trace::StdReader::new(TRACE), &mut |_| ()).expect_err("a violation");
+        assert_eq!(error.position(), Position::Line { line: 4, column: 1 });
+    }
+}
