@@ -1,0 +1,148 @@
+//! Results as renderers take them.
+
+use std::time::Duration;
+
+use overtake_detect::{Entry, RaceGroup, RaceLog};
+use overtake_trace::{Repairs, Sizes, Symbols, TraceSummary, VarId};
+
+/// What is known of a trace once it has been read.
+#[derive(Clone, Default, Debug)]
+pub struct TraceFacts {
+    /// The name of the input; `-` is standard input.
+    pub file: String,
+    /// The format it was read as.
+    pub format: String,
+    /// Number of events.
+    pub events: u64,
+    /// Number of threads, locks, variables, ... after repairs.
+    pub sizes: Sizes,
+    /// What the checker mended.
+    pub repairs: Repairs,
+    /// Input lines that carry no event, by what they were.
+    pub ignored: Vec<(String, u64)>,
+    /// What a damaged file no longer has; empty when it is whole.
+    pub missing: Vec<String>,
+}
+
+/// What one detector found.
+pub struct Findings<'a> {
+    /// The detector.
+    pub detector: &'a Entry,
+    /// The races.
+    pub races: &'a RaceLog,
+    /// Figures of the detector's own.
+    pub figures: Vec<(&'static str, u64)>,
+    /// Time spent in the detector.
+    pub time: Duration,
+    /// Events handed to the detector, all passes together.
+    pub events_read: u64,
+    /// The most state it held.
+    pub peak_state_bytes: usize,
+}
+
+impl<'a> Findings<'a> {
+    /// The races by pair of source locations, most frequent first, the earlier found first among equals.
+    pub fn groups_by_frequency(&self) -> Vec<&'a RaceGroup> {
+        let mut groups: Vec<_> = self.races.groups().iter().collect();
+        groups.sort_by_key(|group| (std::cmp::Reverse(group.count), group.id));
+        groups
+    }
+
+    /// Events handed to the detector per second of its time.
+    pub fn events_per_second(&self) -> f64 {
+        self.events_read as f64 / self.time.as_secs_f64().max(1e-9)
+    }
+}
+
+/// What the detectors found in one trace.
+pub struct Analysed<'a> {
+    /// The trace.
+    pub trace: &'a TraceFacts,
+    /// The names of what the findings speak of.
+    pub symbols: &'a Symbols,
+    /// One entry per detector, in the order in which they were asked for.
+    pub findings: Vec<Findings<'a>>,
+    /// Time from opening the trace to the last detector's end.
+    pub time: Duration,
+}
+
+impl Analysed<'_> {
+    /// Whether some detector reported a race.
+    pub fn has_races(&self) -> bool {
+        self.findings.iter().any(|findings| !findings.races.is_empty())
+    }
+}
+
+/// What a trace is made of.
+pub struct StatisticsFacts<'a> {
+    /// The trace.
+    pub trace: &'a TraceFacts,
+    /// Its statistics.
+    pub summary: &'a TraceSummary,
+    /// Its names.
+    pub symbols: &'a Symbols,
+    /// Its size as stored, where it is known.
+    pub bytes: Option<u64>,
+}
+
+/// What is known of a trace once it has been written.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct WrittenFacts {
+    /// The name of the file; `-` is standard output.
+    pub file: String,
+    /// The format it was written in.
+    pub format: String,
+    /// Number of events.
+    pub events: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// How many events had a source location that the format cannot hold.
+    pub lost_locations: u64,
+}
+
+/// A trace that was generated.
+pub struct GeneratedFacts<'a> {
+    /// What sort of trace it is.
+    pub shape: &'a str,
+    /// The seed of all random choices.
+    pub seed: u64,
+    /// The command that makes the same trace again.
+    pub command: String,
+    /// What was written.
+    pub written: WrittenFacts,
+    /// What the trace contains by construction, where that is known.
+    pub expected: Option<ExpectedFacts>,
+    /// The names of the trace.
+    pub symbols: &'a Symbols,
+}
+
+/// What a generated trace contains by construction.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct ExpectedFacts {
+    /// Exactly the variables that have a happens-before race.
+    pub racy_variables: Vec<VarId>,
+    /// At least so many events have to change before the trace is free of happens-before races.
+    pub distance_to_race_free: u64,
+}
+
+/// One figure of a benchmark.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measurement {
+    /// What was measured.
+    pub what: String,
+    /// How much it was.
+    pub figure: f64,
+    /// Of what, as written behind the figure: ` W`, ` ms`.
+    pub unit: &'static str,
+    /// What it should be.
+    pub goal: Option<Goal>,
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Goal {
+    /// Not more than this.
+    AtMost(f64),
+    /// Not less than this.
+    AtLeast(f64),
+}

@@ -1,0 +1,61 @@
+//! Text for people.
+//!
+//! Renderers return strings with ANSI styles; who prints them removes the styles where they are not wanted. Colour never
+//! carries what words do not say.
+
+mod bench;
+mod compare;
+mod notes;
+mod races;
+mod statistics;
+mod table;
+
+use anstyle::{AnsiColor, Style};
+use overtake_detect::Verdict;
+
+pub use bench::bench;
+pub use compare::compare;
+pub use notes::{generated, notes, timing, validation, written};
+pub use races::races;
+pub use statistics::statistics;
+
+/// How much room there is.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Columns of the terminal; `None` where lines may be as long as they need, as in a file.
+    pub width: Option<u16>,
+    /// How many groups of races to show per detector; `None` is all.
+    pub limit: Option<usize>,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout { width: None, limit: Some(25) }
+    }
+}
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+fn verdict_style(verdict: Verdict) -> Style {
+    let colour = match verdict {
+        Verdict::Observed => AnsiColor::Red,
+        Verdict::Predicted => AnsiColor::Magenta,
+        Verdict::Suspected => AnsiColor::Yellow,
+    };
+    Style::new().bold().fg_color(Some(colour.into()))
+}
+
+/// A name with control characters made visible, so that a trace cannot steer the terminal.
+fn printable(name: &str) -> String {
+    if !name.contains(char::is_control) {
+        return name.to_owned();
+    }
+    name.chars().fold(String::with_capacity(name.len()), |mut text, letter| {
+        match letter.is_control() {
+            true => text.extend(letter.escape_default()),
+            false => text.push(letter),
+        }
+        text
+    })
+}
