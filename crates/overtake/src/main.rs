@@ -1,2 +1,28 @@
-//! placeholder
-fn main() {}
+//! The command line of Overtake: arguments, files and exit codes; no algorithm.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod console;
+mod failure;
+mod files;
+
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+
+use crate::args::Arguments;
+use crate::console::Console;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_arg_matches(&args::command().get_matches());
+    let arguments = arguments.unwrap_or_else(|error| error.exit());
+    let console = Console { quiet: arguments.quiet };
+    match commands::run(&arguments.command, console) {
+        Ok(verdict) => verdict.into(),
+        Err(failure) => {
+            Console { quiet: false }.say(&failure.to_string());
+            failure.exit_code()
+        }
+    }
+}

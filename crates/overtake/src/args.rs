@@ -1,0 +1,403 @@
+//! What can be typed. Help, completions and manual pages all come from these definitions.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use overtake_detect::{DETECTORS, Entry, Options, Strictness, find};
+use overtake_gen::{SHAPES, Shape, find_shape};
+use overtake_trace::Format;
+
+use crate::console::Console;
+
+/// The command line.
+#[derive(Parser)]
+#[command(
+    name = "overtake",
+    version,
+    about = "Finds the data races of one run of a concurrent program, and those one overtaking manoeuvre away",
+    after_help = EXIT_CODES,
+    arg_required_else_help = true,
+    max_term_width = 110
+)]
+pub(crate) struct Arguments {
+    /// Print nothing but results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 no race, 66 races reported, 1 error, 2 wrong usage.
+Results go to standard output, everything else to standard error.";
+
+/// The commands.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Report the data races of a trace
+    #[command(after_help = ANALYZE_EXAMPLES)]
+    Analyze(AnalyzeArguments),
+
+    /// Run every detector on a trace and print one table
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArguments),
+
+    /// Print what a trace is made of
+    #[command(after_help = STAT_EXAMPLES)]
+    Stat(StatArguments),
+
+    /// Tell whether a trace is well formed, and what has to be repaired
+    #[command(after_help = VALIDATE_EXAMPLES)]
+    Validate(StatArguments),
+
+    /// Write a trace in another format
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArguments),
+
+    /// Make a trace: a workload of some shape, or a hardness construction with its races
+    #[command(after_help = GEN_EXAMPLES)]
+    Gen(GenArguments),
+
+    /// Measure speed
+    #[command(subcommand, hide = true)]
+    Bench(BenchCommand),
+
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+
+    /// Print the manual page, or write the pages of all commands to a directory
+    Man {
+        /// Where to write the pages
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+}
+
+const ANALYZE_EXAMPLES: &str = "\
+Examples:
+  overtake analyze run.std                        races by happens-before
+  overtake analyze run.otr -d shb,lock-cover      two notions, one reading of the trace
+  overtake analyze run.otr -d short-hb -w 1000    races at most 1,000 events apart
+  zcat run.std.gz | overtake analyze - --json     for programs; see docs/json.md
+
+Exit code 66 when a race is reported, 0 when none is.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  overtake compare run.std
+  overtake compare run.otr --json | jq '.detectors[] | {name, seconds}'";
+
+const STAT_EXAMPLES: &str = "\
+Examples:
+  overtake stat run.std
+  overtake stat run.otr --json";
+
+const VALIDATE_EXAMPLES: &str = "\
+Examples:
+  overtake validate run.std             what would be repaired
+  overtake validate run.std --strict    stop at the first violation, exit code 1";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  overtake convert run.std.gz run.otr       seal a text trace
+  overtake convert run.otr - --to std       text on standard output
+  overtake convert broken.otr good.otr --salvage
+
+Events are written as they are read, without repairs, so that their indices stay the same.";
+
+const GEN_EXAMPLES: &str = "\
+Examples:
+  overtake gen --list                                    what can be made
+  overtake gen lock-heavy --events 10M -o t.otr          ten million events
+  overtake gen lock-heavy --raciness 0.001 --seed 7 -o t.std
+
+The same shape, options and seed make the same trace. The command that repeats a trace is printed.";
+
+/// A trace to read.
+#[derive(Args)]
+pub(crate) struct InputArguments {
+    /// The trace: a file, or - for standard input; gzip, zstd and xz are recognised
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+
+    /// Read the trace as this format, whatever it looks like
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub(crate) format: Option<Format>,
+
+    /// Read what is intact of a damaged .otr file and say what is missing
+    #[arg(long)]
+    pub(crate) salvage: bool,
+}
+
+/// A trace to read and to check.
+#[derive(Args)]
+pub(crate) struct CheckedInputArguments {
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+
+    /// Refuse a trace that is not well formed instead of repairing it
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+impl CheckedInputArguments {
+    /// What to do about a trace that is not well formed.
+    pub(crate) fn strictness(&self) -> Strictness {
+        if self.strict { Strictness::Refuse } else { Strictness::Repair }
+    }
+}
+
+/// `stat` and `validate`.
+#[derive(Args)]
+pub(crate) struct StatArguments {
+    #[command(flatten)]
+    pub(crate) checked: CheckedInputArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `analyze`.
+#[derive(Args)]
+pub(crate) struct AnalyzeArguments {
+    #[command(flatten)]
+    pub(crate) checked: CheckedInputArguments,
+
+    /// Detectors to run, separated by commas
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb",
+          value_parser = detector_parser())]
+    pub(crate) detector: Vec<&'static Entry>,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+
+    /// Let the numbers of threads and locks decide how happens-before races are found (hb)
+    #[arg(long)]
+    pub(crate) auto: bool,
+
+    /// Show at most this many pairs of locations per detector; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    pub(crate) limit: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `compare`.
+#[derive(Args)]
+pub(crate) struct CompareArguments {
+    #[command(flatten)]
+    pub(crate) checked: CheckedInputArguments,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Settings of detectors.
+#[derive(Args)]
+pub(crate) struct DetectorArguments {
+    /// Largest number of events from the first access of a race to the second, both counted (short-*)
+    #[arg(short, long, value_name = "EVENTS", value_parser = window_parser)]
+    window: Option<u64>,
+
+    /// Eraser's state machine instead of the definition (lock-set)
+    #[arg(long)]
+    eraser: bool,
+}
+
+impl DetectorArguments {
+    /// Says which settings none of the detectors uses.
+    pub(crate) fn warn_of_unused(&self, detectors: &[&Entry], console: Console) {
+        let given = [("window", self.window.is_some()), ("eraser", self.eraser)];
+        for (name, _) in given.iter().filter(|(_, given)| *given) {
+            if !detectors.iter().any(|entry| entry.options.contains(name)) {
+                let detectors: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
+                console.say(&format!("--{name} changes nothing for {}", detectors.join(", ")));
+            }
+        }
+    }
+
+    /// The settings as detectors take them.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::default();
+        options.window = self.window.unwrap_or(options.window);
+        options.eraser = self.eraser;
+        options
+    }
+}
+
+/// `convert`.
+#[derive(Args)]
+pub(crate) struct ConvertArguments {
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+
+    /// The file to write, or - for standard output
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+
+    /// The format to write; without it the name of OUT decides
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub(crate) to: Option<Format>,
+
+    /// Print JSON about what was written
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `gen`.
+#[derive(Args)]
+pub(crate) struct GenArguments {
+    /// What to make
+    #[arg(value_name = "SHAPE", required_unless_present = "list", value_parser = shape_parser())]
+    pub(crate) shape: Option<&'static Shape>,
+
+    /// List the shapes, with the parameters that each of them uses
+    #[arg(long, conflicts_with = "shape")]
+    pub(crate) list: bool,
+
+    #[command(flatten)]
+    pub(crate) parameters: WorkloadArguments,
+
+    /// The file to write, or - for standard output
+    #[arg(short, long, value_name = "FILE", required_unless_present = "list")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// The format to write; without it the name of the file decides
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub(crate) to: Option<Format>,
+
+    /// Write the races that must be found to this file, as JSON (hardness constructions)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expected: Option<PathBuf>,
+
+    /// Print JSON about what was made
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a workload can be asked for; what is left out is the shape's default.
+#[derive(Args)]
+pub(crate) struct WorkloadArguments {
+    /// Number of events
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) events: Option<u64>,
+    /// Number of threads, the main thread included
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) threads: Option<u64>,
+    /// Number of locks
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) locks: Option<u64>,
+    /// Number of variables, or of array elements
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) variables: Option<u64>,
+    /// Fraction of accesses that touch shared variables
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) sharing: Option<f64>,
+    /// Fraction of shared accesses that forget their synchronisation
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) raciness: Option<f64>,
+    /// Most locks a thread holds at once
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) nesting: Option<u64>,
+    /// Events between the two accesses of a planted race
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) distance: Option<u64>,
+    /// Most source locations; 0 for none
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) locations: Option<u64>,
+    /// Fraction of events that must change to make the trace race free
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) epsilon: Option<f64>,
+    /// Seed of all random choices
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// `bench`.
+#[derive(Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Time reading, writing and every detector on generated traces, against goals
+    Speed(SpeedArguments),
+    /// Read a trace and do nothing with it
+    Read(InputArguments),
+}
+
+/// `bench speed`.
+#[derive(Args)]
+pub(crate) struct SpeedArguments {
+    /// Where the traces go
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Events of the traces
+    #[arg(long, value_name = "N", default_value = "10M", value_parser = count_parser)]
+    pub(crate) events: u64,
+    /// Rounds; figures are medians
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Events of the file for random access; 0 leaves it out
+    #[arg(long, value_name = "N", default_value = "100M", value_parser = count_parser)]
+    pub(crate) big_events: u64,
+}
+
+/// The definitions, with the tables of detectors filled in.
+pub(crate) fn command() -> clap::Command {
+    Arguments::command().mut_subcommand("analyze", |analyze| {
+        let examples = analyze.get_after_help().map(ToString::to_string).unwrap_or_default();
+        analyze.after_help(format!("{}\n{examples}", detector_table()))
+    })
+}
+
+fn detector_table() -> String {
+    let width = DETECTORS.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    DETECTORS.iter().fold("Detectors:\n".to_owned(), |table, entry| {
+        format!("{table}  {:width$}  {}\n", entry.name, entry.summary)
+    })
+}
+
+fn detector_parser() -> impl TypedValueParser<Value = &'static Entry> {
+    let names = DETECTORS.iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary));
+    PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
+}
+
+fn shape_parser() -> impl TypedValueParser<Value = &'static Shape> {
+    let names = SHAPES.iter().map(|shape| PossibleValue::new(shape.name).help(shape.description));
+    PossibleValuesParser::new(names).try_map(|name| find_shape(&name).ok_or("no such shape"))
+}
+
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name))
+        .try_map(|name| Format::from_name(&name).ok_or("no such format"))
+}
+
+/// A number that may end in k, M or G, for thousands, millions and thousands of millions.
+fn count_parser(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G']) {
+        Some(digits) if text.ends_with(['k', 'K']) => (digits, 1_000),
+        Some(digits) if text.ends_with(['m', 'M']) => (digits, 1_000_000),
+        Some(digits) => (digits, 1_000_000_000),
+        None => (text, 1),
+    };
+    let number = digits.parse::<u64>().map_err(|error| error.to_string())?;
+    number.checked_mul(factor).ok_or_else(|| "number too large".into())
+}
+
+fn window_parser(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("a window holds at least one event".into()),
+        Ok(window) => Ok(window),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,47 @@
+//! `overtake analyze`: the races of a trace.
+
+use overtake_detect::{Entry, happens_before_for};
+use overtake_report::{json, text};
+
+use super::examine::Examined;
+use crate::args::AnalyzeArguments;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::files::Input;
+
+/// Reports races.
+pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
+    let mut input = Input::new(&arguments.checked.input);
+    let mut detectors = arguments.detector.clone();
+    if arguments.auto {
+        choose_happens_before(&mut detectors, &mut input, console)?;
+    }
+    arguments.options.warn_of_unused(&detectors, console);
+    let options = arguments.options.options();
+    let examined = Examined::of(input, &detectors, &options, arguments.checked.strictness(), console)?;
+    let analysed = examined.analysed();
+    console.say(&text::notes(analysed.trace));
+    match arguments.json {
+        true => console.write(|out| json::races(out, &analysed))?,
+        false => {
+            console.say(&text::timing(&analysed));
+            console.print(&text::races(&analysed, &console.layout(arguments.limit)))?;
+        }
+    }
+    Ok(examined.verdict())
+}
+
+/// Replaces `hb` by the happens-before detector that suits the trace.
+fn choose_happens_before(
+    detectors: &mut [&'static Entry],
+    input: &mut Input,
+    console: Console,
+) -> Result<(), Failure> {
+    let Some(place) = detectors.iter_mut().find(|entry| entry.name == "hb") else { return Ok(()) };
+    let (threads, locks) = input.threads_and_locks(console)?;
+    if let Some(chosen) = happens_before_for(threads, locks) {
+        console.say(&format!("{} chosen for {threads} threads and {locks} locks", chosen.name));
+        *place = chosen;
+    }
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! `overtake bench`: measurements, for developers.
+
+mod lab;
+mod speed;
+
+use overtake_trace::Block;
+
+use crate::args::{BenchCommand, InputArguments};
+use crate::console::Console;
+use crate::failure::{Outcome, Verdict};
+use crate::files::Input;
+
+/// Does the measurement that was asked for.
+pub(crate) fn run(command: &BenchCommand, console: Console) -> Outcome {
+    match command {
+        BenchCommand::Speed(arguments) => speed::run(arguments, console),
+        BenchCommand::Read(arguments) => read(arguments, console),
+    }
+}
+
+/// Reads a trace and does nothing with it.
+fn read(arguments: &InputArguments, console: Console) -> Outcome {
+    let mut opened = Input::new(arguments).open()?;
+    let mut block = Block::default();
+    let mut events = 0;
+    while opened.next_block(&mut block)? {
+        events += block.events.len();
+    }
+    console.print(&format!("{events}\n"))?;
+    Ok(Verdict::Fine)
+}

@@ -1,0 +1,25 @@
+//! `overtake compare`: every detector on one trace.
+
+use overtake_detect::DETECTORS;
+use overtake_report::{json, text};
+
+use super::examine::Examined;
+use crate::args::CompareArguments;
+use crate::console::Console;
+use crate::failure::Outcome;
+use crate::files::Input;
+
+/// Prints the table.
+pub(crate) fn run(arguments: &CompareArguments, console: Console) -> Outcome {
+    let entries: Vec<_> = DETECTORS.iter().collect();
+    let input = Input::new(&arguments.checked.input);
+    let options = arguments.options.options();
+    let examined = Examined::of(input, &entries, &options, arguments.checked.strictness(), console)?;
+    let analysed = examined.analysed();
+    console.say(&text::notes(analysed.trace));
+    match arguments.json {
+        true => console.write(|out| json::races(out, &analysed))?,
+        false => console.print(&text::compare(&analysed, &console.layout(0)))?,
+    }
+    Ok(examined.verdict())
+}

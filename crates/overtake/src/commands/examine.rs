@@ -1,0 +1,71 @@
+//! Detectors at work on a trace that is read as often as they want.
+
+use std::time::{Duration, Instant};
+
+use overtake_detect::{Driver, Entry, Options, Outcome as Pass, Strictness};
+use overtake_report::{Analysed, Findings, TraceFacts};
+
+use crate::console::Console;
+use crate::failure::{Failure, Verdict};
+use crate::files::{Input, Opened};
+
+/// A trace with what the detectors made of it.
+pub(crate) struct Examined {
+    driver: Driver,
+    opened: Opened,
+    facts: TraceFacts,
+    time: Duration,
+}
+
+impl Examined {
+    /// Runs the detectors, as many passes as they want.
+    pub(crate) fn of(
+        mut input: Input,
+        entries: &[&'static Entry],
+        options: &Options,
+        strictness: Strictness,
+        console: Console,
+    ) -> Result<Examined, Failure> {
+        let mut driver = Driver::start(entries, options, strictness)?;
+        let start = Instant::now();
+        if driver.may_need_another_pass() {
+            input.make_rereadable(console)?;
+        }
+        loop {
+            let mut opened = input.open()?;
+            let mut bar = console.progress();
+            let pass = driver.pass(opened.source_mut(), &mut |progress| bar.show(progress));
+            drop(bar);
+            if pass.map_err(|error| opened.failure(error))? == Pass::Done {
+                let facts = opened.facts(driver.events(), driver.repairs());
+                return Ok(Examined { driver, opened, facts, time: start.elapsed() });
+            }
+        }
+    }
+
+    /// The results as renderers take them.
+    pub(crate) fn analysed(&self) -> Analysed<'_> {
+        let findings = self.driver.jobs().iter().map(|job| Findings {
+            detector: job.entry,
+            races: job.races(),
+            figures: job.figures(),
+            time: job.time,
+            events_read: job.events_read,
+            peak_state_bytes: job.peak_state_bytes,
+        });
+        Analysed {
+            trace: &self.facts,
+            symbols: self.opened.source().symbols(),
+            findings: findings.collect(),
+            time: self.time,
+        }
+    }
+
+    /// Whether there are races.
+    pub(crate) fn verdict(&self) -> Verdict {
+        match self.analysed().has_races() {
+            true => Verdict::Races,
+            false => Verdict::Fine,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Standard output carries results, standard error everything else.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use overtake_report::text::Layout;
+use overtake_trace::Progress;
+
+use crate::failure::Failure;
+
+/// Where a command speaks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Console {
+    /// No chatter on standard error.
+    pub(crate) quiet: bool,
+}
+
+impl Console {
+    /// Prints results with styles, which are left out where nobody sees them.
+    pub(crate) fn print(self, text: &str) -> Result<(), Failure> {
+        let mut out = anstream::stdout().lock();
+        settled(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    }
+
+    /// Writes results as they are.
+    pub(crate) fn write(self, work: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        settled(work(&mut out).and_then(|()| out.flush()))
+    }
+
+    /// Tells people something that is not a result, line by line.
+    pub(crate) fn say(self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        let mut error = anstream::stderr().lock();
+        for line in text.lines() {
+            // Nobody is left to be told that standard error is gone.
+            let _ = writeln!(error, "overtake: {line}");
+        }
+    }
+
+    /// The room that standard output has.
+    pub(crate) fn layout(self, limit: usize) -> Layout {
+        let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _height)| width.0);
+        Layout { width, limit: (limit > 0).then_some(limit) }
+    }
+
+    /// A progress bar, on a terminal only.
+    pub(crate) fn progress(self) -> Bar {
+        let bar = match self.quiet || !io::stderr().is_terminal() {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::no_length(),
+        };
+        bar.set_style(ProgressStyle::default_spinner());
+        Bar { bar, known: false }
+    }
+}
+
+/// A reader that has seen enough and closed the pipe is no error.
+fn settled(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Error(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A progress bar over the bytes of an input.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    known: bool,
+}
+
+impl Bar {
+    /// Shows how far the reader has come.
+    pub(crate) fn show(&mut self, progress: Progress) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        if !self.known {
+            self.known = true;
+            self.bar.set_style(style(progress.bytes_total.is_some()));
+            self.bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        if let Some(total) = progress.bytes_total {
+            self.bar.set_length(total);
+        }
+        self.bar.set_position(progress.bytes_read);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(total_is_known: bool) -> ProgressStyle {
+    let template = match total_is_known {
+        true => "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+        false => "{spinner} {bytes} {bytes_per_sec}",
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

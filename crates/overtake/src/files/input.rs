@@ -1,0 +1,179 @@
+//! The trace that a command reads.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use overtake_report::TraceFacts;
+use overtake_trace::{
+    self as trace, Block, Error, EventSink, EventSource, Format, OtrFile, OtrReader, OtrWriter, Repairs,
+};
+
+use crate::args::InputArguments;
+use crate::console::Console;
+use crate::failure::Failure;
+
+/// A trace named on the command line. It can be opened again, unless it comes through a pipe and was not kept.
+pub(crate) struct Input {
+    path: PathBuf,
+    format: Option<Format>,
+    salvage: bool,
+    kept: Option<Kept>,
+    /// A pipe has been opened, so that nothing is left in it.
+    drained: bool,
+}
+
+/// A trace that came through a pipe, sealed in a file without a name.
+struct Kept {
+    file: File,
+    /// What was known of it when it had been read.
+    facts: TraceFacts,
+}
+
+/// A trace being read.
+pub(crate) struct Opened {
+    source: Source,
+    facts: TraceFacts,
+}
+
+enum Source {
+    Whole(Box<dyn EventSource>),
+    Salvaged(Box<OtrReader<Box<dyn Read>>>),
+}
+
+impl Input {
+    /// The trace of these arguments.
+    pub(crate) fn new(arguments: &InputArguments) -> Input {
+        let InputArguments { trace, format, salvage } = arguments;
+        Input { path: trace.clone(), format: *format, salvage: *salvage, kept: None, drained: false }
+    }
+
+    /// Makes sure that the trace can be opened more than once: what comes through a pipe is kept in a temporary file.
+    pub(crate) fn make_rereadable(&mut self, console: Console) -> Result<(), Failure> {
+        if self.is_file() || self.kept.is_some() {
+            return Ok(());
+        }
+        let mut opened = self.open()?;
+        let file = tempfile::tempfile().map_err(|error| self.failure(error))?;
+        let kept = file.try_clone().map_err(|error| self.failure(error))?;
+        let mut bar = console.progress();
+        let mut writer = OtrWriter::new(file).map_err(|error| self.failure(error))?;
+        let mut block = Block::default();
+        while opened.next_block(&mut block)? {
+            bar.show(opened.source().progress());
+            writer.write(&block.events, opened.source().symbols()).map_err(|error| self.failure(error))?;
+        }
+        writer.finish(opened.source().symbols()).map_err(|error| self.failure(error))?;
+        self.kept = Some(Kept { file: kept, facts: opened.facts(0, &Repairs::default()) });
+        Ok(())
+    }
+
+    /// Opens the trace at its start.
+    pub(crate) fn open(&mut self) -> Result<Opened, Failure> {
+        if self.kept.is_none() && !self.is_file() && std::mem::replace(&mut self.drained, true) {
+            return Err(self.failure("expected a file that can be read more than once, found a pipe"));
+        }
+        self.try_open().map_err(|error| self.failure(error))
+    }
+
+    /// How many threads and locks the trace has: from the footer of a sealed file, else by reading all of it.
+    pub(crate) fn threads_and_locks(&mut self, console: Console) -> Result<(u64, u64), Failure> {
+        if let Ok(file) = OtrFile::open(&self.path) {
+            return Ok((file.parameters().threads, file.parameters().locks));
+        }
+        self.make_rereadable(console)?;
+        let mut opened = self.open()?;
+        let mut bar = console.progress();
+        let mut block = Block::default();
+        while opened.next_block(&mut block)? {
+            bar.show(opened.source().progress());
+        }
+        let sizes = opened.source().symbols().sizes();
+        Ok((sizes.threads as u64, sizes.locks as u64))
+    }
+
+    fn is_file(&self) -> bool {
+        !super::is_standard(&self.path) && fs::metadata(&self.path).is_ok_and(|found| found.is_file())
+    }
+
+    fn try_open(&self) -> trace::Result<Opened> {
+        if let Some(kept) = &self.kept {
+            let mut file = kept.file.try_clone()?;
+            file.rewind()?;
+            let source = Source::Whole(Box::new(OtrReader::new(file)?));
+            return Ok(Opened { source, facts: kept.facts.clone() });
+        }
+        if self.salvage && self.format.is_none_or(|format| format == Format::Otr) {
+            return Ok(self.opened(Format::Otr, Source::Salvaged(Box::new(self.salvaged()?))));
+        }
+        let opened = trace::Opened::open(&self.path, self.format)?;
+        Ok(self.opened(opened.format, Source::Whole(opened.source)))
+    }
+
+    fn salvaged(&self) -> trace::Result<OtrReader<Box<dyn Read>>> {
+        if super::is_standard(&self.path) {
+            return OtrReader::salvage(Box::new(io::stdin()));
+        }
+        let file = File::open(&self.path)?;
+        let bytes = file.metadata()?.len();
+        Ok(OtrReader::salvage(Box::new(file) as Box<dyn Read>)?.with_total_bytes(bytes))
+    }
+
+    fn opened(&self, format: Format, source: Source) -> Opened {
+        let file = self.path.display().to_string();
+        let format = format.name().to_owned();
+        Opened { source, facts: TraceFacts { file, format, ..TraceFacts::default() } }
+    }
+
+    fn failure(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::in_file(display_name(&self.path), error)
+    }
+}
+
+impl Opened {
+    /// The events.
+    pub(crate) fn source(&self) -> &dyn EventSource {
+        match &self.source {
+            Source::Whole(source) => &**source,
+            Source::Salvaged(source) => &**source,
+        }
+    }
+
+    /// The events, to be read.
+    pub(crate) fn source_mut(&mut self) -> &mut dyn EventSource {
+        match &mut self.source {
+            Source::Whole(source) => &mut **source,
+            Source::Salvaged(source) => &mut **source,
+        }
+    }
+
+    /// Reads the next block; false at the end.
+    pub(crate) fn next_block(&mut self, block: &mut Block) -> Result<bool, Failure> {
+        self.source_mut().next_block(block).map_err(|error| self.failure(error))
+    }
+
+    /// What is known of the trace now that it was read, given what its checker counted.
+    pub(crate) fn facts(&self, events: u64, repairs: &Repairs) -> TraceFacts {
+        let mut facts = self.facts.clone();
+        facts.events = events;
+        facts.sizes = self.source().symbols().sizes();
+        facts.repairs = repairs.clone();
+        facts.ignored.extend(self.source().ignored());
+        if let Source::Salvaged(reader) = &self.source
+            && !reader.damage().is_none()
+        {
+            facts.missing.push(reader.damage().to_string());
+        }
+        facts
+    }
+
+    /// The failure for an error of this trace.
+    pub(crate) fn failure(&self, error: Error) -> Failure {
+        Failure::in_file(display_name(Path::new(&self.facts.file)), error)
+    }
+}
+
+/// The name of an input in messages.
+fn display_name(path: &Path) -> &Path {
+    if super::is_standard(path) { Path::new("standard input") } else { path }
+}
