@@ -22,11 +22,17 @@ pub(crate) struct Layout {
     pub(crate) guarded: Region,
     pub(crate) fields: u32,
     locks: u32,
+    /// Every lock guards so many objects, and the first `locks_with_one_more` locks one more.
+    objects_per_lock: u32,
+    locks_with_one_more: u32,
     /// Read by everybody, written by nobody.
     pub(crate) constants: Region,
     /// `private_each` variables per thread.
     private_first: u32,
     pub(crate) private_each: u32,
+    /// Objects of a thread's own, and of constants.
+    pub(crate) private_objects: u32,
+    constant_objects: u32,
     /// Touched by the main thread alone.
     pub(crate) main_only: u32,
     /// One flag per lock, where locks are built from atomics.
@@ -56,9 +62,13 @@ impl Layout {
             guarded: Region::default(),
             fields: 1,
             locks,
+            objects_per_lock: 0,
+            locks_with_one_more: 0,
             constants: Region::default(),
             private_first: 0,
             private_each: 0,
+            private_objects: 0,
+            constant_objects: 0,
             main_only: 0,
             flags: Region::default(),
             atomics: Region::default(),
@@ -80,6 +90,10 @@ impl Layout {
         }
         layout.fields = (shared / locks.max(1)).clamp(1, FIELDS);
         layout.guarded.count = shared;
+        layout.objects_per_lock = shared / layout.fields / locks.max(1);
+        layout.locks_with_one_more = shared / layout.fields % locks.max(1);
+        layout.private_objects = layout.private_each / layout.private_fields().max(1);
+        layout.constant_objects = layout.constants.count / layout.constant_fields().max(1);
         layout.constants.first = shared;
         layout.private_first = shared + layout.constants.count;
         layout.main_only = layout.private_first + layout.private_each * threads;
@@ -101,11 +115,10 @@ impl Layout {
     /// The first variable of a random object that `lock` guards, if it guards any.
     #[inline]
     pub(crate) fn object(&self, lock: u32, rng: &mut Rng) -> Option<u32> {
-        let objects = self.guarded.count / self.fields;
-        if lock >= objects {
+        let guarded_by_lock = self.objects_per_lock + u32::from(lock < self.locks_with_one_more);
+        if guarded_by_lock == 0 {
             return None;
         }
-        let guarded_by_lock = (objects - lock).div_ceil(self.locks);
         Some((lock + self.locks * rng.below(guarded_by_lock)) * self.fields)
     }
 
@@ -119,11 +132,6 @@ impl Layout {
         self.private_each.min(FIELDS)
     }
 
-    /// How many objects each thread has for itself.
-    pub(crate) fn private_objects(&self) -> u32 {
-        self.private_each / self.private_fields().max(1)
-    }
-
     /// The first variable of an object of a thread's own.
     #[inline]
     pub(crate) fn private(&self, thread: u32, object: u32) -> u32 {
@@ -133,8 +141,7 @@ impl Layout {
     /// The first variable of a random constant object.
     #[inline]
     pub(crate) fn constant(&self, rng: &mut Rng) -> u32 {
-        let fields = self.constants.count.clamp(1, FIELDS);
-        self.constants.first + rng.below(self.constants.count / fields) * fields
+        self.constants.first + rng.below(self.constant_objects) * self.constant_fields()
     }
 
     /// How many fields a constant object has.

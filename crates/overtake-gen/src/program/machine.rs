@@ -3,14 +3,14 @@
 //! A thread that wants a taken lock is not skipped: the holder runs instead, as on a real machine. Locks are taken in
 //! order of their number, so following holders always ends at a thread that can run.
 
-use overtake_trace::{Action, LocationId, LockId, MarkerId, SyncId, VarId};
+use overtake_trace::{Action, Event, LocationId, Op, ThreadId, VarId};
 
 use crate::rng::Rng;
 use crate::tape::Tape;
 
 use super::layout::{BLOCK_ELEMENTS, Layout};
 use super::routine::{
-    ATOMIC, BLOCK, CONSTANT, ELEMENT, Kind, MAX_DEPTH, Menu, PLACES, PRIVATE, Routine, Step,
+    ATOMIC, BLOCK, CONSTANT, ELEMENT, Effect, MAX_DEPTH, Menu, Operand, PLACES, PRIVATE, Routine, Step,
 };
 use super::strays::Strays;
 
@@ -183,49 +183,75 @@ impl Machine {
             }
             let worker = &self.workers[at];
             let step = self.program.steps[worker.cursor as usize];
-            let (mut location, thread) = (step.location, worker.thread);
-            let action = match step.kind {
-                Kind::Read | Kind::Write => {
-                    let (action, stray) = self.access(at, step, tape.index());
-                    location = stray.unwrap_or(location);
-                    action
-                }
-                _ => match self.synchronise(at, step) {
-                    Ok(action) => action,
-                    Err(holder) => {
-                        at = holder as usize;
-                        continue;
-                    }
-                },
-            };
+            if let Err(holder) = self.take_effect(at, step) {
+                at = holder as usize;
+                continue;
+            }
+            let event = self.event(at, step);
+            let event =
+                if step.effect == Effect::Access { self.forget_lock(at, event, tape.index()) } else { event };
             self.workers[at].cursor += 1;
-            tape.push(thread, action, location);
+            tape.events.push(event);
             left -= 1;
         }
     }
 
-    /// A plain access; where it forgets its lock, also the line on which that happens.
+    /// Enters or leaves a section, or fails with the worker that is in the way.
     #[inline]
-    fn access(&mut self, at: usize, step: Step, index: u64) -> (Action, Option<LocationId>) {
-        let Worker { thread, bases, .. } = &self.workers[at];
-        let thread = *thread;
-        let is_write = step.kind == Kind::Write;
-        let var = bases[step.place as usize] + u32::from(step.field);
-        if (step.place as usize) < MAX_DEPTH && var < self.layout.guarded.count {
-            if self.strays.is_due(index)
-                && let Some(stray) = self.stray(at)
-            {
-                return stray;
-            }
-            self.strays.observe(index, thread, var, is_write, &mut self.rng);
+    fn take_effect(&mut self, at: usize, step: Step) -> Result<(), u32> {
+        let worker = &mut self.workers[at];
+        let slot = step.place as usize % MAX_DEPTH;
+        let lock = worker.locks[slot];
+        match step.effect {
+            Effect::Access | Effect::Nothing => return Ok(()),
+            Effect::Enter => self.holders.enter(lock, at as u32)?,
+            Effect::EnterShared => self.holders.enter_shared(lock, at as u32)?,
+            Effect::Leave => self.holders.leave(lock),
+            Effect::LeaveShared => self.holders.leave_shared(lock, at as u32),
         }
-        let action = if is_write { Action::Write(VarId(var)) } else { Action::Read(VarId(var)) };
-        (action, None)
+        worker.held ^= 1 << slot;
+        if worker.held & (1 << slot) != 0 {
+            self.open_sections += 1;
+        } else {
+            self.open_sections -= 1;
+        }
+        Ok(())
+    }
+
+    /// The event that a step of a worker is.
+    #[inline]
+    fn event(&self, at: usize, step: Step) -> Event {
+        let worker = &self.workers[at];
+        let lock = worker.locks[step.place as usize % MAX_DEPTH];
+        let operand = match step.operand {
+            Operand::Variable => worker.bases[step.place as usize] + u32::from(step.field),
+            Operand::Lock => lock,
+            Operand::Flag => self.layout.flags.first + lock,
+            Operand::Turn => lock / self.program.classes,
+            Operand::Field => u32::from(step.field),
+        };
+        Event::from_parts(ThreadId(worker.thread), step.op, step.order, operand, step.location)
+    }
+
+    /// A plain access as it is, or, now and then, another access that forgets its lock.
+    #[inline]
+    fn forget_lock(&mut self, at: usize, access: Event, index: u64) -> Event {
+        let var = access.operand();
+        if var >= self.layout.guarded.count {
+            return access;
+        }
+        if self.strays.is_due(index)
+            && let Some(stray) = self.stray(at)
+        {
+            return stray;
+        }
+        self.strays.observe(index, access.thread().0, var, access.op() == Op::Write, &mut self.rng);
+        access
     }
 
     /// An access to a variable that another thread touched a while ago, without the lock that guards it.
     #[cold]
-    fn stray(&mut self, at: usize) -> Option<(Action, Option<LocationId>)> {
+    fn stray(&mut self, at: usize) -> Option<Event> {
         let thread = self.workers[at].thread;
         let (layout, holders) = (&self.layout, &self.holders);
         let partner = self.strays.take(|access| {
@@ -234,59 +260,8 @@ impl Machine {
         let var = VarId(partner.var);
         let reads = partner.is_write && self.rng.chance(0.5);
         let action = if reads { Action::Read(var) } else { Action::Write(var) };
-        Some((action, Some(self.program.stray_lines[partner.var as usize % 8])))
-    }
-
-    /// Everything but plain accesses; fails with the worker that is in the way.
-    #[inline]
-    fn synchronise(&mut self, at: usize, step: Step) -> Result<Action, u32> {
-        let worker = &mut self.workers[at];
-        let slot = step.place as usize % MAX_DEPTH;
-        let lock = worker.locks[slot];
-        let flag = VarId(self.layout.flags.first + lock);
-        let turn = SyncId(lock / self.program.classes);
-        let var = VarId(worker.bases[step.place as usize] + u32::from(step.field));
-        let marker = MarkerId(u32::from(step.field));
-        match step.kind {
-            Kind::Acquire | Kind::Take | Kind::WaitTurn => self.holders.enter(lock, at as u32)?,
-            Kind::AcquireShared => self.holders.enter_shared(lock, at as u32)?,
-            Kind::Release | Kind::Give | Kind::GiveRmw | Kind::PostTurn => self.holders.leave(lock),
-            Kind::ReleaseShared => self.holders.leave_shared(lock, at as u32),
-            _ => {}
-        }
-        match step.kind {
-            Kind::Acquire | Kind::Take | Kind::WaitTurn | Kind::AcquireShared => {
-                worker.held |= 1 << slot;
-                self.open_sections += 1;
-            }
-            kind if kind.leaves() => {
-                worker.held &= !(1 << slot);
-                self.open_sections -= 1;
-            }
-            _ => {}
-        }
-        Ok(match step.kind {
-            Kind::Acquire => Action::Acquire(LockId(lock)),
-            Kind::Release => Action::Release(LockId(lock)),
-            Kind::AcquireShared => Action::AcquireShared(LockId(lock)),
-            Kind::ReleaseShared => Action::ReleaseShared(LockId(lock)),
-            Kind::Take | Kind::GiveRmw => Action::Rmw(flag, step.order),
-            Kind::Give => Action::Store(flag, step.order),
-            Kind::WaitTurn => Action::Wait(turn),
-            Kind::PostTurn => Action::Post(turn),
-            Kind::Request => Action::Request(LockId(lock)),
-            Kind::Load => Action::Load(var, step.order),
-            Kind::Store => Action::Store(var, step.order),
-            Kind::Rmw => Action::Rmw(var, step.order),
-            Kind::Fence => Action::Fence(step.order),
-            Kind::Begin => Action::Begin(marker),
-            Kind::End => Action::End(marker),
-            Kind::Branch => Action::Branch(marker),
-            Kind::Alloc => Action::Alloc(var),
-            Kind::Free => Action::Free(var),
-            Kind::Read => Action::Read(var),
-            Kind::Write => Action::Write(var),
-        })
+        let line = self.program.stray_lines[partner.var as usize % 8];
+        Some(Event::new(ThreadId(thread), action, line))
     }
 
     /// Starts the next routine of a worker and binds its slots to locks and objects.
@@ -310,11 +285,9 @@ impl Machine {
         worker.steps_left -= i64::from(routine.end - routine.start);
         worker.bind_private(&self.layout, rng);
         let own = worker.bases[PRIVATE as usize];
-        let class_locks =
-            (self.holders.writer.len() as u32).saturating_sub(routine.class).div_ceil(self.program.classes);
         let mut lowest = 0;
         for slot in 0..u32::from(routine.depth) {
-            let highest = class_locks - (u32::from(routine.depth) - 1 - slot);
+            let highest = routine.class_locks - (u32::from(routine.depth) - 1 - slot);
             let chosen = lowest + rng.below(highest - lowest);
             let lock = routine.class + chosen * self.program.classes;
             worker.locks[slot as usize] = lock;
@@ -340,12 +313,12 @@ impl Machine {
             while self.workers[at].cursor < self.workers[at].end {
                 let worker = &self.workers[at];
                 let step = self.program.steps[worker.cursor as usize];
-                let thread = worker.thread;
-                let held = step.kind.leaves() && worker.held & (1 << step.place) != 0;
-                self.workers[at].cursor += 1;
-                if held && let Ok(action) = self.synchronise(at, step) {
-                    tape.push(thread, action, step.location);
+                let leaves = matches!(step.effect, Effect::Leave | Effect::LeaveShared);
+                let held = leaves && worker.held & (1 << step.place) != 0;
+                if held && self.take_effect(at, step).is_ok() {
+                    tape.events.push(self.event(at, step));
                 }
+                self.workers[at].cursor += 1;
             }
         }
     }
@@ -384,7 +357,7 @@ impl Worker {
     /// Chooses the objects outside of locks: mostly the next one of the thread's own, as loops do, and any constant.
     #[inline]
     fn bind_private(&mut self, layout: &Layout, rng: &mut Rng) {
-        let objects = layout.private_objects();
+        let objects = layout.private_objects;
         let random = rng.next();
         let next = self.object + 1;
         self.object = if random & 3 == 0 || next >= objects {

@@ -101,7 +101,8 @@ fn write_program(
         mixed::add_names(symbols, layout, locks)?;
     }
     let stray_lines = sites.lines(symbols, "fast_path.c", 31)?;
-    let mut author = Author { symbols, sites, rng, steps: Vec::new(), routines: Vec::new() };
+    let classes = if style.all_operations { mixed::CLASSES } else { style.groups };
+    let mut author = Author { symbols, sites, rng, classes, locks, steps: Vec::new(), routines: Vec::new() };
     let mut accesses = AccessStyle { layout, sharing: parameters.sharing, shared: Dither::default() };
     let nesting = parameters.nesting as u8;
     let mut block_routine = None;
@@ -119,7 +120,6 @@ fn write_program(
             menus.push(group_menu(&mut author, &mut accesses, lock_fraction, group, depth, budget)?);
         }
     }
-    let classes = if style.all_operations { mixed::CLASSES } else { style.groups };
     let Author { steps, routines, .. } = author;
     Ok(Program { steps, routines, menus, block_routine, stray_lines, classes })
 }

@@ -4,7 +4,7 @@
 //! name slots and fields only. So the same line of code always does the same operation, on changing objects, which is the
 //! repetition that recorded traces have.
 
-use overtake_trace::{LocationId, MemoryOrder, Symbols};
+use overtake_trace::{LocationId, MemoryOrder, Op, OperandKind, Symbols};
 
 use crate::rng::Rng;
 use crate::sites::Sites;
@@ -51,17 +51,87 @@ pub(crate) enum Kind {
     Free,
 }
 
+/// What a step changes, besides writing an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effect {
+    /// A plain access.
+    Access,
+    Enter,
+    EnterShared,
+    Leave,
+    LeaveShared,
+    Nothing,
+}
+
+/// Where the operand of a step's event comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operand {
+    /// A field of the object at the step's place.
+    Variable,
+    /// The lock bound to the slot.
+    Lock,
+    /// The flag of the lock.
+    Flag,
+    /// The semaphore that the lock is.
+    Turn,
+    /// The field itself, a marker.
+    Field,
+}
+
 impl Kind {
-    /// Whether the step ends the section of its slot.
-    pub(crate) fn leaves(self) -> bool {
-        matches!(self, Kind::Release | Kind::ReleaseShared | Kind::Give | Kind::GiveRmw | Kind::PostTurn)
+    fn op(self) -> Op {
+        match self {
+            Kind::Read => Op::Read,
+            Kind::Write => Op::Write,
+            Kind::Acquire => Op::Acquire,
+            Kind::Release => Op::Release,
+            Kind::AcquireShared => Op::AcquireShared,
+            Kind::ReleaseShared => Op::ReleaseShared,
+            Kind::Take | Kind::GiveRmw | Kind::Rmw => Op::Rmw,
+            Kind::Give | Kind::Store => Op::Store,
+            Kind::WaitTurn => Op::Wait,
+            Kind::PostTurn => Op::Post,
+            Kind::Request => Op::Request,
+            Kind::Load => Op::Load,
+            Kind::Fence => Op::Fence,
+            Kind::Begin => Op::Begin,
+            Kind::End => Op::End,
+            Kind::Branch => Op::Branch,
+            Kind::Alloc => Op::Alloc,
+            Kind::Free => Op::Free,
+        }
+    }
+
+    fn effect(self) -> Effect {
+        match self {
+            Kind::Read | Kind::Write => Effect::Access,
+            Kind::Acquire | Kind::Take | Kind::WaitTurn => Effect::Enter,
+            Kind::AcquireShared => Effect::EnterShared,
+            Kind::Release | Kind::Give | Kind::GiveRmw | Kind::PostTurn => Effect::Leave,
+            Kind::ReleaseShared => Effect::LeaveShared,
+            _ => Effect::Nothing,
+        }
+    }
+
+    fn operand(self) -> Operand {
+        match self {
+            Kind::Take | Kind::Give | Kind::GiveRmw => Operand::Flag,
+            Kind::WaitTurn | Kind::PostTurn => Operand::Turn,
+            _ => match self.op().operand_kind() {
+                OperandKind::Variable => Operand::Variable,
+                OperandKind::Lock => Operand::Lock,
+                _ => Operand::Field,
+            },
+        }
     }
 }
 
 /// One line of code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    pub(crate) kind: Kind,
+    pub(crate) op: Op,
+    pub(crate) effect: Effect,
+    pub(crate) operand: Operand,
     pub(crate) order: MemoryOrder,
     pub(crate) place: u8,
     pub(crate) field: u8,
@@ -90,6 +160,8 @@ pub(crate) struct Routine {
     pub(crate) end: u32,
     pub(crate) depth: u8,
     pub(crate) class: u32,
+    /// How many locks of the class there are.
+    pub(crate) class_locks: u32,
 }
 
 /// Which routine a thread calls next: a table to draw from, in which frequent routines have many entries.
@@ -138,6 +210,9 @@ pub(crate) struct Author<'a> {
     pub(crate) symbols: &'a mut Symbols,
     pub(crate) sites: &'a mut Sites,
     pub(crate) rng: &'a mut Rng,
+    /// Lock `l` is of class `l % classes`.
+    pub(crate) classes: u32,
+    pub(crate) locks: u32,
     pub(crate) steps: Vec<Step>,
     pub(crate) routines: Vec<Routine>,
 }
@@ -155,14 +230,16 @@ impl Author<'_> {
         let start = self.routines.last().map_or(0, |last| last.end);
         let line = 20 + 40 * (routine / FILES.len()) as u64 + (self.steps.len() as u64 - u64::from(start));
         let location = self.sites.place(self.symbols, FILES[routine % FILES.len()], line)?;
-        self.steps.push(Step { kind, order, place, field, location });
+        let (op, effect, operand) = (kind.op(), kind.effect(), kind.operand());
+        self.steps.push(Step { op, effect, operand, order, place, field, location });
         Ok(())
     }
 
     /// Ends the routine being written and returns its number.
     pub(crate) fn finish_routine(&mut self, depth: u8, class: u32) -> u32 {
         let start = self.routines.last().map_or(0, |last| last.end);
-        self.routines.push(Routine { start, end: self.steps.len() as u32, depth, class });
+        let class_locks = self.locks.saturating_sub(class).div_ceil(self.classes);
+        self.routines.push(Routine { start, end: self.steps.len() as u32, depth, class, class_locks });
         self.routines.len() as u32 - 1
     }
 
