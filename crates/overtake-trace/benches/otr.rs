@@ -1,7 +1,7 @@
 //! Writing and reading sealed traces, from and to memory. Throughput is in events.
 #![allow(missing_docs, reason = "a benchmark has no API")]
 
-mod workload;
+mod random_events;
 
 use std::hint::black_box;
 
@@ -18,7 +18,7 @@ fn write(trace: &Trace) -> Vec<u8> {
 }
 
 fn sealed(criterion: &mut Criterion) {
-    let trace = workload::lock_heavy(EVENTS);
+    let trace = random_events::lock_heavy(EVENTS);
     let bytes = write(&trace);
     eprintln!("{:.2} bytes per event", bytes.len() as f64 / EVENTS as f64);
     let mut group = criterion.benchmark_group("otr");

@@ -2,8 +2,8 @@
 //! it costs: bytes and nanoseconds per event, and how long it takes to reach the middle of the file.
 #![allow(clippy::print_stdout, reason = "printing is what this example does")]
 
-#[path = "../benches/workload/mod.rs"]
-mod workload;
+#[path = "../benches/random_events/mod.rs"]
+mod random_events;
 
 use std::error::Error;
 use std::time::Instant;
@@ -15,7 +15,7 @@ const PIECE: u64 = 1 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let events: u64 = std::env::args().nth(1).map_or(Ok(10_000_000), |count| count.parse())?;
-    let piece = workload::lock_heavy(PIECE as usize);
+    let piece = random_events::lock_heavy(PIECE as usize);
     let file = tempfile::NamedTempFile::new()?;
 
     let start = Instant::now();

@@ -53,10 +53,31 @@ impl ParameterCounter {
 /// join, which are one thread here. Each holding carries an `S` from its acquire.
 #[derive(Clone, Debug)]
 pub(crate) struct Holdings<S> {
-    locks: IdVec<LockId, Vec<Holding<S>>>,
+    locks: IdVec<LockId, LockState<S>>,
     held: u64,
     most_held: u64,
     begun: u64,
+}
+
+#[derive(Clone, Debug)]
+struct LockState<S> {
+    holders: Vec<Holding<S>>,
+    /// Threads whose section another thread's acquire ended: their own release, should it come, ends nothing.
+    evicted: Vec<ThreadId>,
+}
+
+impl<S> Default for LockState<S> {
+    fn default() -> Self {
+        LockState { holders: Vec::new(), evicted: Vec::new() }
+    }
+}
+
+impl<S> LockState<S> {
+    /// Whether the section of `thread` was ended by another and this has not been settled; it is from now on.
+    fn forget_eviction(&mut self, thread: ThreadId) -> bool {
+        let owed = self.evicted.iter().position(|&evicted| evicted == thread);
+        owed.map(|at| self.evicted.swap_remove(at)).is_some()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -117,19 +138,20 @@ impl<S> Holdings<S> {
         section: impl FnOnce() -> S,
         mut ended: impl FnMut(ThreadId, LockId, S),
     ) {
-        let holders = self.locks.entry(lock);
+        let state = self.locks.entry(lock);
         // A reader that acquires exclusively begins a new section; any other acquire by a holder goes deeper.
-        let own = holders.iter_mut().find(|holding| holding.thread == thread && (shared || !holding.shared));
-        if let Some(holding) = own {
+        let is_own = |holding: &&mut Holding<S>| holding.thread == thread && (shared || !holding.shared);
+        if let Some(holding) = state.holders.iter_mut().find(is_own) {
             holding.depth += 1;
             return;
         }
-        let conflicting = |holding: &mut Holding<S>| !shared || !holding.shared;
-        for holding in holders.extract_if(.., conflicting) {
+        for holding in state.holders.extract_if(.., |holding| !shared || !holding.shared) {
+            state.evicted.push(holding.thread);
             self.held -= 1;
             ended(holding.thread, lock, holding.section);
         }
-        holders.push(Holding { thread, shared, depth: 1, section: section() });
+        state.forget_eviction(thread);
+        state.holders.push(Holding { thread, shared, depth: 1, section: section() });
         self.begun += 1;
         self.held += 1;
         self.most_held = self.most_held.max(self.held);
@@ -142,17 +164,21 @@ impl<S> Holdings<S> {
         shared: bool,
         mut ended: impl FnMut(ThreadId, LockId, S),
     ) {
-        let holders = self.locks.entry(lock);
-        // An exclusive release by another thread ends the holder's section, as if the lock were a semaphore.
-        let own = holders.iter().position(|holding| holding.thread == thread);
-        let foreign = || holders.iter().position(|holding| !shared && !holding.shared);
-        let Some(at) = own.or_else(foreign) else { return };
-        let holding = &mut holders[at];
-        holding.depth -= u32::from(holding.thread == thread);
-        if holding.depth > 0 && holding.thread == thread {
+        let state = self.locks.entry(lock);
+        let own = state.holders.iter().position(|holding| holding.thread == thread);
+        let holds = own.is_some_and(|at| shared || !state.holders[at].shared);
+        if !holds && state.forget_eviction(thread) {
             return;
         }
-        let holding = holders.swap_remove(at);
+        // An exclusive release by another thread ends the holder's section, as if the lock were a semaphore.
+        let foreign = || state.holders.iter().position(|holding| !shared && !holding.shared);
+        let Some(at) = own.or_else(foreign) else { return };
+        let holding = &mut state.holders[at];
+        if holding.thread == thread && holding.depth > 1 {
+            holding.depth -= 1;
+            return;
+        }
+        let holding = state.holders.swap_remove(at);
         self.held -= 1;
         ended(holding.thread, lock, holding.section);
     }

@@ -107,8 +107,9 @@ struct Shape {
     count: usize,
     min: u32,
     max: u32,
-    runs: usize,
-    longest_run: u32,
+    runs: u32,
+    /// Known only if there are few runs.
+    longest_run: Option<u32>,
     /// The smallest and largest difference to the number before, zigzag.
     min_step: u32,
     max_step: u32,
@@ -122,20 +123,22 @@ impl Shape {
             min: first,
             max: first,
             runs: 1,
-            longest_run: 1,
+            longest_run: None,
             min_step: u32::MAX,
             max_step: 0,
         };
-        let mut run = 1;
         for pair in numbers.windows(2) {
             let step = zigzag(pair[0], pair[1]);
             shape.min = shape.min.min(pair[1]);
             shape.max = shape.max.max(pair[1]);
             shape.min_step = shape.min_step.min(step);
             shape.max_step = shape.max_step.max(step);
-            shape.runs += usize::from(step != 0);
-            run = if step == 0 { run + 1 } else { 1 };
-            shape.longest_run = shape.longest_run.max(run);
+            shape.runs += u32::from(step != 0);
+        }
+        // Runs of two on average at least, or they take more room than the numbers themselves.
+        if shape.runs as usize <= numbers.len() / 2 {
+            let lengths = numbers.chunk_by(|a, b| a == b).map(|run| run.len() as u32);
+            shape.longest_run = lengths.max();
         }
         shape
     }
@@ -144,15 +147,16 @@ impl Shape {
     fn cheapest(&self) -> (u8, usize) {
         let packed = |count, spread| PACKED_HEADER_BYTES + packed_bytes(count, width_of(spread));
         let spread = self.max - self.min;
-        let candidates = [
-            (tag::PACKED, packed(self.count, spread)),
-            (tag::RUNS, 4 + packed(self.runs, spread) + packed(self.runs, self.longest_run - 1)),
-            (tag::DELTA, 4 + packed(self.count - 1, self.max_step.saturating_sub(self.min_step))),
-        ];
         if spread == 0 {
             return (tag::CONSTANT, 4);
         }
-        candidates.into_iter().min_by_key(|&(_, bytes)| bytes).expect("there are candidates")
+        let plain = (tag::PACKED, packed(self.count, spread));
+        let delta = (tag::DELTA, 4 + packed(self.count - 1, self.max_step - self.min_step));
+        let runs = self.longest_run.map(|longest| {
+            let runs = self.runs as usize;
+            (tag::RUNS, 4 + packed(runs, spread) + packed(runs, longest - 1))
+        });
+        [delta].into_iter().chain(runs).fold(plain, |best, other| if other.1 < best.1 { other } else { best })
     }
 }
 
@@ -176,11 +180,11 @@ fn put_plain(tag: u8, numbers: &[u32], shape: &Shape, width: Width, out: &mut Ve
     let spread = shape.max - shape.min;
     match tag {
         tag::RUNS => {
-            out.extend_from_slice(&(shape.runs as u32).to_le_bytes());
+            out.extend_from_slice(&shape.runs.to_le_bytes());
             let runs = || numbers.chunk_by(|a, b| a == b);
             put_packed(runs().map(|run| run[0]), shape.min, width.for_spread(spread), out);
             let lengths = runs().map(|run| run.len() as u32);
-            put_packed(lengths, 1, width.for_spread(shape.longest_run - 1), out);
+            put_packed(lengths, 1, width.for_spread(shape.longest_run.unwrap_or(1) - 1), out);
         }
         tag::DELTA => {
             out.extend_from_slice(&numbers[0].to_le_bytes());
@@ -415,10 +419,6 @@ mod tests {
         (tag, bytes.len())
     }
 
-    fn scattered(count: u32, range: u32) -> Vec<u32> {
-        (0..count).map(|i| (u64::from(i.wrapping_mul(0x9e37_79b1)) * u64::from(range) >> 32) as u32).collect()
-    }
-
     fn random(count: usize, range: u32) -> Vec<u32> {
         let mut seed = 7_u64;
         std::iter::repeat_with(|| {
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(round_trip(&random(1000, 1000)).0, tag::PACKED);
         let few: Vec<u32> = random(4000, 32).iter().map(|&n| n * 100_003).collect();
         assert_eq!(round_trip(&few).0, tag::DICTIONARY);
-        let runs: Vec<u32> = (0..4000).map(|i| scattered(40, 1000)[i / 100]).collect();
+        let runs: Vec<u32> = (0..4000).map(|i| random(40, 1000)[i / 100]).collect();
         assert_eq!(round_trip(&runs).0, tag::RUNS);
         assert_eq!(round_trip(&(100..5000).collect::<Vec<_>>()).0, tag::DELTA);
         let repeated: Vec<u32> = (0..8000).map(|i| random(50, 60_000)[i % 50]).collect();

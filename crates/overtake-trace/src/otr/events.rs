@@ -62,21 +62,76 @@ fn code_of(event: &Event) -> u8 {
     event.op() as u8 | (order as u8) << 5
 }
 
-/// What a code stands for.
+/// What a code stands for, and where the cursor of its operand lies in [`Cursors`].
 #[derive(Clone, Copy)]
 struct Meaning {
+    /// What is added to each word to move the cursor on; nothing for operations without operand.
+    steps: [u64; 2],
+    shift: u8,
+    in_second: bool,
     op: Op,
     order: MemoryOrder,
-    kind: u8,
     valid: bool,
 }
 
-fn meaning(code: u8) -> Meaning {
-    match (Op::from_code(code & 31), MemoryOrder::from_code(code >> 5)) {
-        (Some(op), Some(order)) if op.has_memory_order() || order == MemoryOrder::Relaxed => {
-            Meaning { op, order, kind: op.operand_kind() as u8, valid: true }
+impl Meaning {
+    fn of(code: u8) -> Meaning {
+        let (op, order, valid) = match (Op::from_code(code & 31), MemoryOrder::from_code(code >> 5)) {
+            (Some(op), Some(order)) if op.has_memory_order() || order == MemoryOrder::Relaxed => {
+                (op, order, true)
+            }
+            _ => (Op::Skip, MemoryOrder::Relaxed, false),
+        };
+        let kind = op.operand_kind();
+        let (word, shift) = Cursors::place(kind as usize);
+        let mut steps = [0; 2];
+        steps[word] = u64::from(kind != OperandKind::None) << shift;
+        Meaning { steps, shift: shift as u8, in_second: word == 1, op, order, valid }
+    }
+}
+
+/// A cursor for each kind of operand, three to a word, so that they stay in registers: kept in memory, each would wait
+/// for the store of the one before.
+#[derive(Clone, Copy)]
+struct Cursors {
+    words: [u64; 2],
+}
+
+/// Bits of a cursor: enough for every operand of the largest block and the zero ahead of them.
+const CURSOR_BITS: usize = 21;
+const _: () = assert!(MAX_BLOCK_EVENTS + 1 < 1 << CURSOR_BITS);
+
+impl Cursors {
+    /// Word and lowest bit of the cursor of a kind.
+    fn place(kind: usize) -> (usize, usize) {
+        (kind / 3, CURSOR_BITS * (kind % 3))
+    }
+
+    fn at(spans: &[Span; KINDS]) -> Cursors {
+        let mut words = [0; 2];
+        for (kind, span) in spans.iter().enumerate() {
+            let (word, shift) = Cursors::place(kind);
+            words[word] |= (span.start as u64) << shift;
         }
-        _ => Meaning { op: Op::Skip, order: MemoryOrder::Relaxed, kind: 0, valid: false },
+        Cursors { words }
+    }
+
+    fn of_kind(&self, kind: usize) -> usize {
+        let (word, shift) = Cursors::place(kind);
+        Cursors::cut(self.words[word], shift as u8)
+    }
+
+    /// The cursor of the operand, which is moved on.
+    #[inline(always)]
+    fn take(&mut self, meaning: &Meaning) -> usize {
+        let [first, second] = self.words;
+        self.words = [first.wrapping_add(meaning.steps[0]), second.wrapping_add(meaning.steps[1])];
+        Cursors::cut(if meaning.in_second { second } else { first }, meaning.shift)
+    }
+
+    #[inline(always)]
+    fn cut(word: u64, shift: u8) -> usize {
+        (word >> (shift & 63)) as usize & ((1 << CURSOR_BITS) - 1)
     }
 }
 
@@ -182,7 +237,7 @@ impl Default for BlockDecoder {
     fn default() -> Self {
         BlockDecoder {
             decoder: ColumnDecoder::default(),
-            meanings: Box::new(std::array::from_fn(|code| meaning(code as u8))),
+            meanings: Box::new(std::array::from_fn(|code| Meaning::of(code as u8))),
             codes: Vec::new(),
             threads: Vec::new(),
             locations: Vec::new(),
@@ -202,15 +257,26 @@ impl BlockDecoder {
         tables: &impl Tables,
         events: &mut Vec<Event>,
     ) -> Result<()> {
-        events.clear();
+        let decoded = self.try_decode(payload, count, tables, events);
+        if decoded.is_err() {
+            events.clear();
+        }
+        decoded
+    }
+
+    fn try_decode(
+        &mut self,
+        payload: &[u8],
+        count: usize,
+        tables: &impl Tables,
+        events: &mut Vec<Event>,
+    ) -> Result<()> {
         if count > MAX_BLOCK_EVENTS {
             let message = format!("expected at most {MAX_BLOCK_EVENTS} events in a block, found {count}");
             return Err(corrupt(message));
         }
         let spans = self.decode_columns(payload, count, tables)?;
-        let complete = self.assemble(spans, events);
-        if !complete {
-            events.clear();
+        if !self.assemble(spans, events) {
             return Err(corrupt("the operands of a block do not match its operations"));
         }
         Ok(())
@@ -249,6 +315,9 @@ impl BlockDecoder {
                 Column::Operands(_) => &mut self.operands,
             };
             let start = numbers.len();
+            if start + header.count > count + 1 {
+                return Err(corrupt(format!("more operands than the {count} events of a block")));
+            }
             let known = matches!(column, Column::Operands(kind) if spans[kind as usize].end > 0);
             if known || (!matches!(column, Column::Operands(_)) && start > 0) {
                 return Err(corrupt(format!("two {} columns in a block", column.describe())));
@@ -275,23 +344,21 @@ impl BlockDecoder {
 
     /// Puts the events together; returns whether every code is valid and every operand has been used once.
     fn assemble(&self, spans: [Span; KINDS], events: &mut Vec<Event>) -> bool {
-        let mut cursors = [0; KINDS + 2];
-        let mut steps = [1; KINDS + 2];
-        for (cursor, span) in cursors.iter_mut().zip(&spans) {
-            *cursor = span.start;
-        }
-        steps[OperandKind::None as usize] = 0;
+        let filler = Event::from_parts(ThreadId(0), Op::Skip, MemoryOrder::Relaxed, 0, LocationId::UNKNOWN);
+        events.resize(self.codes.len(), filler);
+        let BlockDecoder { meanings, operands, .. } = self;
+        let mut cursors = Cursors::at(&spans);
         let mut valid = true;
         let columns = self.codes.iter().zip(&self.threads).zip(&self.locations);
-        events.extend(columns.map(|((&code, &thread), &location)| {
-            let Meaning { op, order, kind, valid: known } = self.meanings[code as u8 as usize];
-            valid &= known;
-            let kind = kind as usize & 7;
-            let operand = self.operands.get(cursors[kind]).copied().unwrap_or(0);
-            cursors[kind] += steps[kind];
-            Event::from_parts(ThreadId(thread), op, order, operand, LocationId(location))
-        }));
-        let used = spans.iter().zip(cursors).skip(1).all(|(span, cursor)| span.end == cursor);
+        for (event, ((&code, &thread), &location)) in events.iter_mut().zip(columns) {
+            let meaning = &meanings[code as u8 as usize];
+            let Meaning { op, order, .. } = *meaning;
+            valid &= meaning.valid;
+            let operand = operands.get(cursors.take(meaning)).copied().unwrap_or(0);
+            *event = Event::from_parts(ThreadId(thread), op, order, operand, LocationId(location));
+        }
+        // A cursor that overflowed into its neighbour has not ended where it should have.
+        let used = (1..KINDS).all(|kind| spans[kind].end == cursors.of_kind(kind));
         valid && used
     }
 }

@@ -205,23 +205,26 @@ impl OtrFile {
     }
 
     fn read_block_with(&self, number: usize, scratch: &mut Scratch, block: &mut Block) -> Result<()> {
-        block.events.clear();
         let Some(&IndexedBlock { first, entry }) = self.blocks.get(number) else {
+            block.events.clear();
             let message = format!("expected a block below {}, found {number}", self.blocks.len());
             return Err(Error::new(ErrorKind::IllFormed, Position::Nowhere, message));
         };
         block.first = EventIndex(first);
         let place = Position::Block { block: number as u64, offset: entry.offset };
+        let Scratch { chunk, decoder, .. } = scratch;
         let mut decode = |header: ChunkHeader, payload: &[u8]| {
             if header.first != first {
                 return Err(corrupt(format!("expected event {first} to come first, found {}", header.first)));
             }
-            scratch.decoder.decode(payload, entry.count as usize, &self.sizes, &mut block.events)
+            decoder.decode(payload, entry.count as usize, &self.sizes, &mut block.events)
         };
-        self.input
-            .read_chunk(&entry, Kind::EVENTS, &mut scratch.chunk)
-            .and_then(|(header, payload)| decode(header, payload))
-            .map_err(|error| error.at(place))
+        let chunk = self.input.read_chunk(&entry, Kind::EVENTS, chunk);
+        let decoded = chunk.and_then(|(header, payload)| decode(header, payload));
+        decoded.map_err(|error| {
+            block.events.clear();
+            error.at(place)
+        })
     }
 
     fn load_symbols(&self) -> Result<Symbols> {

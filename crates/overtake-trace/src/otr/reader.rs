@@ -287,8 +287,6 @@ impl<R: Read> OtrReader<R> {
 
 impl<R: Read> EventSource for OtrReader<R> {
     fn next_block(&mut self, block: &mut Block) -> Result<bool> {
-        block.events.clear();
-        block.first = EventIndex(self.next_event);
         if self.salvage {
             self.allow_lost_names();
         }
@@ -296,12 +294,17 @@ impl<R: Read> EventSource for OtrReader<R> {
             match self.step(block) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
                 // What is missing is told by `damage`; an error at the end is that there was nothing to save.
-                Err(_) if self.salvage && !self.is_at_end() => self.skip_damage()?,
-                Err(error) => return Err(error.at(self.position())),
+                Err(error) if self.salvage && error.kind() != ErrorKind::Io && !self.is_at_end() => {
+                    self.skip_damage()?;
+                }
+                Err(error) => {
+                    block.events.clear();
+                    return Err(error.at(self.position()));
+                }
             }
         }
+        block.events.clear();
         block.first = EventIndex(self.next_event);
         Ok(false)
     }

@@ -128,6 +128,9 @@ fn absurd_counts_are_refused_before_anything_is_allocated() {
         let found = message(&Forge::new().chunk(b"EVNT", 0, count, &payload).bytes);
         assert!(found.starts_with(expected), "{found}");
     }
+    let two_columns = [column(3, 0, 5, 4, &[0; 4]), column(4, 0, 1, 4, &[0; 4])].concat();
+    let found = message(&Forge::new().symbols(&one_of_each()).chunk(b"EVNT", 0, 5, &two_columns).bytes);
+    assert_eq!(found, "more operands than the 5 events of a block");
     let names = [
         (1, vec![255, 255, 255, 255, 0], "expected at most 4194304 bytes of names, found 4294967295"),
         (1, vec![0, 0, 0, 1, 1], "expected at most 4194304 bytes of names"),
