@@ -1,0 +1,129 @@
+//! Traces whose races are known: the golden ones in `testdata/golden`, kept for what detectors get wrong, and the hardness
+//! constructions, whose races are the answer to the problem they encode. Every detector of the table whose notion has an
+//! answer must give it.
+//!
+//! `BLESS=1 cargo test -p overtake-detect --test golden` rewrites the answers of the golden traces from the definitions.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::run;
+use overtake_detect::{DETECTORS, Entry, Job, Notion, Options, Promise};
+use overtake_gen::gadgets::{GADGETS, Races, Size};
+use overtake_gen::{Golden, read_golden};
+use overtake_oracle::{
+    Pair, happens_before_races, lock_cover_races, lock_set_variables, schedulable_races, second_events,
+    sync_preserving_races,
+};
+use overtake_trace::{EventIndex, Trace};
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden")
+}
+
+fn golden_traces() -> Vec<(Golden, Trace)> {
+    let golden = read_golden(&directory()).expect("the golden traces can be read");
+    assert!(golden.len() >= 20, "found only {} golden traces", golden.len());
+    let parse = |golden: Golden| {
+        let trace = Trace::parse_std(golden.std.as_bytes()).expect("a golden trace in STD");
+        (golden, trace)
+    };
+    golden.into_iter().map(parse).collect()
+}
+
+/// The notion in files that a detector has to answer to; a window holds a small trace whole.
+fn answer_of(entry: &Entry) -> &'static str {
+    match entry.notion {
+        Notion::HappensBefore => "hb",
+        Notion::Schedulable => "shb",
+        Notion::SyncPreserving => "syncp",
+        _ => entry.name,
+    }
+}
+
+fn assert_second_events(entry: &Entry, job: &Job, expected: &BTreeSet<EventIndex>, what: &str) {
+    let found: BTreeSet<_> = job.races().racy_events().into_iter().collect();
+    let what = format!("{} on {what}", entry.name);
+    if entry.promise == Promise::ExactToFirstRace {
+        assert_eq!(found.first(), expected.first(), "{what}");
+        assert!(found.is_subset(expected), "{what}: {found:?} are not all in {expected:?}");
+    } else {
+        assert_eq!(found, *expected, "{what}");
+    }
+}
+
+#[test]
+fn detectors_give_the_answers_of_the_golden_traces() {
+    if std::env::var_os("BLESS").is_some() {
+        golden_traces().iter().for_each(|(golden, trace)| bless(golden, trace));
+    }
+    for (golden, trace) in golden_traces() {
+        for entry in DETECTORS {
+            run(entry, &Options::default(), &trace, |job| {
+                let notion = answer_of(entry);
+                if let Some(expected) = golden.second_events.get(notion) {
+                    let expected = expected.iter().copied().map(EventIndex).collect();
+                    assert_second_events(entry, job, &expected, &golden.name);
+                }
+                if let (Some(expected), "lock-set") = (&golden.lock_set, notion) {
+                    let found = job.races().racy_variables().into_iter();
+                    let found: BTreeSet<_> = found.map(|var| trace.symbols.variables.display(var)).collect();
+                    assert_eq!(found, *expected, "{} on {}", entry.name, golden.name);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn detectors_give_the_answers_of_the_hardness_constructions() {
+    for kind in GADGETS {
+        for seed in 0..8 {
+            let gadget = kind.build(&Size { vectors: 6, dimension: 5, seed }).expect("a possible size");
+            let what = format!("{}, seed {seed}", kind.name);
+            for expected in &gadget.expected {
+                let answering = |entry: &&Entry| answer_of(entry) == expected.notion.name();
+                for entry in DETECTORS.iter().filter(answering) {
+                    run(entry, &Options::default(), &gadget.trace, |job| match &expected.races {
+                        Races::Pairs(_) => assert_second_events(entry, job, &expected.second_events(), &what),
+                        Races::Variables(variables) => {
+                            let found: BTreeSet<_> = job.races().racy_variables().into_iter().collect();
+                            assert_eq!(found, *variables, "{} on {what}", entry.name);
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Rewrites the answers that definitions are cheap for; the others stay.
+fn bless(golden: &Golden, trace: &Trace) {
+    let events = |pairs: BTreeSet<Pair>| {
+        second_events(&pairs).iter().map(|event| event.to_string()).collect::<Vec<_>>()
+    };
+    let answer = |notion: &str| match notion {
+        "hb" => Some(events(happens_before_races(trace))),
+        "shb" => Some(events(schedulable_races(trace))),
+        "syncp" => Some(events(sync_preserving_races(trace))),
+        "lock-cover" => Some(events(lock_cover_races(trace))),
+        "lock-set" => {
+            let variables = lock_set_variables(trace).into_iter();
+            Some(variables.map(|var| trace.symbols.variables.display(var)).collect())
+        }
+        _ => None,
+    };
+    let path = directory().join(&golden.name).with_extension("expected");
+    let before = fs::read_to_string(&path).expect("the answers can be read");
+    let line = |line: &str| {
+        let notion = line.split(':').next().unwrap_or_default();
+        match answer(notion) {
+            Some(values) => format!("{notion}: {}", values.join(" ")).trim_end().to_owned() + "\n",
+            None => line.to_owned() + "\n",
+        }
+    };
+    fs::write(&path, before.lines().map(line).collect::<String>()).expect("the answers can be written");
+}
