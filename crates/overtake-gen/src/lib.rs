@@ -20,8 +20,8 @@ mod adjacent;
 mod arrays;
 mod barrier;
 mod fork_join;
-//pub mod gadgets;
-//pub mod golden;
+pub mod gadgets;
+mod golden;
 mod parameters;
 mod producer_consumer;
 mod program;
@@ -32,6 +32,7 @@ mod sites;
 mod tape;
 mod workload;
 
+pub use golden::{Golden, read_golden};
 pub use parameters::{Parameter, ParameterError, Parameters};
 pub use shapes::{ALWAYS_RELEVANT, SHAPES, Shape, find_shape};
 pub use tape::Expectation;

@@ -130,24 +130,24 @@ impl Parameters {
 /// A workload cannot be made with these parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParameterError {
-    parameter: Parameter,
+    parameter: &'static str,
     message: String,
 }
 
 impl ParameterError {
-    pub(crate) fn new(parameter: Parameter, message: impl Into<String>) -> ParameterError {
+    pub(crate) fn new(parameter: &'static str, message: impl Into<String>) -> ParameterError {
         ParameterError { parameter, message: message.into() }
     }
 
-    /// The parameter at fault.
-    pub fn parameter(&self) -> Parameter {
+    /// The name of the parameter at fault.
+    pub fn parameter(&self) -> &'static str {
         self.parameter
     }
 }
 
 impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.parameter.name(), self.message)
+        write!(f, "{}: {}", self.parameter, self.message)
     }
 }
 
@@ -155,6 +155,16 @@ impl Error for ParameterError {}
 
 /// Refuses a value outside `least..=most`.
 pub(crate) fn within(parameter: Parameter, value: u64, least: u64, most: u64) -> Result<(), ParameterError> {
+    within_named(parameter.name(), value, least, most)
+}
+
+/// Refuses a value outside `least..=most` of a parameter that is not one of [`Parameter`].
+pub(crate) fn within_named(
+    parameter: &'static str,
+    value: u64,
+    least: u64,
+    most: u64,
+) -> Result<(), ParameterError> {
     if value < least {
         return Err(ParameterError::new(parameter, format!("expected at least {least}, found {value}")));
     }
@@ -169,12 +179,12 @@ pub(crate) fn fraction(parameter: Parameter, value: f64, most: f64) -> Result<()
     if (0.0..=most).contains(&value) {
         return Ok(());
     }
-    Err(ParameterError::new(parameter, format!("expected a number from 0 to {most}, found {value}")))
+    Err(ParameterError::new(parameter.name(), format!("expected a number from 0 to {most}, found {value}")))
 }
 
 /// Names beyond what the tables can number. The limits on parameters make this impossible.
 impl From<overtake_trace::Error> for ParameterError {
     fn from(error: overtake_trace::Error) -> ParameterError {
-        ParameterError::new(Parameter::Variables, error.message())
+        ParameterError::new(Parameter::Variables.name(), error.message())
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! **Far races.** The two accesses of each pair are exactly `distance` events apart.
 //!
-//! **Epsilon-far.** A trace is epsilon-far from race free (Thokair, Zhang, Mathur and Viswanathan, *Dynamic Race Detection
+//! **Epsilon-far.** A trace is epsilon-far from race free (Al Thokair, Zhang, Mathur and Viswanathan, *Dynamic Race Detection
 //! with O(1) Samples*, POPL 2023) if at least epsilon·N of its N events must change to make it a race-free trace of the
 //! same length. Here even threads take no locks at all, and each round has P = T/2 pairs with different even threads. Take
 //! any race-free trace that differs in few events. A pair whose accesses are unchanged must have become ordered, which
@@ -15,7 +15,8 @@
 //! thread); the round has none, so an event of the round was changed into one, and such an event serves one thread, hence
 //! one pair of the round. A changed event can therefore mend at most two pairs: the one whose access it was, and the one whose
 //! thread it belongs to now. So at least half as many events as there are pairs must change, and rounds are made so short
-//! that this is epsilon·N.
+//! that this is epsilon·N, for every N of at least 20·(2T + L) events for T threads and L locks: shorter traces spend too
+//! much on forks and joins.
 
 use overtake_trace::{Action, LocationId, Symbols, VarId};
 
@@ -92,10 +93,10 @@ impl Rounds {
         let pairs = (parameters.threads / 2).min(u64::from(u32::MAX));
         let overhead = pairs + 2 * parameters.threads;
         let shortest = (overhead + pairs) as f64;
-        let most = pairs as f64 / (2.0 * shortest);
+        let most = 0.95 * pairs as f64 / (2.0 * shortest);
         if !(parameters.epsilon > 0.0 && parameters.epsilon <= most) {
             let message = format!("expected more than 0 and at most {most:.4}, found {}", parameters.epsilon);
-            return Err(ParameterError::new(Parameter::Epsilon, message));
+            return Err(ParameterError::new(Parameter::Epsilon.name(), message));
         }
         // Rounds of equal length that together hold twice epsilon·N pairs; a tail too short for a round is not counted.
         let body = parameters.events.saturating_sub(parameters.threads - 1 + closing_events(parameters));

@@ -133,7 +133,7 @@ impl Layout {
     /// The first variable of a random constant object.
     #[inline]
     pub(crate) fn constant(&self, rng: &mut Rng) -> u32 {
-        let fields = self.constants.count.min(FIELDS).max(1);
+        let fields = self.constants.count.clamp(1, FIELDS);
         self.constants.first + rng.below(self.constants.count / fields) * fields
     }
 

@@ -144,7 +144,7 @@ fn group_menu(
     };
     if lock_fraction <= 0.0 && !can_be_free {
         return Err(ParameterError::new(
-            Parameter::Variables,
+            Parameter::Variables.name(),
             "expected at least one private variable per thread",
         ));
     }

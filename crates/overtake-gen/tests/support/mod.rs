@@ -1,7 +1,5 @@
 //! Happens-before by its definition: every event's set of predecessors, for small traces.
 
-use std::collections::BTreeSet;
-
 use overtake_trace::{Action, Event, MemoryOrder, ThreadId, Trace, VarId, Variable};
 
 /// Sets of event indices.
@@ -11,6 +9,10 @@ fn insert(set: &mut Set, at: usize) {
     set[at / 64] |= 1 << (at % 64);
 }
 
+fn unite(set: &mut Set, more: &Set) {
+    set.iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+}
+
 fn contains(set: &Set, at: usize) -> bool {
     set[at / 64] & (1 << (at % 64)) != 0
 }
@@ -18,10 +20,12 @@ fn contains(set: &Set, at: usize) -> bool {
 /// All pairs of conflicting accesses that nothing orders, as (first index, second index).
 pub(crate) fn race_pairs(trace: &Trace) -> Vec<(usize, usize)> {
     let before = predecessors(trace);
+    let touched: Vec<Vec<Touch>> = (0..trace.events.len()).map(|at| touches(trace, at)).collect();
     let mut pairs = Vec::new();
     for second in 0..trace.events.len() {
         for first in 0..second {
-            if conflict(trace, first, second) && !contains(&before[second], first) {
+            let different = trace.events[first].thread() != trace.events[second].thread();
+            if different && conflict(&touched[first], &touched[second]) && !contains(&before[second], first) {
                 pairs.push((first, second));
             }
         }
@@ -29,13 +33,11 @@ pub(crate) fn race_pairs(trace: &Trace) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// The variables of all races.
-pub(crate) fn racy_variables(trace: &Trace) -> BTreeSet<VarId> {
-    race_pairs(trace).into_iter().map(|(_, second)| VarId(trace.events[second].operand())).collect()
-}
+/// A variable, whether it is written, and whether atomically.
+type Touch = (VarId, bool, bool);
 
-/// What an event touches: (variable, whether it writes, whether it is atomic).
-fn touches(trace: &Trace, at: usize) -> Vec<(VarId, bool, bool)> {
+/// What an event touches.
+fn touches(trace: &Trace, at: usize) -> Vec<Touch> {
     match trace.events[at].action() {
         Action::Read(var) => with_block(trace, at, (var, false, false)),
         Action::Write(var) => with_block(trace, at, (var, true, false)),
@@ -47,7 +49,7 @@ fn touches(trace: &Trace, at: usize) -> Vec<(VarId, bool, bool)> {
 }
 
 /// An access to an element of an allocated block also reads the block.
-fn with_block(trace: &Trace, at: usize, touch: (VarId, bool, bool)) -> Vec<(VarId, bool, bool)> {
+fn with_block(trace: &Trace, at: usize, touch: Touch) -> Vec<Touch> {
     if let Variable::Element { array, .. } = trace.symbols.variables.get(touch.0)
         && let Some(block) = trace.symbols.variables.array_facts(array).block
         && trace.events[..at].iter().any(|event| event.action() == Action::Alloc(block))
@@ -57,14 +59,12 @@ fn with_block(trace: &Trace, at: usize, touch: (VarId, bool, bool)) -> Vec<(VarI
     vec![touch]
 }
 
-fn conflict(trace: &Trace, first: usize, second: usize) -> bool {
-    let (a, b) = (&trace.events[first], &trace.events[second]);
-    a.thread() != b.thread()
-        && touches(trace, first).iter().any(|&(var, writes, atomic)| {
-            touches(trace, second).iter().any(|&(other, other_writes, other_atomic)| {
-                var == other && (writes || other_writes) && !(atomic && other_atomic)
-            })
+fn conflict(first: &[Touch], second: &[Touch]) -> bool {
+    first.iter().any(|&(var, writes, atomic)| {
+        second.iter().any(|&(other, other_writes, other_atomic)| {
+            var == other && (writes || other_writes) && !(atomic && other_atomic)
         })
+    })
 }
 
 /// For every event, the events that happen before it.
@@ -73,19 +73,15 @@ fn predecessors(trace: &Trace) -> Vec<Set> {
     let mut before: Vec<Set> = Vec::with_capacity(trace.events.len());
     for (at, event) in trace.events.iter().enumerate() {
         let mut set = vec![0; words];
-        for earlier in 0..at {
+        for (earlier, before_earlier) in before.iter().enumerate() {
             if !contains(&set, earlier) && is_edge(&trace.events, earlier, at) {
                 insert(&mut set, earlier);
-                for (word, more) in set.iter_mut().zip(&before[earlier]) {
-                    *word |= more;
-                }
+                unite(&mut set, before_earlier);
             }
         }
         for released in acquired(&trace.events, at, event) {
             insert(&mut set, released);
-            for (word, more) in set.iter_mut().zip(&before[released]) {
-                *word |= more;
-            }
+            unite(&mut set, &before[released]);
         }
         before.push(set);
     }
