@@ -35,7 +35,7 @@ impl<const EVERY_RACE: bool> Detector for Epochs<EVERY_RACE> {
         self.histories.reserve(sizes);
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
         let clock = self.clocks.thread(at.thread);
         let epoch = match self.latest_atomic {
@@ -45,7 +45,7 @@ impl<const EVERY_RACE: bool> Detector for Epochs<EVERY_RACE> {
         self.histories.read(clock, epoch, var, observed(at, AccessKind::Read), races);
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         let clock = self.clocks.thread(at.thread);
         self.histories.write(clock, clock.epoch(), var, observed(at, kind), races);

@@ -88,7 +88,7 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
     }
 
     /// A plain read by the thread of `clock`, in `epoch`. Returns whether the last write is surely known to the thread.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(
         &mut self,
         clock: &ThreadClock,
@@ -123,7 +123,7 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
     }
 
     /// A plain write or a free by the thread of `clock`, in `epoch`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(
         &mut self,
         clock: &ThreadClock,

@@ -187,6 +187,9 @@ impl Checker {
                 if matches!(event.op(), Op::Read | Op::Write) && !self.any_reused_blocks {
                     continue;
                 }
+                if self.simple_lock_step(&event) {
+                    continue;
+                }
             } else {
                 block.events[at] = self.enter_thread(event, symbols, index)?;
             }
@@ -206,6 +209,37 @@ impl Checker {
         self.locks.grow_to(sizes.locks);
         self.arrays.grow_to(symbols.variables.array_count());
         Limits::new(&sizes)
+    }
+
+    /// Takes a free lock or gives back a lock taken once, which is most of what happens to locks. False, without having
+    /// done anything, if the event is something else.
+    #[inline]
+    fn simple_lock_step(&mut self, event: &Event) -> bool {
+        let (lock, thread) = (LockId(event.operand()), Some(event.thread()));
+        match event.op() {
+            Op::Acquire => {
+                let state = &mut self.locks[lock];
+                let free = state.holder.is_none()
+                    && state.readers.is_empty()
+                    && state.evicted.is_empty()
+                    && state.posted.is_none();
+                if free {
+                    state.holder = thread;
+                    state.depth = 1;
+                }
+                free
+            }
+            Op::Release => {
+                let state = &mut self.locks[lock];
+                let held_once = state.holder == thread && state.depth == 1;
+                if held_once {
+                    state.holder = None;
+                    state.depth = 0;
+                }
+                held_once
+            }
+            _ => false,
+        }
     }
 
     /// The slow side of the thread check: first events, renamed and joined threads.

@@ -100,7 +100,7 @@ impl Detector for Schedulable {
         self.last_writes.grow_to(sizes.variables);
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
         if let Some(due) = self.due {
             if due.index == at.index {
@@ -120,7 +120,7 @@ impl Detector for Schedulable {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         self.settle();
         let clock = self.clocks.thread(at.thread);
