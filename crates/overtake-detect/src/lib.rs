@@ -10,6 +10,7 @@ mod hb;
 mod race;
 mod registry;
 mod run;
+mod syncp;
 
 pub use access::{Access, AccessKind, At};
 pub use detector::{Detector, LockMode};
