@@ -17,3 +17,4 @@ pub use detector::{Detector, LockMode};
 pub use race::{Race, RaceGroup, RaceLog, Verdict};
 pub use registry::{Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Promise, find};
 pub use run::{LiveBlocks, feed};
+pub use syncp::witness;

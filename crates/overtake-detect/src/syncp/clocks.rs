@@ -203,9 +203,9 @@ impl Clocks {
         result
     }
 
-    /// What the thread's past contains of each thread.
+    /// What the thread's past contains of each thread; nothing if no event so far named the thread.
     pub(super) fn times(&self, thread: ThreadId) -> Vec<Time> {
-        let past = &self.threads[thread].past;
+        let Some(ThreadState { past, .. }) = self.threads.get(thread) else { return Vec::new() };
         with_own(past.learned(), Epoch { thread: thread.0, time: past.time(thread.0) })
     }
 

@@ -13,11 +13,13 @@
 //!   I2  The past of a thread does not contain its current event until that event is over: an event may touch a variable
 //!       and its heap block, and both are checked against what precedes the event.
 
-use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
+use overtake_clock::{Epoch, SnapshotId, Time};
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 use super::clocks::Clocks;
+use super::collect::Collections;
+use super::event::{Effects, OpenEvent};
 use super::filter::Census;
 use super::held::HeldSets;
 use super::history::{Entry, History, NewEntry, Side};
@@ -35,26 +37,21 @@ pub(super) struct SyncPreserving<const BOUNDED: bool> {
     order: SyncClocks,
     held: HeldSets,
     pub(super) history: History<BOUNDED>,
-    current: Current,
+    event: OpenEvent,
+    beginning: Beginning,
     pub(super) cursors: FxHashMap<Cursor, u32>,
     candidates: Vec<Candidate>,
-    pub(super) collections: super::collect::Collections,
+    pub(super) collections: Collections,
     counts: Counts,
 }
 
-/// The event that is not over yet.
-#[derive(Clone, Copy, Debug)]
-struct Current {
-    index: Option<EventIndex>,
-    thread: ThreadId,
-    /// The thread's time when the event began, of the closed clocks and of happens-before.
+/// The clocks that the access going on began with.
+#[derive(Clone, Copy, Default, Debug)]
+struct Beginning {
     epoch: Epoch,
-    happened: Time,
     learned: SnapshotId,
-    /// The writes that it sees: of a variable, and of a heap block.
-    seen: [Stamp; 2],
-    /// The variable that it writes.
-    written: Option<VarId>,
+    /// The thread's time in the happens-before order.
+    happened: Time,
 }
 
 /// Whose cursor into which list.
@@ -86,7 +83,6 @@ struct Counts {
 impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     /// A detector for a trace that the census is of.
     pub(super) fn new(window: u64, census: Census) -> Self {
-        let nothing = Epoch::NONE;
         SyncPreserving {
             window,
             census,
@@ -94,32 +90,26 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             order: SyncClocks::default(),
             held: HeldSets::default(),
             history: History::default(),
-            current: Current {
-                index: None,
-                thread: ThreadId(0),
-                epoch: nothing,
-                happened: 0,
-                learned: SnapshotId::EMPTY,
-                seen: [Stamp::default(); 2],
-                written: None,
-            },
+            event: OpenEvent::default(),
+            beginning: Beginning::default(),
             cursors: FxHashMap::default(),
             candidates: Vec::new(),
-            collections: Default::default(),
+            collections: Collections::default(),
             counts: Counts::default(),
         }
     }
 
     /// Figures for people.
     pub(super) fn figures(&self) -> Vec<(&'static str, u64)> {
-        let mut figures = vec![
+        let mut figures: Vec<_> = self.census.figures().collect();
+        figures.extend([
             ("closures computed", self.counts.checks),
             ("pairs settled by a common lock", self.counts.protected),
             ("races that happens-before misses", self.counts.predicted),
             ("racy events with such races only", self.counts.only_predicted_events),
             ("accesses kept", self.history.log.len() as u64),
             ("critical sections kept", self.clocks.sections.kept() as u64),
-        ];
+        ]);
         if BOUNDED {
             figures.push(("accesses collected", self.history.log.oldest()));
             figures.push(("critical sections collected", self.clocks.sections.forgotten()));
@@ -130,45 +120,38 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         figures
     }
 
-    /// The current event is over: the thread's past now needs what it saw, and its write can be seen.
+    /// The event that was going on is over: the thread's past now needs what it saw, and its write can be seen (I2).
     #[inline]
     fn end_event(&mut self) {
-        if self.current.index.is_some() {
-            self.end_access();
-        }
-    }
-
-    fn end_access(&mut self) {
-        let Current { thread, seen, written, .. } = self.current;
-        self.current.index = None;
+        let Some(Effects { thread, seen, written }) = self.event.end() else { return };
         for stamp in seen {
             if stamp.epoch.is_some() {
                 self.clocks.learn(thread, stamp);
             }
         }
-        if let Some(var) = written {
-            let stamp = self.clocks.publish(thread);
-            let before = std::mem::replace(&mut self.history.var(var).last_write, stamp);
-            self.clocks.sections.snapshots.release(before.snapshot);
-        }
-        self.clocks.sections.snapshots.release(self.current.learned);
+        let snapshot = match written {
+            Some(var) => {
+                let stamp = self.clocks.publish(thread);
+                std::mem::replace(&mut self.history.var(var).last_write, stamp).snapshot
+            }
+            None => SnapshotId::EMPTY,
+        };
+        self.clocks.sections.snapshots.release(snapshot);
+        self.clocks.sections.snapshots.release(self.beginning.learned);
     }
 
-    /// Begins an access, unless it is a second one of the current event.
+    /// Begins an access, unless it is part of the event going on.
     #[inline]
     fn begin_access(&mut self, at: At) {
-        if self.current.index == Some(at.index) {
+        if self.event.continues(at) {
             return;
         }
         self.end_event();
-        self.current = Current {
-            index: Some(at.index),
-            thread: at.thread,
+        self.event.begin(at);
+        self.beginning = Beginning {
             epoch: self.clocks.epoch(at.thread),
-            happened: self.order.thread(at.thread).epoch().time,
             learned: self.clocks.learned(at.thread),
-            seen: [Stamp::default(); 2],
-            written: None,
+            happened: self.order.thread(at.thread).epoch().time,
         };
         if BOUNDED {
             self.forget_old(at.index);
@@ -176,7 +159,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     }
 
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        let Current { epoch, happened, learned, .. } = self.current;
+        let Beginning { epoch, learned, happened } = self.beginning;
         let access = NewEntry { at, kind, epoch, learned, held: self.held.of(at.thread), happened };
         if let Some(lists) = self.history.lists_to_check(var, &access, &mut self.held) {
             self.check(lists, var, &access, races);
@@ -184,14 +167,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         if self.history.record(var, &access, &mut self.held) {
             self.clocks.sections.snapshots.retain(learned);
         }
-        let last_write = self.history.var(var).last_write;
-        if kind.reads() {
-            let [first, second] = &mut self.current.seen;
-            *(if first.epoch.is_some() { second } else { first }) = last_write;
-        }
-        if kind.writes() {
-            self.current.written = Some(var);
-        }
+        self.event.touch(var, kind, self.history.var(var).last_write);
     }
 
     /// Reports the races of an access with accesses in the lists.

@@ -7,7 +7,8 @@
 //! variables that are only read are ordered. Judging an access by what it has seen itself instead of by its `prev` would
 //! drop variables with races.
 //! **Locks.** A lock that one thread uses excludes nobody.
-//! **Threads.** Which are started by no fork and when each does its last event, which bounds what `short-syncp` keeps.
+//! **Threads.** Which are started by no fork and when each makes its last access that matters, which bounds what
+//! `short-syncp` keeps.
 //!
 //! **Source.** The idea of dropping ordered variables is used by Mathur, Pavlogiannis and Viswanathan in the experiments of
 //! *Optimal Prediction of Synchronization-Preserving Races*, POPL 2021. It does not change sync-preserving verdicts; it
@@ -20,6 +21,7 @@ use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock};
 use overtake_trace::{EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
+use super::event::{Effects, OpenEvent};
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::race::RaceLog;
@@ -39,8 +41,10 @@ pub(super) struct Census {
 pub(super) struct ThreadFacts {
     /// It did something before any fork of it, if there is one.
     pub(super) is_root: bool,
-    /// None if it does nothing in the trace.
-    pub(super) last_event: Option<EventIndex>,
+    /// It did something.
+    begun: bool,
+    /// It makes no access that matters, and forks nobody, after this event; none if it never does.
+    pub(super) last_needed: Option<EventIndex>,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -84,9 +88,11 @@ impl Census {
         self.everything || self.locks.has(lock.index())
     }
 
-    /// How many variables and locks can matter; none if nothing was filtered.
-    pub(super) fn counts(&self) -> Option<(u64, u64)> {
-        (!self.everything).then(|| (self.variables.count(), self.locks.count()))
+    /// How many variables and locks can matter, if that was found out.
+    pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let figures =
+            [("variables that matter", self.variables.count()), ("locks that matter", self.locks.count())];
+        figures.into_iter().filter(|_| !self.everything)
     }
 
     pub(super) fn state_bytes(&self) -> usize {
@@ -105,17 +111,18 @@ pub(super) struct Survey {
     readers: FxHashMap<VarId, Vec<Epoch>>,
     lock_users: IdVec<LockId, Option<ThreadId>>,
     posts: IdVec<SyncId, Vec<Stamp>>,
-    current: Current,
+    event: OpenEvent,
+    /// How many variables were found to matter.
+    found: u64,
+    accesses: IdVec<ThreadId, LastAccess>,
 }
 
-/// An access that is not over: its thread learns of the writes it sees when the next event begins, for both of its
-/// variables are judged by what precedes it.
-#[derive(Clone, Copy, Debug)]
-struct Current {
+/// A thread's last access, and how many variables had been found to matter then. If more are found afterwards, the access
+/// may have been to one of them.
+#[derive(Clone, Copy, Default, Debug)]
+struct LastAccess {
     index: Option<EventIndex>,
-    thread: ThreadId,
-    seen: [Stamp; 2],
-    written: Option<VarId>,
+    found: u64,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -139,17 +146,17 @@ impl Survey {
             readers: FxHashMap::default(),
             lock_users: IdVec::new(),
             posts: IdVec::new(),
-            current: Current {
-                index: None,
-                thread: ThreadId(0),
-                seen: [Stamp::default(); 2],
-                written: None,
-            },
+            event: OpenEvent::default(),
+            found: 0,
+            accesses: IdVec::new(),
         }
     }
 
     /// What was found out.
-    pub(super) fn into_census(self) -> Census {
+    pub(super) fn into_census(mut self) -> Census {
+        for thread in 0..self.accesses.len() {
+            self.note_former_access(ThreadId::from_index(thread));
+        }
         let mut census = self.census;
         for (var, facts) in self.variables.enumerate() {
             if facts.matters {
@@ -160,29 +167,39 @@ impl Survey {
     }
 
     fn note(&mut self, at: At) {
-        self.census.threads[at.thread].last_event = Some(at.index);
+        self.census.threads[at.thread].begun = true;
+    }
+
+    /// If variables were found to matter since a thread's last access, that access may have mattered.
+    #[inline]
+    fn note_former_access(&mut self, thread: ThreadId) {
+        let former = &mut self.accesses[thread];
+        if former.found != self.found {
+            former.found = self.found;
+            let facts = &mut self.census.threads[thread];
+            facts.last_needed = facts.last_needed.max(former.index);
+        }
     }
 
     fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
         self.note(at);
         if self.census.everything {
+            self.census.threads[at.thread].last_needed = Some(at.index);
             return;
         }
-        if self.current.index != Some(at.index) {
+        self.note_former_access(at.thread);
+        self.accesses[at.thread].index = Some(at.index);
+        if !self.event.continues(at) {
             self.end_event();
-            self.current.index = Some(at.index);
-            self.current.thread = at.thread;
+            self.event.begin(at);
         }
         if !self.variables[var].matters {
             self.judge(at.thread, var, kind);
         }
-        if kind.reads() {
-            let [first, second] = &mut self.current.seen;
-            *(if first.epoch.is_some() { second } else { first }) = self.variables[var].last_write;
+        if self.variables[var].matters {
+            self.census.threads[at.thread].last_needed = Some(at.index);
         }
-        if kind.writes() {
-            self.current.written = Some(var);
-        }
+        self.event.touch(var, kind, self.variables[var].last_write);
     }
 
     /// Finds out whether the variable stays ordered with this access.
@@ -199,6 +216,7 @@ impl Survey {
         }
         if !ordered {
             facts.matters = true;
+            self.found += 1;
             self.readers.remove(&var);
         } else if kind.writes() {
             facts.read = Epoch::NONE;
@@ -217,17 +235,13 @@ impl Survey {
 
     #[inline]
     fn end_event(&mut self) {
-        if self.current.index.is_none() {
-            return;
-        }
-        self.current.index = None;
-        let thread = self.current.thread;
-        for seen in &mut self.current.seen {
-            if seen.epoch.is_some() {
-                self.clocks[thread].join(&self.snapshots, std::mem::take(seen));
+        let Some(Effects { thread, seen, written }) = self.event.end() else { return };
+        for stamp in seen {
+            if stamp.epoch.is_some() {
+                self.clocks[thread].join(&self.snapshots, stamp);
             }
         }
-        if let Some(var) = self.current.written.take() {
+        if let Some(var) = written {
             let stamp = self.clocks[thread].publish(&mut self.snapshots);
             let before = std::mem::replace(&mut self.variables[var].last_write, stamp);
             self.snapshots.release(before.snapshot);
@@ -256,7 +270,8 @@ impl Detector for Survey {
         while self.clocks.len() < sizes.threads {
             self.clocks.push(ThreadClock::new(self.clocks.len() as u32));
             // A thread is a root until a fork of it comes before its first event.
-            self.census.threads.push(ThreadFacts { is_root: true, last_event: None });
+            self.accesses.push(LastAccess::default());
+            self.census.threads.push(ThreadFacts { is_root: true, begun: false, last_needed: None });
         }
         self.lock_users.grow_to(sizes.locks);
         self.posts.grow_to(sizes.objects);
@@ -296,7 +311,8 @@ impl Detector for Survey {
     fn fork(&mut self, at: At, child: ThreadId) {
         self.note(at);
         let facts = &mut self.census.threads[child];
-        facts.is_root &= facts.last_event.is_some();
+        facts.is_root &= facts.begun;
+        self.census.threads[at.thread].last_needed = Some(at.index);
         self.hand_over(at.thread, child);
     }
 

@@ -158,8 +158,11 @@ impl HeldSets {
         let number = HeldId(self.sets.len() as u32);
         let bits = |held: &Held| 1 << (held.lock.index() % 64);
         let any = locks.iter().map(bits).fold(0, |all, bit: u64| all | bit);
-        let exclusive =
-            locks.iter().filter(|held| held.mode == LockMode::Exclusive).map(bits).fold(0, |all, bit| all | bit);
+        let exclusive = locks
+            .iter()
+            .filter(|held| held.mode == LockMode::Exclusive)
+            .map(bits)
+            .fold(0, |all, bit| all | bit);
         self.numbers.insert(locks.clone(), number);
         self.sets.push(HeldSet { locks, any, exclusive });
         number

@@ -457,7 +457,8 @@ impl<const BOUNDED: bool> History<BOUNDED> {
             let Some(var) = lists.var else { continue };
             work += lists.threads.len();
             let log = &self.log;
-            let mut keep = lists.lists.iter_mut().map(|[reads, writes]| reads.compact(log) | writes.compact(log));
+            let mut keep =
+                lists.lists.iter_mut().map(|[reads, writes]| reads.compact(log) | writes.compact(log));
             let keep: Vec<bool> = keep.by_ref().collect();
             let mut kept = keep.iter();
             lists.threads.retain(|_| *kept.next().unwrap_or(&true));

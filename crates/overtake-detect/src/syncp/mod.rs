@@ -14,7 +14,7 @@
 //! | `closure.rs` | closed sets as clocks, extended by a worklist over the acquires that come inside |
 //! | `clocks.rs` | the closed set of every thread's past |
 //! | `history.rs`, `held.rs` | accesses, and the locks held at them |
-//! | `core.rs` | the detector |
+//! | `core.rs`, `event.rs` | the detector, and the event it is at |
 //! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
 //! | `collect.rs` | what a bounded horizon lets us forget |
 //! | `filter.rs` | the first pass: variables and locks that cannot matter |
@@ -31,6 +31,7 @@ mod clocks;
 mod closure;
 mod collect;
 mod core;
+mod event;
 mod filter;
 mod full;
 mod held;
@@ -39,6 +40,7 @@ mod short;
 #[cfg(test)]
 mod tests;
 mod two_pass;
+pub mod witness;
 
 pub(crate) use full::start as start_full;
 pub(crate) use short::start as start_short;
