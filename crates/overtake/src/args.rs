@@ -217,12 +217,17 @@ pub(crate) struct DetectorArguments {
     /// Eraser's state machine instead of the definition (lock-set)
     #[arg(long)]
     eraser: bool,
+
+    /// Look at every event, even where it can take part in no race (syncp, short-syncp); slower, same races
+    #[arg(long)]
+    no_filter: bool,
 }
 
 impl DetectorArguments {
     /// Says which settings none of the detectors uses.
     pub(crate) fn warn_of_unused(&self, detectors: &[&Entry], console: Console) {
-        let given = [("window", self.window.is_some()), ("eraser", self.eraser)];
+        let given =
+            [("window", self.window.is_some()), ("eraser", self.eraser), ("no-filter", self.no_filter)];
         for (name, _) in given.iter().filter(|(_, given)| *given) {
             if !detectors.iter().any(|entry| entry.options.contains(name)) {
                 let detectors: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
@@ -236,6 +241,7 @@ impl DetectorArguments {
         let mut options = Options::default();
         options.window = self.window.unwrap_or(options.window);
         options.eraser = self.eraser;
+        options.no_filter = self.no_filter;
         options
     }
 }

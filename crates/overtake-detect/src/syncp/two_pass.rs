@@ -68,6 +68,13 @@ impl<const BOUNDED: bool> Analysis for TwoPass<BOUNDED> {
         }
     }
 
+    fn passes(&self) -> u32 {
+        match &self.stage {
+            Stage::Survey(_) => 2,
+            Stage::Detection(_) => 1,
+        }
+    }
+
     fn figures(&self) -> Vec<(&'static str, u64)> {
         match &self.stage {
             Stage::Survey(_) => Vec::new(),
