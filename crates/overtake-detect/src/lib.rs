@@ -12,6 +12,7 @@ mod hb;
 mod race;
 mod registry;
 mod run;
+mod syncp;
 
 pub use access::{Access, AccessKind, At};
 pub use auto::happens_before_for;
@@ -20,3 +21,4 @@ pub use drive::{Driver, Job, Strictness};
 pub use race::{Race, RaceGroup, RaceLog, Verdict};
 pub use registry::{Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Promise, find};
 pub use run::{LiveBlocks, feed};
+pub use syncp::witness;

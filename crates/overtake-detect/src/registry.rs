@@ -62,11 +62,13 @@ pub struct Options {
     pub window: u64,
     /// Eraser's state machine instead of the definition (`lock-set`).
     pub eraser: bool,
+    /// No first pass that drops variables and locks which cannot matter (`syncp`, `short-syncp`). Verdicts are the same.
+    pub no_filter: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { window: 30_000, eraser: false }
+        Options { window: 30_000, eraser: false, no_filter: false }
     }
 }
 
@@ -194,6 +196,24 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         options: &[],
         start: one_pass::<Schedulable>,
+    },
+    Entry {
+        name: "syncp",
+        summary: "sync-preserving races: predicted by reorderings that keep each lock's order, each with a witness",
+        notion: Notion::SyncPreserving,
+        promise: Promise::Exact,
+        verdict: Verdict::Predicted,
+        options: &["no-filter"],
+        start: crate::syncp::start_full,
+    },
+    Entry {
+        name: "short-syncp",
+        summary: "sync-preserving races of at most `window` events, in memory that the window bounds",
+        notion: Notion::SyncPreserving,
+        promise: Promise::ExactInWindow,
+        verdict: Verdict::Predicted,
+        options: &["window", "no-filter"],
+        start: crate::syncp::start_short,
     },
 ];
 

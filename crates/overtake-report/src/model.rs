@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use overtake_detect::{Entry, RaceGroup, RaceLog};
-use overtake_trace::{Repairs, Sizes, Symbols, TraceSummary, VarId};
+use overtake_trace::{EventIndex, Repairs, Sizes, Symbols, TraceSummary, VarId};
 
 /// What is known of a trace once it has been read.
 #[derive(Clone, Default, Debug)]
@@ -110,19 +110,21 @@ pub struct GeneratedFacts<'a> {
     pub command: String,
     /// What was written.
     pub written: WrittenFacts,
-    /// What the trace contains by construction, where that is known.
-    pub expected: Option<ExpectedFacts>,
+    /// Its races by construction, where they are known.
+    pub expected: Vec<ExpectedFacts>,
     /// The names of the trace.
     pub symbols: &'a Symbols,
 }
 
-/// What a generated trace contains by construction.
+/// The races of one notion that a generated trace has by construction: exactly these.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct ExpectedFacts {
-    /// Exactly the variables that have a happens-before race.
-    pub racy_variables: Vec<VarId>,
-    /// At least so many events have to change before the trace is free of happens-before races.
-    pub distance_to_race_free: u64,
+    /// The notion, as its detector is called.
+    pub notion: &'static str,
+    /// Pairs of an earlier and a later event.
+    pub pairs: Option<Vec<(EventIndex, EventIndex)>>,
+    /// The variables that race, where pairs are not known.
+    pub variables: Option<Vec<VarId>>,
 }
 
 /// One figure of a benchmark.

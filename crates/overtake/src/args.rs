@@ -6,6 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use overtake_detect::{DETECTORS, Entry, Options, Strictness, find};
+use overtake_gen::gadgets::{GADGETS, GadgetKind, find_gadget};
 use overtake_gen::{SHAPES, Shape, find_shape};
 use overtake_trace::Format;
 
@@ -116,6 +117,7 @@ Examples:
   overtake gen --list                                    what can be made
   overtake gen lock-heavy --events 10M -o t.otr          ten million events
   overtake gen lock-heavy --raciness 0.001 --seed 7 -o t.std
+  overtake gen gadget-g1 --vectors 50 -o g.std           prints the races that must be found
 
 The same shape, options and seed make the same trace. The command that repeats a trace is printed.";
 
@@ -215,12 +217,17 @@ pub(crate) struct DetectorArguments {
     /// Eraser's state machine instead of the definition (lock-set)
     #[arg(long)]
     eraser: bool,
+
+    /// Look at every event, even where it can take part in no race (syncp, short-syncp); slower, same races
+    #[arg(long)]
+    no_filter: bool,
 }
 
 impl DetectorArguments {
     /// Says which settings none of the detectors uses.
     pub(crate) fn warn_of_unused(&self, detectors: &[&Entry], console: Console) {
-        let given = [("window", self.window.is_some()), ("eraser", self.eraser)];
+        let given =
+            [("window", self.window.is_some()), ("eraser", self.eraser), ("no-filter", self.no_filter)];
         for (name, _) in given.iter().filter(|(_, given)| *given) {
             if !detectors.iter().any(|entry| entry.options.contains(name)) {
                 let detectors: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
@@ -234,6 +241,7 @@ impl DetectorArguments {
         let mut options = Options::default();
         options.window = self.window.unwrap_or(options.window);
         options.eraser = self.eraser;
+        options.no_filter = self.no_filter;
         options
     }
 }
@@ -262,7 +270,7 @@ pub(crate) struct ConvertArguments {
 pub(crate) struct GenArguments {
     /// What to make
     #[arg(value_name = "SHAPE", required_unless_present = "list", value_parser = shape_parser())]
-    pub(crate) shape: Option<&'static Shape>,
+    pub(crate) shape: Option<Product>,
 
     /// List the shapes, with the parameters that each of them uses
     #[arg(long, conflicts_with = "shape")]
@@ -288,7 +296,16 @@ pub(crate) struct GenArguments {
     pub(crate) json: bool,
 }
 
-/// What a workload can be asked for; what is left out is the shape's default.
+/// What can be generated.
+#[derive(Clone, Copy)]
+pub(crate) enum Product {
+    /// A workload.
+    Shape(&'static Shape),
+    /// A hardness construction.
+    Gadget(&'static GadgetKind),
+}
+
+/// What a workload or a hardness construction can be asked for; what is left out is the shape's default.
 #[derive(Args)]
 pub(crate) struct WorkloadArguments {
     /// Number of events
@@ -321,6 +338,12 @@ pub(crate) struct WorkloadArguments {
     /// Fraction of events that must change to make the trace race free
     #[arg(long, value_name = "FRACTION")]
     pub(crate) epsilon: Option<f64>,
+    /// Number of vectors of a hardness construction
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) vectors: Option<u64>,
+    /// Length of the vectors of a hardness construction
+    #[arg(long, value_name = "N", value_parser = count_parser)]
+    pub(crate) dimension: Option<u64>,
     /// Seed of all random choices
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -372,9 +395,13 @@ fn detector_parser() -> impl TypedValueParser<Value = &'static Entry> {
     PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
 }
 
-fn shape_parser() -> impl TypedValueParser<Value = &'static Shape> {
-    let names = SHAPES.iter().map(|shape| PossibleValue::new(shape.name).help(shape.description));
-    PossibleValuesParser::new(names).try_map(|name| find_shape(&name).ok_or("no such shape"))
+fn shape_parser() -> impl TypedValueParser<Value = Product> {
+    let shapes = SHAPES.iter().map(|shape| PossibleValue::new(shape.name).help(shape.description));
+    let gadgets = GADGETS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.description));
+    PossibleValuesParser::new(shapes.chain(gadgets)).try_map(|name| {
+        let shape = find_shape(&name).map(Product::Shape);
+        shape.or_else(|| find_gadget(&name).map(Product::Gadget)).ok_or("no such shape")
+    })
 }
 
 fn format_parser() -> impl TypedValueParser<Value = Format> {

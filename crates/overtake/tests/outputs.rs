@@ -139,6 +139,45 @@ fn every_shape_is_listed_and_made() {
 }
 
 #[test]
+fn gadgets_come_with_the_races_that_detectors_find() {
+    let files = Files::new();
+    for kind in overtake_gen::gadgets::GADGETS {
+        let (trace, answer) = (files.path("gadget.std"), files.path("answer.json"));
+        overtake(&["gen", kind.name, "--expected", &answer, "-o", &trace]).expect_code(0);
+        let answer = std::fs::read(&answer).expect("an answer");
+        let answer: serde_json::Value = serde_json::from_slice(&answer).expect("JSON");
+        for expected in answer["expected"].as_array().expect("notions") {
+            let notion = expected["notion"].as_str().expect("a name");
+            if overtake_detect::find(notion).is_none() {
+                continue;
+            }
+            let found = overtake(&["analyze", &trace, "--json", "-d", notion]).json()["detectors"][0].clone();
+            for field in ["racy_events", "racy_variables"] {
+                if !expected[field].is_null() {
+                    let what = format!("{field} of {} by {notion}", kind.name);
+                    assert_eq!(sorted(&found[field]), sorted(&expected[field]), "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// The entries of a list in a definite order: text numbers variables as they come.
+fn sorted(list: &serde_json::Value) -> Vec<String> {
+    let mut entries: Vec<_> = list.as_array().expect("a list").iter().map(ToString::to_string).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn gadgets_print_their_races() {
+    let files = Files::new();
+    let run = overtake(&["gen", "gadget-g1", "--seed", "3", "-o", &files.path("g.std")]).expect_code(0);
+    assert!(run.text().starts_with("hb: "), "{}", run.text());
+    assert!(run.text().contains("  events "), "{}", run.text());
+}
+
+#[test]
 fn impossible_workloads_are_wrong_usage() {
     let run = overtake(&["gen", "lock-heavy", "--threads", "0", "-o", "-", "--to", "std"]).expect_code(2);
     assert!(run.stderr.contains("threads: expected at least 1, found 0"), "{}", run.stderr);

@@ -26,3 +26,4 @@ mod sync;
 
 pub(crate) use fasttrack::FastTrack;
 pub(crate) use full::HappensBefore;
+pub(crate) use sync::SyncClocks;

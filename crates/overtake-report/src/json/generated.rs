@@ -1,25 +1,23 @@
 //! The machine form of generated traces.
 
+use std::collections::BTreeSet;
 use std::io;
 
+use overtake_trace::Symbols;
 use serde::Serialize;
 
 use super::{SCHEMA, WrittenForm, write_line};
-use crate::model::GeneratedFacts;
+use crate::model::{ExpectedFacts, GeneratedFacts};
 
 /// Writes what was generated, as one line.
 pub fn generated(out: &mut dyn io::Write, facts: &GeneratedFacts<'_>) -> io::Result<()> {
-    let names = |var: &_| facts.symbols.variables.display(*var);
     let document = GeneratedForm {
         schema: SCHEMA,
         shape: facts.shape,
         seed: facts.seed,
         command: &facts.command,
         written: WrittenForm::of(&facts.written),
-        expected: facts.expected.as_ref().map(|expected| ExpectedForm {
-            racy_variables: expected.racy_variables.iter().map(names).collect(),
-            distance_to_race_free: expected.distance_to_race_free,
-        }),
+        expected: facts.expected.iter().map(|expected| ExpectedForm::of(expected, facts.symbols)).collect(),
     };
     write_line(out, &document)
 }
@@ -31,11 +29,28 @@ struct GeneratedForm<'a> {
     seed: u64,
     command: &'a str,
     written: WrittenForm<'a>,
-    expected: Option<ExpectedForm>,
+    expected: Vec<ExpectedForm>,
 }
 
 #[derive(Serialize)]
 struct ExpectedForm {
-    racy_variables: Vec<String>,
-    distance_to_race_free: u64,
+    notion: &'static str,
+    pairs: Option<Vec<[u64; 2]>>,
+    racy_events: Option<BTreeSet<u64>>,
+    racy_variables: Option<Vec<String>>,
+}
+
+impl ExpectedForm {
+    fn of(expected: &ExpectedFacts, symbols: &Symbols) -> ExpectedForm {
+        let ExpectedFacts { notion, pairs, variables } = expected;
+        let pairs = pairs.as_ref();
+        ExpectedForm {
+            notion,
+            pairs: pairs.map(|pairs| pairs.iter().map(|(first, second)| [first.0, second.0]).collect()),
+            racy_events: pairs.map(|pairs| pairs.iter().map(|(_, second)| second.0).collect()),
+            racy_variables: variables
+                .as_ref()
+                .map(|variables| variables.iter().map(|var| symbols.variables.display(*var)).collect()),
+        }
+    }
 }

@@ -15,7 +15,7 @@ use overtake_detect::Verdict;
 
 pub use bench::bench;
 pub use compare::compare;
-pub use notes::{generated, notes, timing, validation, written};
+pub use notes::{expected, generated, notes, timing, validation, written};
 pub use races::races;
 pub use statistics::statistics;
 

@@ -1,7 +1,7 @@
 //! What happened to the input on its way: repairs, ignored lines, missing parts.
 
 use super::{Layout, printable, table};
-use crate::model::{Analysed, GeneratedFacts, TraceFacts, WrittenFacts};
+use crate::model::{Analysed, ExpectedFacts, GeneratedFacts, TraceFacts, WrittenFacts};
 use crate::number::{bytes, counted, grouped, rate, seconds};
 
 /// One line per thing a reader of the results must know: nothing is lost silently. Empty for a clean trace.
@@ -40,11 +40,28 @@ pub fn written(written: &WrittenFacts) -> String {
 /// What was generated, and how to do it again.
 pub fn generated(facts: &GeneratedFacts<'_>) -> String {
     let mut text = written(&facts.written);
-    if let Some(expected) = &facts.expected {
-        let variables = counted(expected.racy_variables.len() as u64, "variable", "variables");
-        text.push_str(&format!("races by construction: on {variables}\n"));
-    }
     text.push_str(&format!("seed {}; again: {}\n", facts.seed, facts.command));
+    text
+}
+
+/// The races that a generated trace has by construction, all of them.
+pub fn expected(facts: &GeneratedFacts<'_>) -> String {
+    let mut text = String::new();
+    for ExpectedFacts { notion, pairs, variables } in &facts.expected {
+        if let Some(pairs) = pairs {
+            text.push_str(&format!("{notion}: {}\n", counted(pairs.len() as u64, "race", "races")));
+            for (first, second) in pairs {
+                text.push_str(&format!("  events {first} and {second}\n"));
+            }
+        }
+        if let Some(variables) = variables {
+            let count = counted(variables.len() as u64, "racy variable", "racy variables");
+            text.push_str(&format!("{notion}: {count}\n"));
+            for variable in variables {
+                text.push_str(&format!("  {}\n", printable(&facts.symbols.variables.display(*variable))));
+            }
+        }
+    }
     text
 }
 

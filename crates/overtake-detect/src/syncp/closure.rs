@@ -1,0 +1,614 @@
+//! Sets of events that are closed under sync-preservation, as clocks.
+//!
+//! A closed set holds of each thread a prefix of its events, so it is a vector of times. What makes extending it cheap is
+//! that each [`Ideal`] knows, besides its times, how many critical sections of each thread it has begun and, per lock, the
+//! latest acquire inside. An event is added by its closed clock (a [`Stamp`]); the acquires this newly includes are
+//! looked at once, each against the latest acquire of its lock, and what must have ended is added in turn.
+//!
+//! **Invariants.**
+//!   I1  Between extensions an ideal is closed: of two acquires of one lock inside, not both shared, the earlier one's
+//!       section has ended inside. So per lock only the latest acquire inside, and shared ones after it, can be open.
+//!   I2  A stamp is the closed clock of its event, and the event's time is over when the stamp is handed out. So an
+//!       ideal whose time of the stamp's thread has reached the stamp's epoch contains all of the stamp.
+//!   I3  Sections of a thread are recorded in the order of their acquires, which have distinct, increasing times.
+//!
+//! **Cost.** An extension by a stamp is O(threads known + sections newly inside); each section is looked at once in the
+//! life of an ideal.
+
+use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time};
+use overtake_trace::{Id, IdVec, LockId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::detector::LockMode;
+
+/// One critical section of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section {
+    /// When the thread acquired the lock, in its own time.
+    pub(super) acquired: Time,
+    /// The acquire's number among all acquires of the lock, from 1.
+    pub(super) number: u32,
+    pub(super) lock: LockId,
+    /// When the section ended, in the thread's own time; 0 while it is open.
+    pub(super) released: Time,
+    /// What the thread had learned when the section ended.
+    pub(super) learned: SnapshotId,
+    pub(super) mode: LockMode,
+}
+
+/// What is known of a lock whatever the ideal.
+#[derive(Clone, Copy, Default, Debug)]
+struct LockFacts {
+    acquires: u32,
+    ever_shared: bool,
+    /// The largest numbers of acquires whose sections were forgotten: of any acquire, and of an exclusive one.
+    forgotten: u32,
+    forgotten_exclusive: u32,
+}
+
+/// All critical sections that can still matter, with the clocks of their ends.
+#[derive(Default, Debug)]
+pub(super) struct Sections {
+    pub(super) snapshots: Snapshots,
+    threads: IdVec<ThreadId, Vec<Section>>,
+    locks: IdVec<LockId, LockFacts>,
+    kept: usize,
+    forgotten: u64,
+}
+
+/// A section by its place among its thread's sections, as an ideal remembers it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Latest {
+    /// The acquire's number; 0 is none.
+    number: u32,
+    thread: u32,
+    place: u32,
+}
+
+/// The place of a section that was forgotten, which is one that ended inside every ideal.
+const FORGOTTEN: u32 = u32::MAX;
+
+/// Never covered: the goal of an extension that is not to stop early.
+pub(super) const NO_GOAL: Epoch = Epoch { thread: 0, time: Time::MAX };
+
+impl Sections {
+    pub(super) fn reserve(&mut self, threads: usize, locks: usize) {
+        self.threads.grow_to(threads);
+        self.locks.grow_to(locks);
+    }
+
+    /// Records an acquire; the result is the section's place and what an ideal needs to know of it.
+    pub(super) fn begin(&mut self, thread: ThreadId, acquired: Time, lock: LockId, mode: LockMode) -> u32 {
+        let facts = &mut self.locks[lock];
+        facts.acquires = facts.acquires.saturating_add(1);
+        facts.ever_shared |= mode == LockMode::Shared;
+        let number = facts.acquires;
+        let sections = &mut self.threads[thread];
+        sections.push(Section { acquired, number, lock, released: 0, learned: SnapshotId::EMPTY, mode });
+        self.kept += 1;
+        sections.len() as u32 - 1
+    }
+
+    pub(super) fn end(&mut self, thread: ThreadId, place: u32, stamp: Stamp) {
+        let section = &mut self.threads[thread][place as usize];
+        section.released = stamp.epoch.time;
+        section.learned = stamp.snapshot;
+    }
+
+    fn at(&self, thread: u32, place: u32) -> &Section {
+        &self.threads[ThreadId(thread)][place as usize]
+    }
+
+    /// How many sections are recorded.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// How many sections were forgotten.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        let sections: usize =
+            self.threads.iter().map(|sections| sections.capacity() * size_of::<Section>()).sum();
+        self.snapshots.heap_bytes() + self.threads.table_bytes() + self.locks.table_bytes() + sections
+    }
+
+    /// Forgets every section that ended within `known`, which every ideal to come contains.
+    ///
+    /// Of such a section an ideal needs to know only that a later acquire of its lock is inside, for the sake of sections
+    /// that did not end within `known`; that is the largest forgotten number of each lock. The result says, per thread,
+    /// where each section went.
+    pub(super) fn forget(&mut self, known: &[Time]) -> Moves {
+        let Sections { snapshots, threads, locks, kept, forgotten } = self;
+        let mut moves = Vec::with_capacity(threads.len());
+        for (thread, sections) in threads.iter_mut().enumerate() {
+            let known = known.get(thread).copied().unwrap_or(0);
+            let mut places = Vec::with_capacity(sections.len());
+            let mut next = 0;
+            sections.retain(|section| {
+                let keep = section.released == 0 || section.released > known;
+                places.push(if keep { next } else { FORGOTTEN });
+                next += u32::from(keep);
+                if !keep {
+                    snapshots.release(section.learned);
+                    locks[section.lock].forget(section);
+                }
+                keep
+            });
+            let gone = places.len() - sections.len();
+            *kept -= gone;
+            *forgotten += gone as u64;
+            if sections.capacity() > 4 * sections.len() + 64 {
+                sections.shrink_to(2 * sections.len());
+            }
+            moves.push(places);
+        }
+        Moves { moves }
+    }
+}
+
+impl LockFacts {
+    fn forget(&mut self, section: &Section) {
+        self.forgotten = self.forgotten.max(section.number);
+        if section.mode == LockMode::Exclusive {
+            self.forgotten_exclusive = self.forgotten_exclusive.max(section.number);
+        }
+    }
+
+    /// The largest number of a forgotten acquire that may not overlap one of this mode.
+    #[inline]
+    fn forgotten_for(&self, mode: LockMode) -> u32 {
+        match mode {
+            LockMode::Exclusive => self.forgotten,
+            LockMode::Shared => self.forgotten_exclusive,
+        }
+    }
+}
+
+/// Where sections went when some were forgotten.
+pub(super) struct Moves {
+    moves: Vec<Vec<u32>>,
+}
+
+impl Moves {
+    /// How many of a thread's first `count` sections are left.
+    pub(super) fn left(&self, thread: usize, count: u32) -> u32 {
+        let Some(places) = self.moves.get(thread) else { return count };
+        places[..count as usize].iter().rev().find(|&&place| place != FORGOTTEN).map_or(0, |&place| place + 1)
+    }
+
+    /// The new place of a section that is still there.
+    pub(super) fn place(&self, thread: usize, place: u32) -> u32 {
+        if place == FORGOTTEN { FORGOTTEN } else { self.moves[thread][place as usize] }
+    }
+}
+
+/// Per lock, the latest exclusive acquire inside an ideal and the shared ones after it.
+pub(super) trait LatestAcquires {
+    /// The latest exclusive acquire of `lock` inside.
+    fn latest(&self, lock: LockId) -> Latest;
+    /// Replaces it.
+    fn set_latest(&mut self, lock: LockId, latest: Latest);
+    /// The shared acquires of `lock` inside that follow the latest exclusive one, the last one of each thread.
+    fn readers(&mut self, lock: LockId) -> &mut Vec<Latest>;
+}
+
+/// Locks below this number are looked up in an array that grows to the largest one used; others in a hash table, so that
+/// many threads times many locks is no table of their product.
+const DENSE_LOCKS: usize = 1024;
+
+/// The latest acquires inside a thread's ideal.
+#[derive(Default, Debug)]
+pub(super) struct LockTable {
+    dense: Vec<Latest>,
+    sparse: FxHashMap<LockId, Latest>,
+    readers: FxHashMap<LockId, Vec<Latest>>,
+}
+
+impl LatestAcquires for LockTable {
+    #[inline]
+    fn latest(&self, lock: LockId) -> Latest {
+        if lock.index() < DENSE_LOCKS {
+            return self.dense.get(lock.index()).copied().unwrap_or_default();
+        }
+        self.sparse.get(&lock).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn set_latest(&mut self, lock: LockId, latest: Latest) {
+        if lock.index() >= DENSE_LOCKS {
+            self.sparse.insert(lock, latest);
+            return;
+        }
+        if lock.index() >= self.dense.len() {
+            self.dense.resize(lock.index() + 1, Latest::default());
+        }
+        self.dense[lock.index()] = latest;
+    }
+
+    fn readers(&mut self, lock: LockId) -> &mut Vec<Latest> {
+        self.readers.entry(lock).or_default()
+    }
+}
+
+impl LockTable {
+    fn apply(&mut self, moves: &Moves) {
+        let latest = self.dense.iter_mut().chain(self.sparse.values_mut());
+        for latest in latest.chain(self.readers.values_mut().flatten()).filter(|latest| latest.number > 0) {
+            latest.place = moves.place(latest.thread as usize, latest.place);
+        }
+        for readers in self.readers.values_mut() {
+            readers.retain(|reader| reader.place != FORGOTTEN);
+        }
+        self.readers.retain(|_, readers| !readers.is_empty());
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.dense.capacity() * size_of::<Latest>()
+            + self.sparse.capacity() * size_of::<(LockId, Latest)>()
+            + self.readers.len() * 64
+    }
+}
+
+/// A closed set of events: a prefix of each thread. Every ideal belongs to a thread all of whose past is inside.
+#[derive(Debug)]
+pub(super) struct Ideal<L> {
+    /// The thread it belongs to, with the last time that is over.
+    own: Epoch,
+    /// How many sections that thread has begun.
+    own_begun: u32,
+    /// Per thread, the time up to which its events are inside; 0 beyond the end, except for the own thread. What a thread
+    /// learned rarely reaches its own number when there are many threads, so the own entry may be missing.
+    times: Vec<Time>,
+    /// Per thread, how many of its recorded sections have begun inside. As long as `times`.
+    begun: Vec<u32>,
+    latest: L,
+}
+
+impl<L> Ideal<L> {
+    /// The past of a thread that has not begun.
+    pub(super) fn new(thread: ThreadId, latest: L) -> Ideal<L> {
+        let own = Epoch { thread: thread.0, time: 0 };
+        Ideal { own, own_begun: 0, times: Vec::new(), begun: Vec::new(), latest }
+    }
+
+    /// The time up to which the events of `thread` are inside.
+    #[inline]
+    pub(super) fn time(&self, thread: u32) -> Time {
+        if thread == self.own.thread {
+            return self.own.time;
+        }
+        self.times.get(thread as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether the events of an epoch are inside.
+    #[inline]
+    pub(super) fn covers(&self, epoch: Epoch) -> bool {
+        self.time(epoch.thread) >= epoch.time
+    }
+
+    /// What others' clocks need to hold: the times of other threads, up to the last one known.
+    pub(super) fn learned(&self) -> &[Time] {
+        let mut known = self.times.len();
+        while known > 0 && (self.times[known - 1] == 0 || known - 1 == self.own.thread as usize) {
+            known -= 1;
+        }
+        &self.times[..known]
+    }
+
+    #[inline]
+    fn grow_to(&mut self, threads: usize) {
+        if self.times.len() < threads {
+            self.grow_slowly(threads);
+        }
+    }
+
+    #[cold]
+    fn grow_slowly(&mut self, threads: usize) {
+        self.times.resize(threads, 0);
+        self.begun.resize(threads, 0);
+        self.write_own();
+    }
+
+    #[inline]
+    fn write_own(&mut self) {
+        let own = self.own.thread as usize;
+        if own < self.times.len() {
+            self.times[own] = self.own.time;
+            self.begun[own] = self.own_begun;
+        }
+    }
+
+    /// Adds everything its own thread did up to `time`.
+    #[inline]
+    pub(super) fn advance(&mut self, time: Time) {
+        self.own.time = time;
+        self.write_own();
+    }
+}
+
+impl Ideal<LockTable> {
+    /// A copy to extend and throw away, in buffers used before.
+    pub(super) fn overlaid<'a>(&'a self, changes: &'a mut Changes, buffers: Buffers) -> Ideal<Overlay<'a>> {
+        let Buffers { mut times, mut begun } = buffers;
+        times.clear();
+        times.extend_from_slice(&self.times);
+        begun.clear();
+        begun.extend_from_slice(&self.begun);
+        changes.clear();
+        let latest = Overlay { base: &self.latest, changes };
+        Ideal { own: self.own, own_begun: self.own_begun, times, begun, latest }
+    }
+
+    /// Follows sections to their new places.
+    pub(super) fn apply(&mut self, moves: &Moves) {
+        for (thread, begun) in self.begun.iter_mut().enumerate() {
+            *begun = moves.left(thread, *begun);
+        }
+        self.own_begun = moves.left(self.own.thread as usize, self.own_begun);
+        self.latest.apply(moves);
+    }
+
+    /// How many entries `apply` visits.
+    pub(super) fn entries(&self) -> usize {
+        self.begun.len() + self.latest.dense.len() + self.latest.sparse.len() + self.latest.readers.len()
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        (self.times.capacity() + self.begun.capacity()) * size_of::<u32>() + self.latest.state_bytes()
+    }
+}
+
+impl Ideal<Overlay<'_>> {
+    /// Hands the buffers back.
+    pub(super) fn into_buffers(self) -> Buffers {
+        Buffers { times: self.times, begun: self.begun }
+    }
+}
+
+/// The arrays of an ideal that is thrown away.
+#[derive(Default, Debug)]
+pub(super) struct Buffers {
+    times: Vec<Time>,
+    begun: Vec<u32>,
+}
+
+impl<L: LatestAcquires> Ideal<L> {
+    /// Adds the event of `stamp` and everything it takes to stay closed.
+    ///
+    /// Stops early, with true, once `goal` is inside; the ideal is then not closed and good for nothing else.
+    pub(super) fn extend(
+        &mut self,
+        stamp: Stamp,
+        sections: &Sections,
+        pending: &mut Vec<Stamp>,
+        goal: Epoch,
+    ) -> bool {
+        debug_assert!(pending.is_empty());
+        pending.push(stamp);
+        self.settle(sections, pending, goal)
+    }
+
+    /// Adds what precedes an event: its thread's times before its own, and what it had learned from other threads.
+    pub(super) fn extend_by_past_of(
+        &mut self,
+        event: Epoch,
+        learned: SnapshotId,
+        sections: &Sections,
+        pending: &mut Vec<Stamp>,
+        goal: Epoch,
+    ) -> bool {
+        debug_assert!(pending.is_empty());
+        let over = Epoch { thread: event.thread, time: event.time - 1 };
+        if !self.covers(over) {
+            self.include(over.thread as usize, over.time, sections, pending);
+        }
+        self.include_all(learned, sections, pending);
+        self.covers(goal) || self.settle(sections, pending, goal)
+    }
+
+    fn include_all(&mut self, learned: SnapshotId, sections: &Sections, pending: &mut Vec<Stamp>) {
+        let times = sections.snapshots.times(learned);
+        self.grow_to(times.len());
+        for (thread, &time) in times.iter().enumerate() {
+            if time > self.times[thread] {
+                self.include(thread, time, sections, pending);
+            }
+        }
+    }
+
+    /// Adds all that is pending.
+    fn settle(&mut self, sections: &Sections, pending: &mut Vec<Stamp>, goal: Epoch) -> bool {
+        while let Some(stamp) = pending.pop() {
+            if self.covers(stamp.epoch) {
+                continue; // I2
+            }
+            self.include(stamp.epoch.thread as usize, stamp.epoch.time, sections, pending);
+            self.include_all(stamp.snapshot, sections, pending);
+            if self.covers(goal) {
+                pending.clear();
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Adds the events of a thread up to `time`, looking at the sections that they begin.
+    #[inline]
+    fn include(&mut self, thread: usize, time: Time, sections: &Sections, pending: &mut Vec<Stamp>) {
+        self.grow_to(thread + 1);
+        self.times[thread] = time;
+        let begun = self.begun[thread] as usize;
+        let mut place = begun;
+        for section in &sections.threads[ThreadId::from_index(thread)][begun..] {
+            if section.acquired > time {
+                break;
+            }
+            self.enter(thread as u32, place as u32, section, sections, pending);
+            place += 1;
+        }
+        self.begun[thread] = place as u32;
+    }
+
+    /// Adds the thread's own newest section, whose acquire is the latest of its lock. Returns whether that took events
+    /// of other threads.
+    pub(super) fn enter_own(
+        &mut self,
+        thread: ThreadId,
+        place: u32,
+        sections: &Sections,
+        pending: &mut Vec<Stamp>,
+    ) -> bool {
+        let section = *sections.at(thread.0, place);
+        self.enter(thread.0, place, &section, sections, pending);
+        self.own_begun = place + 1;
+        self.write_own();
+        let learns = !pending.is_empty();
+        self.settle(sections, pending, NO_GOAL);
+        learns
+    }
+
+    /// Restores I1 for one acquire that came inside: queues the ends of sections that have to come inside with it.
+    #[inline]
+    fn enter(
+        &mut self,
+        thread: u32,
+        place: u32,
+        section: &Section,
+        sections: &Sections,
+        pending: &mut Vec<Stamp>,
+    ) {
+        let facts = sections.locks[section.lock];
+        if section.number < facts.forgotten_for(section.mode) {
+            self.finish(thread, section, pending);
+        }
+        let this = Latest { number: section.number, thread, place };
+        if facts.ever_shared {
+            self.enter_shared_lock(this, section, sections, pending);
+            return;
+        }
+        let latest = self.latest.latest(section.lock);
+        if this.number > latest.number {
+            self.latest.set_latest(section.lock, this);
+            self.finish_latest(latest, sections, pending);
+        } else {
+            self.finish(thread, section, pending);
+        }
+    }
+
+    /// As `enter`, for a lock that is also held shared.
+    #[cold]
+    fn enter_shared_lock(
+        &mut self,
+        this: Latest,
+        section: &Section,
+        sections: &Sections,
+        pending: &mut Vec<Stamp>,
+    ) {
+        let latest = self.latest.latest(section.lock);
+        let is_later = this.number > latest.number;
+        if is_later {
+            self.finish_latest(latest, sections, pending);
+        } else {
+            self.finish(this.thread, section, pending);
+        }
+        match (section.mode, is_later) {
+            (LockMode::Shared, true) => {
+                let readers = self.latest.readers(section.lock);
+                match readers.iter_mut().find(|reader| reader.thread == this.thread) {
+                    Some(reader) => *reader = this,
+                    None => readers.push(this),
+                }
+            }
+            (LockMode::Exclusive, true) => {
+                self.latest.set_latest(section.lock, this);
+                let readers = std::mem::take(self.latest.readers(section.lock));
+                let (later, earlier): (Vec<_>, Vec<_>) =
+                    readers.into_iter().partition(|reader| reader.number > this.number);
+                for reader in earlier {
+                    self.finish_latest(reader, sections, pending);
+                }
+                if !later.is_empty() {
+                    self.finish(this.thread, section, pending);
+                    *self.latest.readers(section.lock) = later;
+                }
+            }
+            (_, false) => {}
+        }
+    }
+
+    #[inline]
+    fn finish_latest(&mut self, latest: Latest, sections: &Sections, pending: &mut Vec<Stamp>) {
+        if latest.number > 0 && latest.place != FORGOTTEN {
+            self.finish(latest.thread, sections.at(latest.thread, latest.place), pending);
+        }
+    }
+
+    /// Queues the end of a section unless it is inside.
+    #[inline]
+    fn finish(&mut self, thread: u32, section: &Section, pending: &mut Vec<Stamp>) {
+        let epoch = Epoch { thread, time: section.released };
+        if !self.covers(epoch) {
+            pending.push(Stamp { snapshot: section.learned, epoch });
+        }
+    }
+}
+
+/// The latest acquires of a thread's ideal with changes on top, for ideals that are looked at and thrown away.
+pub(super) struct Overlay<'a> {
+    pub(super) base: &'a LockTable,
+    pub(super) changes: &'a mut Changes,
+}
+
+/// Changed latest acquires; cleared in constant time.
+#[derive(Default, Debug)]
+pub(super) struct Changes {
+    generation: u32,
+    latest: Vec<(u32, Latest)>,
+    readers: FxHashMap<LockId, Vec<Latest>>,
+}
+
+impl Changes {
+    /// No changes.
+    pub(super) fn clear(&mut self) {
+        if self.generation == u32::MAX {
+            self.latest.clear();
+            self.generation = 0;
+        }
+        self.generation += 1;
+        if !self.readers.is_empty() {
+            self.readers.clear();
+        }
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.latest.capacity() * size_of::<(u32, Latest)>()
+    }
+}
+
+impl LatestAcquires for Overlay<'_> {
+    #[inline]
+    fn latest(&self, lock: LockId) -> Latest {
+        match self.changes.latest.get(lock.index()) {
+            Some(&(generation, latest)) if generation == self.changes.generation => latest,
+            _ => self.base.latest(lock),
+        }
+    }
+
+    #[inline]
+    fn set_latest(&mut self, lock: LockId, latest: Latest) {
+        let Changes { generation, latest: changed, .. } = &mut *self.changes;
+        if lock.index() >= changed.len() {
+            changed.resize(lock.index() + 1, (0, Latest::default()));
+        }
+        changed[lock.index()] = (*generation, latest);
+    }
+
+    fn readers(&mut self, lock: LockId) -> &mut Vec<Latest> {
+        let base = self.base;
+        let original = || base.readers.get(&lock).cloned().unwrap_or_default();
+        self.changes.readers.entry(lock).or_insert_with(original)
+    }
+}

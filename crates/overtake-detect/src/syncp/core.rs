@@ -1,0 +1,359 @@
+//! The detector behind `syncp` and `short-syncp`.
+//!
+//! **Answer.** Every access that is in a sync-preserving race with an earlier one that is within the horizon, with the
+//! first such access of each thread.
+//! **State.** `clocks.rs` for closed clocks, `history.rs` for accesses, `held.rs` for what threads hold; the
+//! happens-before clocks beside them tell observed races from predicted ones. Per second thread and list of accesses a
+//! cursor, made when first needed.
+//! **Check.** For an access `e2` of `t` and each other thread's list of conflicting accesses: skip what the past of `t`
+//! covers, skip what a common lock protects, and ask the closure about the rest, oldest first, until one is a race.
+//! **Invariants.**
+//!   I1  Everything before a cursor can never race with an access of its thread again: an access that is in the closure
+//!       for `e2` is in the closure for every later access of the same thread, whatever the variable.
+//!   I2  The past of a thread does not contain its current event until that event is over: an event may touch a variable
+//!       and its heap block, and both are checked against what precedes the event.
+
+use overtake_clock::{Epoch, SnapshotId, Time};
+use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use rustc_hash::FxHashMap;
+
+use super::clocks::Clocks;
+use super::collect::Collections;
+use super::event::{Effects, OpenEvent};
+use super::filter::Census;
+use super::held::HeldSets;
+use super::history::{Entry, History, NewEntry, Side};
+use crate::access::{AccessKind, At};
+use crate::detector::{Detector, LockMode};
+use crate::hb::SyncClocks;
+use crate::race::{Race, RaceLog, Verdict};
+
+/// Finds sync-preserving races. If `BOUNDED`, only those with a span of at most `window`.
+#[derive(Debug)]
+pub(super) struct SyncPreserving<const BOUNDED: bool> {
+    window: u64,
+    pub(super) census: Census,
+    pub(super) clocks: Clocks,
+    order: SyncClocks,
+    held: HeldSets,
+    pub(super) history: History<BOUNDED>,
+    event: OpenEvent,
+    beginning: Beginning,
+    pub(super) cursors: FxHashMap<Cursor, u32>,
+    candidates: Vec<Candidate>,
+    pub(super) collections: Collections,
+    counts: Counts,
+}
+
+/// The clocks that the access going on began with.
+#[derive(Clone, Copy, Default, Debug)]
+struct Beginning {
+    epoch: Epoch,
+    learned: SnapshotId,
+    /// The thread's time in the happens-before order.
+    happened: Time,
+}
+
+/// Whose cursor into which list.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Cursor {
+    lists: u32,
+    /// Slot and side of the list, and whether the second access is atomic: atomic accesses pass each other.
+    list: u32,
+    thread: ThreadId,
+}
+
+/// A thread whose accesses need a look.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    slot: usize,
+    /// The time up to which the thread's accesses need none.
+    known: Time,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Counts {
+    checks: u64,
+    protected: u64,
+    predicted: u64,
+    /// Racy events of which no reported race was observed.
+    only_predicted_events: u64,
+}
+
+impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
+    /// A detector for a trace that the census is of.
+    pub(super) fn new(window: u64, census: Census) -> Self {
+        SyncPreserving {
+            window,
+            census,
+            clocks: Clocks::default(),
+            order: SyncClocks::default(),
+            held: HeldSets::default(),
+            history: History::default(),
+            event: OpenEvent::default(),
+            beginning: Beginning::default(),
+            cursors: FxHashMap::default(),
+            candidates: Vec::new(),
+            collections: Collections::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Figures for people.
+    pub(super) fn figures(&self) -> Vec<(&'static str, u64)> {
+        let mut figures: Vec<_> = self.census.figures().collect();
+        figures.extend([
+            ("closures computed", self.counts.checks),
+            ("pairs settled by a common lock", self.counts.protected),
+            ("races that happens-before misses", self.counts.predicted),
+            ("racy events with such races only", self.counts.only_predicted_events),
+            ("accesses kept", self.history.log.len() as u64),
+            ("critical sections kept", self.clocks.sections.kept() as u64),
+        ]);
+        if BOUNDED {
+            figures.push(("accesses collected", self.history.log.oldest()));
+            figures.push(("critical sections collected", self.clocks.sections.forgotten()));
+        }
+        if self.history.not_recorded() > 0 {
+            figures.push(("accesses not recorded", self.history.not_recorded()));
+        }
+        figures
+    }
+
+    /// The event that was going on is over: the thread's past now needs what it saw, and its write can be seen (I2).
+    #[inline]
+    fn end_event(&mut self) {
+        let Some(Effects { thread, seen, written }) = self.event.end() else { return };
+        for stamp in seen {
+            if stamp.epoch.is_some() {
+                self.clocks.learn(thread, stamp);
+            }
+        }
+        let snapshot = match written {
+            Some(var) => {
+                let stamp = self.clocks.publish(thread);
+                std::mem::replace(&mut self.history.var(var).last_write, stamp).snapshot
+            }
+            None => SnapshotId::EMPTY,
+        };
+        self.clocks.sections.snapshots.release(snapshot);
+        self.clocks.sections.snapshots.release(self.beginning.learned);
+    }
+
+    /// Begins an access, unless it is part of the event going on.
+    #[inline]
+    fn begin_access(&mut self, at: At) {
+        if self.event.continues(at) {
+            return;
+        }
+        self.end_event();
+        self.event.begin(at);
+        self.beginning = Beginning {
+            epoch: self.clocks.epoch(at.thread),
+            learned: self.clocks.learned(at.thread),
+            happened: self.order.thread(at.thread).epoch().time,
+        };
+        if BOUNDED {
+            self.forget_old(at.index);
+        }
+    }
+
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        let Beginning { epoch, learned, happened } = self.beginning;
+        let access = NewEntry { at, kind, epoch, learned, held: self.held.of(at.thread), happened };
+        if let Some(lists) = self.history.lists_to_check(var, &access, &mut self.held) {
+            self.check(lists, var, &access, races);
+        }
+        if self.history.record(var, &access, &mut self.held) {
+            self.clocks.sections.snapshots.retain(learned);
+        }
+        self.event.touch(var, kind, self.history.var(var).last_write);
+    }
+
+    /// Reports the races of an access with accesses in the lists.
+    fn check(&mut self, lists: u32, var: VarId, access: &NewEntry, races: &mut RaceLog) {
+        let past = self.clocks.past(access.at.thread);
+        self.candidates.clear();
+        for (slot, times) in self.history.lists(lists).threads.iter().enumerate() {
+            let known = past.time(times.thread.0);
+            if times.against(access.kind) > known && times.thread != access.at.thread {
+                self.candidates.push(Candidate { slot, known });
+            }
+        }
+        let (mut racy, mut observed) = (false, false);
+        for candidate in 0..self.candidates.len() {
+            let candidate = self.candidates[candidate];
+            let mut sides = Side::against(access.kind).iter();
+            if let Some(first) = sides.find_map(|&side| self.first_race(lists, candidate, side, access)) {
+                racy = true;
+                observed |= self.report(&first, var, access, races);
+            }
+        }
+        self.counts.only_predicted_events += u64::from(racy && !observed);
+    }
+
+    /// The first access of a list that races with `access`.
+    fn first_race(
+        &mut self,
+        lists: u32,
+        candidate: Candidate,
+        side: Side,
+        access: &NewEntry,
+    ) -> Option<Entry> {
+        let Candidate { slot, known } = candidate;
+        if self.history.lists(lists).threads[slot].on(side) <= known {
+            return None;
+        }
+        let list = self.history.list(lists, slot, side);
+        let (common, gone) = (list.common, list.gone);
+        if self.held.protect(common, access.held) {
+            return None;
+        }
+        let is_atomic = access.kind.is_atomic();
+        let list_number = (slot as u32) << 2 | (side as u32) << 1 | u32::from(is_atomic);
+        let key = Cursor { lists, list: list_number, thread: access.at.thread };
+        let cursor = self.cursors.get(&key).copied().unwrap_or(0) as usize;
+        let mut next = cursor.max(gone);
+        let items = &self.history.lists(lists).list(slot, side).items;
+        next += items[next..].partition_point(|item| item.time <= known);
+        let mut found = None;
+        while let Some(&item) = self.history.lists(lists).list(slot, side).items.get(next) {
+            let entry = *self.history.log.at(self.history.log.number(item));
+            if self.races_with(&entry, access) {
+                found = Some(entry);
+                break;
+            }
+            next += 1; // I1
+        }
+        if next != cursor {
+            self.cursors.insert(key, next as u32);
+        }
+        found
+    }
+
+    /// Whether an access that the past of the second one's thread does not cover races with it.
+    #[inline]
+    fn races_with(&mut self, first: &Entry, second: &NewEntry) -> bool {
+        if !first.kind.conflicts(second.kind) {
+            return false;
+        }
+        if self.held.protect(first.held, second.held) {
+            self.counts.protected += 1;
+            return false;
+        }
+        self.counts.checks += 1;
+        !self.clocks.reaches(second.at.thread, first.epoch, first.learned)
+    }
+
+    /// Reports a race. Returns whether it is observed.
+    #[cold]
+    fn report(&mut self, first: &Entry, var: VarId, second: &NewEntry, races: &mut RaceLog) -> bool {
+        let happened = Epoch { thread: first.epoch.thread, time: first.happened };
+        let is_observed = !self.order.thread(second.at.thread).covers(happened);
+        let verdict = if is_observed { Verdict::Observed } else { Verdict::Predicted };
+        self.counts.predicted += u64::from(!is_observed);
+        let second = crate::Access { at: second.at, kind: second.kind };
+        races.report(Race { var, verdict, first: first.access(), second });
+        is_observed
+    }
+
+    /// Drops accesses that are too old for a race with the event at `now` or a later one.
+    fn forget_old(&mut self, now: EventIndex) {
+        while let Some(entry) = self.history.log.pop_older(now, self.window) {
+            self.clocks.sections.snapshots.release(entry.learned);
+        }
+        if self.collections.is_due() {
+            self.collect(now);
+        }
+    }
+}
+
+impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.clocks.reserve(sizes);
+        self.order.reserve(sizes);
+        self.held.reserve(sizes.threads, sizes.locks);
+        self.history.reserve(sizes.variables);
+    }
+
+    #[inline]
+    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+        if self.census.matters(var) {
+            self.begin_access(at);
+            self.access(at, var, AccessKind::Read, races);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        if self.census.matters(var) {
+            self.begin_access(at);
+            self.access(at, var, kind, races);
+        }
+    }
+
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+        // Begun before the release below, also if the variable does not matter: its heap block may.
+        self.begin_access(at);
+        self.order.atomic_acquire(at.thread, var, kind, order);
+        if self.census.matters(var) {
+            self.access(at, var, kind, races);
+        }
+        self.order.atomic_release(at.thread, var, kind, order);
+    }
+
+    fn fence(&mut self, at: At, order: MemoryOrder) {
+        self.order.fence(at.thread, order);
+    }
+
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+        if self.census.lock_matters(lock) {
+            self.end_event();
+            self.order.acquire(at.thread, lock, mode);
+            self.clocks.acquire(at.thread, lock, mode);
+            self.held.acquire(at.thread, lock, mode);
+        }
+    }
+
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+        if self.census.lock_matters(lock) {
+            self.end_event();
+            self.order.release(at.thread, lock, mode);
+            self.clocks.release(at.thread, lock);
+            self.held.release(at.thread, lock);
+        }
+    }
+
+    fn fork(&mut self, at: At, child: ThreadId) {
+        self.end_event();
+        self.order.fork(at.thread, child);
+        self.clocks.fork(at.thread, child);
+    }
+
+    fn join(&mut self, at: At, child: ThreadId) {
+        self.end_event();
+        self.order.join(at.thread, child);
+        self.clocks.join(at.thread, child);
+    }
+
+    fn post(&mut self, at: At, object: SyncId) {
+        self.end_event();
+        self.order.post(at.thread, object);
+        self.clocks.post(at.thread, object);
+    }
+
+    fn wait(&mut self, at: At, object: SyncId) {
+        self.end_event();
+        self.order.wait(at.thread, object);
+        self.clocks.wait(at.thread, object);
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.clocks.state_bytes()
+            + self.order.state_bytes()
+            + self.held.state_bytes()
+            + self.history.state_bytes()
+            + self.census.state_bytes()
+            + self.cursors.capacity() * (size_of::<(Cursor, u32)>() + 1)
+    }
+}

@@ -1,0 +1,356 @@
+//! A first pass that finds out which variables and locks can matter at all, without changing any verdict.
+//!
+//! **Variables.** Call a variable *ordered* if each of its accesses comes after all earlier ones it conflicts with (atomic or
+//! not), by thread order, fork and join, posts and waits, and by each read coming after the write that it sees,
+//! already before the access itself: up to its `prev`. It has no race. Nor do its accesses matter for other races: that a
+//! read needs the write it sees follows, along the trace, from edges that are kept. Variables of one thread and
+//! variables that are only read are ordered. Judging an access by what it has seen itself instead of by its `prev` would
+//! drop variables with races.
+//! **Locks.** A lock that one thread uses excludes nobody.
+//! **Threads.** Which are started by no fork and when each makes its last access that matters, which bounds what
+//! `short-syncp` keeps.
+//!
+//! **Source.** The idea of dropping ordered variables is used by Mathur, Pavlogiannis and Viswanathan in the experiments of
+//! *Optimal Prediction of Synchronization-Preserving Races*, POPL 2021. It does not change sync-preserving verdicts; it
+//! would change those of happens-before, so the happens-before clocks of the second pass see every atomic access.
+//! **State.** Per thread a clock; per variable the clock of the last write and the reads since that are not ordered among
+//! each other.
+//! **Cost.** O(1) per access that learns nothing, O(threads) for one that does.
+
+use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock};
+use overtake_trace::{EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use rustc_hash::FxHashMap;
+
+use super::event::{Effects, OpenEvent};
+use crate::access::{AccessKind, At};
+use crate::detector::{Detector, LockMode};
+use crate::race::RaceLog;
+
+/// What the first pass found out.
+#[derive(Default, Debug)]
+pub(super) struct Census {
+    /// Nothing was filtered.
+    everything: bool,
+    variables: Bits,
+    locks: Bits,
+    pub(super) threads: IdVec<ThreadId, ThreadFacts>,
+}
+
+/// What is known of a thread in advance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThreadFacts {
+    /// It did something before any fork of it, if there is one.
+    pub(super) is_root: bool,
+    /// It did something.
+    begun: bool,
+    /// It makes no access that matters, and forks nobody, after this event; none if it never does.
+    pub(super) last_needed: Option<EventIndex>,
+}
+
+#[derive(Clone, Default, Debug)]
+struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    #[inline]
+    fn has(&self, bit: usize) -> bool {
+        self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    }
+
+    fn set(&mut self, bit: usize) {
+        if bit / 64 >= self.words.len() {
+            self.words.resize(bit / 64 + 1, 0);
+        }
+        self.words[bit / 64] |= 1 << (bit % 64);
+    }
+
+    fn count(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
+impl Census {
+    /// Says that everything matters.
+    pub(super) fn everything() -> Census {
+        Census { everything: true, ..Census::default() }
+    }
+
+    /// Whether accesses to a variable can matter.
+    #[inline]
+    pub(super) fn matters(&self, var: VarId) -> bool {
+        self.everything || self.variables.has(var.index())
+    }
+
+    /// Whether sections of a lock can matter.
+    #[inline]
+    pub(super) fn lock_matters(&self, lock: LockId) -> bool {
+        self.everything || self.locks.has(lock.index())
+    }
+
+    /// How many variables and locks can matter, if that was found out.
+    pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let figures =
+            [("variables that matter", self.variables.count()), ("locks that matter", self.locks.count())];
+        figures.into_iter().filter(|_| !self.everything)
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        (self.variables.words.capacity() + self.locks.words.capacity()) * 8 + self.threads.table_bytes()
+    }
+}
+
+/// The first pass.
+#[derive(Debug)]
+pub(super) struct Survey {
+    census: Census,
+    clocks: IdVec<ThreadId, ThreadClock>,
+    snapshots: Snapshots,
+    variables: IdVec<VarId, VarFacts>,
+    /// Reads since the last write, of variables with more than one that are not ordered.
+    readers: FxHashMap<VarId, Vec<Epoch>>,
+    lock_users: IdVec<LockId, Option<ThreadId>>,
+    posts: IdVec<SyncId, Vec<Stamp>>,
+    event: OpenEvent,
+    /// How many variables were found to matter.
+    found: u64,
+    accesses: IdVec<ThreadId, LastAccess>,
+}
+
+/// A thread's last access, and how many variables had been found to matter then. If more are found afterwards, the access
+/// may have been to one of them.
+#[derive(Clone, Copy, Default, Debug)]
+struct LastAccess {
+    index: Option<EventIndex>,
+    found: u64,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct VarFacts {
+    last_write: Stamp,
+    /// The latest read since, if it is ordered after all others.
+    read: Epoch,
+    matters: bool,
+    many_readers: bool,
+}
+
+impl Survey {
+    /// A survey that finds out what can be dropped, or, without a filter, about threads only.
+    pub(super) fn new(filter: bool) -> Survey {
+        let census = if filter { Census::default() } else { Census::everything() };
+        Survey {
+            census,
+            clocks: IdVec::new(),
+            snapshots: Snapshots::new(),
+            variables: IdVec::new(),
+            readers: FxHashMap::default(),
+            lock_users: IdVec::new(),
+            posts: IdVec::new(),
+            event: OpenEvent::default(),
+            found: 0,
+            accesses: IdVec::new(),
+        }
+    }
+
+    /// What was found out.
+    pub(super) fn into_census(mut self) -> Census {
+        for thread in 0..self.accesses.len() {
+            self.note_former_access(ThreadId::from_index(thread));
+        }
+        let mut census = self.census;
+        for (var, facts) in self.variables.enumerate() {
+            if facts.matters {
+                census.variables.set(var.index());
+            }
+        }
+        census
+    }
+
+    fn note(&mut self, at: At) {
+        self.census.threads[at.thread].begun = true;
+    }
+
+    /// If variables were found to matter since a thread's last access, that access may have mattered.
+    #[inline]
+    fn note_former_access(&mut self, thread: ThreadId) {
+        let former = &mut self.accesses[thread];
+        if former.found != self.found {
+            former.found = self.found;
+            let facts = &mut self.census.threads[thread];
+            facts.last_needed = facts.last_needed.max(former.index);
+        }
+    }
+
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
+        self.note(at);
+        if self.census.everything {
+            self.census.threads[at.thread].last_needed = Some(at.index);
+            return;
+        }
+        self.note_former_access(at.thread);
+        self.accesses[at.thread].index = Some(at.index);
+        if !self.event.continues(at) {
+            self.end_event();
+            self.event.begin(at);
+        }
+        if !self.variables[var].matters {
+            self.judge(at.thread, var, kind);
+        }
+        if self.variables[var].matters {
+            self.census.threads[at.thread].last_needed = Some(at.index);
+        }
+        self.event.touch(var, kind, self.variables[var].last_write);
+    }
+
+    /// Finds out whether the variable stays ordered with this access.
+    #[inline]
+    fn judge(&mut self, thread: ThreadId, var: VarId, kind: AccessKind) {
+        let facts = &mut self.variables[var];
+        let clock = &self.clocks[thread];
+        let mut ordered = clock.covers(facts.last_write.epoch);
+        if kind.writes() {
+            ordered &= clock.covers(facts.read);
+            if facts.many_readers {
+                ordered &= self.readers[&var].iter().all(|&read| clock.covers(read));
+            }
+        }
+        if !ordered {
+            facts.matters = true;
+            self.found += 1;
+            self.readers.remove(&var);
+        } else if kind.writes() {
+            facts.read = Epoch::NONE;
+            if std::mem::take(&mut facts.many_readers) {
+                self.readers.remove(&var);
+            }
+        } else if clock.covers(facts.read) {
+            facts.read = clock.epoch();
+        } else {
+            facts.many_readers = true;
+            let readers = self.readers.entry(var).or_default();
+            readers.retain(|read| read.thread != thread.0);
+            readers.push(clock.epoch());
+        }
+    }
+
+    #[inline]
+    fn end_event(&mut self) {
+        let Some(Effects { thread, seen, written }) = self.event.end() else { return };
+        for stamp in seen {
+            if stamp.epoch.is_some() {
+                self.clocks[thread].join(&self.snapshots, stamp);
+            }
+        }
+        if let Some(var) = written {
+            let stamp = self.clocks[thread].publish(&mut self.snapshots);
+            let before = std::mem::replace(&mut self.variables[var].last_write, stamp);
+            self.snapshots.release(before.snapshot);
+        }
+    }
+
+    fn use_lock(&mut self, at: At, lock: LockId) {
+        self.note(at);
+        match self.lock_users[lock] {
+            None => self.lock_users[lock] = Some(at.thread),
+            Some(user) if user != at.thread => self.census.locks.set(lock.index()),
+            Some(_) => {}
+        }
+    }
+
+    fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
+        self.end_event();
+        let stamp = self.clocks[from].publish(&mut self.snapshots);
+        self.clocks[to].join(&self.snapshots, stamp);
+        self.snapshots.release(stamp.snapshot);
+    }
+}
+
+impl Detector for Survey {
+    fn reserve(&mut self, sizes: &Sizes) {
+        while self.clocks.len() < sizes.threads {
+            self.clocks.push(ThreadClock::new(self.clocks.len() as u32));
+            // A thread is a root until a fork of it comes before its first event.
+            self.accesses.push(LastAccess::default());
+            self.census.threads.push(ThreadFacts { is_root: true, begun: false, last_needed: None });
+        }
+        self.lock_users.grow_to(sizes.locks);
+        self.posts.grow_to(sizes.objects);
+        if !self.census.everything {
+            self.variables.grow_to(sizes.variables);
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, at: At, var: VarId, _: &mut RaceLog) {
+        self.access(at, var, AccessKind::Read);
+    }
+
+    #[inline]
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut RaceLog) {
+        self.access(at, var, kind);
+    }
+
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut RaceLog) {
+        self.access(at, var, kind);
+    }
+
+    fn fence(&mut self, at: At, _: MemoryOrder) {
+        self.note(at);
+    }
+
+    #[inline]
+    fn acquire(&mut self, at: At, lock: LockId, _: LockMode) {
+        self.use_lock(at, lock);
+    }
+
+    #[inline]
+    fn release(&mut self, at: At, lock: LockId, _: LockMode) {
+        self.use_lock(at, lock);
+    }
+
+    fn fork(&mut self, at: At, child: ThreadId) {
+        self.note(at);
+        let facts = &mut self.census.threads[child];
+        facts.is_root &= facts.begun;
+        self.census.threads[at.thread].last_needed = Some(at.index);
+        self.hand_over(at.thread, child);
+    }
+
+    fn join(&mut self, at: At, child: ThreadId) {
+        self.note(at);
+        self.hand_over(child, at.thread);
+    }
+
+    fn post(&mut self, at: At, object: SyncId) {
+        self.note(at);
+        self.end_event();
+        let stamp = self.clocks[at.thread].publish(&mut self.snapshots);
+        let posts = &mut self.posts[object];
+        match posts.iter_mut().find(|post| post.epoch.thread == at.thread.0) {
+            Some(post) => self.snapshots.release(std::mem::replace(post, stamp).snapshot),
+            None => posts.push(stamp),
+        }
+    }
+
+    fn wait(&mut self, at: At, object: SyncId) {
+        self.note(at);
+        self.end_event();
+        for &post in &self.posts[object] {
+            self.clocks[at.thread].join(&self.snapshots, post);
+        }
+    }
+
+    fn other(&mut self, at: At) {
+        self.note(at);
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.census.state_bytes()
+            + self.clocks.table_bytes()
+            + self.clocks.iter().map(ThreadClock::heap_bytes).sum::<usize>()
+            + self.snapshots.heap_bytes()
+            + self.variables.table_bytes()
+            + self.lock_users.table_bytes()
+            + self.posts.table_bytes()
+    }
+}

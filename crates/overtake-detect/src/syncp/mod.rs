@@ -1,0 +1,46 @@
+//! Sync-preserving races: races that a reordering of the run exhibits which keeps, per lock, the order of acquires.
+//!
+//! **Source.** Mathur, Pavlogiannis and Viswanathan, *Optimal Prediction of Synchronization-Preserving Races*, POPL 2021.
+//! **Definition.** A set of events is closed if with an event it contains what precedes it in its thread (for the first
+//! one of a forked thread, the fork), the write that it sees, what a join or wait waits for, and, with two acquires of
+//! one lock that are not both shared, the release that ends the earlier one's section. Two conflicting accesses `e1`, `e2`
+//! in this order are a sync-preserving race if the smallest closed set that contains their predecessors does not contain
+//! `e1`. That set in trace order is then a correct reordering of the run after which both are enabled: the witness.
+//! **What a race means.** It can happen: the same program with the same inputs can run so that the two accesses are next.
+//! All races that do not need two critical sections of a lock swapped are found, whatever lies between them.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `closure.rs` | closed sets as clocks, extended by a worklist over the acquires that come inside |
+//! | `clocks.rs` | the closed set of every thread's past |
+//! | `history.rs`, `held.rs` | accesses, and the locks held at them |
+//! | `core.rs`, `event.rs` | the detector, and the event it is at |
+//! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
+//! | `collect.rs` | what a bounded horizon lets us forget |
+//! | `filter.rs` | the first pass: variables and locks that cannot matter |
+//! | `witness/` | schedules that exhibit a race, and a checker of schedules |
+//!
+//! **Differs from the paper.** The published pseudo-code takes the last acquire of a lock out of the list when it looks at
+//! it, which loses ends of sections and reports accesses under one lock; it shares one cursor among second threads, which
+//! loses races. There is no state per pair of threads and variable here except a cursor where one was needed: a check
+//! starts from the closed past of the second thread and extends it by what precedes the first access.
+//! **Cost.** With T threads, N events and A acquires, clocks cost O(N·T + A·T). A pair that neither the past of the second
+//! thread nor a common lock settles costs O(T) and the acquires that the first thread knows of and the second does not.
+
+mod clocks;
+mod closure;
+mod collect;
+mod core;
+mod event;
+mod filter;
+mod full;
+mod held;
+mod history;
+mod short;
+#[cfg(test)]
+mod tests;
+mod two_pass;
+pub mod witness;
+
+pub(crate) use full::start as start_full;
+pub(crate) use short::start as start_short;

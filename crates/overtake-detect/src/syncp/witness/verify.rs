@@ -1,0 +1,346 @@
+//! Replaying a schedule against the definition.
+//!
+//! Written from the definition alone: it holds the trace up to the second access, with what each event needs, and replays
+//! the schedule event by event. It does not assume that the schedule is in trace order, nor anything else about how it was
+//! made.
+
+use overtake_trace::{
+    Action, Block, Checker, Event, EventIndex, EventSource, LockId, Result, Symbols, SyncId, ThreadId, VarId,
+    Variable,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Schedule, Step, Violation};
+use crate::access::AccessKind;
+
+/// Checks that a schedule is a sync-preserving correct reordering of the trace after which both accesses of its race are
+/// enabled, and that these conflict.
+///
+/// The outer result is about reading the trace, the inner one about the schedule. Holds the trace up to the second
+/// access in memory.
+pub fn verify(
+    source: &mut dyn EventSource,
+    schedule: &Schedule,
+) -> Result<std::result::Result<(), Violation>> {
+    let trace = Original::read(source, schedule.second.index)?;
+    Ok(Replay::new(&trace).run(schedule))
+}
+
+/// Where an event is in the repaired trace.
+type Place = usize;
+
+/// What is wrong with a step.
+type Verdict = std::result::Result<(), String>;
+
+/// The repaired trace up to the second access, with what each event depends on.
+#[derive(Default)]
+struct Original {
+    events: Vec<Step>,
+    /// Per event, the one before it in its thread.
+    previous: Vec<Option<Place>>,
+    /// What events touch, in trace order, and per event where its touches begin.
+    touches: Vec<Touch>,
+    first_touch: Vec<usize>,
+    forks_of: FxHashMap<ThreadId, Vec<Place>>,
+    events_of: FxHashMap<ThreadId, Vec<Place>>,
+    posts_of: FxHashMap<SyncId, Vec<Place>>,
+}
+
+/// A variable that an event touches, with the write that it sees if it reads.
+#[derive(Clone, Copy)]
+struct Touch {
+    var: VarId,
+    kind: AccessKind,
+    sees: Option<Place>,
+}
+
+impl Original {
+    fn read(source: &mut dyn EventSource, last: EventIndex) -> Result<Original> {
+        let mut original = Original::default();
+        let mut last_writes = FxHashMap::default();
+        let mut allocated = FxHashSet::default();
+        let mut checker = Checker::repairing();
+        let mut block = Block::default();
+        while source.next_block(&mut block)? {
+            let checked = checker.check(&mut block, source.symbols_mut())?;
+            for run in checked.runs() {
+                for (offset, &event) in run.events.iter().enumerate() {
+                    let index = EventIndex(run.first.0 + offset as u64);
+                    if index > last {
+                        return Ok(original);
+                    }
+                    original.add_touches(&event, checked.symbols(), &mut allocated, &mut last_writes);
+                    original.add(Step { index, event });
+                }
+            }
+        }
+        Ok(original)
+    }
+
+    /// The operand of an access and, if it is an element of an allocated block, the block.
+    fn add_touches(
+        &mut self,
+        event: &Event,
+        symbols: &Symbols,
+        allocated: &mut FxHashSet<VarId>,
+        last_writes: &mut FxHashMap<VarId, Place>,
+    ) {
+        self.first_touch.push(self.touches.len());
+        let (var, kind) = match event.action() {
+            Action::Read(var) => (var, AccessKind::Read),
+            Action::Write(var) => (var, AccessKind::Write),
+            Action::Load(var, _) => (var, AccessKind::Load),
+            Action::Store(var, _) => (var, AccessKind::Store),
+            Action::Rmw(var, _) => (var, AccessKind::Rmw),
+            Action::Free(block) => (block, AccessKind::Free),
+            Action::Alloc(block) => {
+                allocated.insert(block);
+                return;
+            }
+            _ => return,
+        };
+        let block = match symbols.variables.get(var) {
+            Variable::Element { array, .. } => symbols.variables.array_facts(array).block,
+            Variable::Named(_) | Variable::Block(_) => None,
+        };
+        let block = block.filter(|block| allocated.contains(block));
+        let place = self.events.len();
+        for (var, kind) in [(var, kind)].into_iter().chain(block.map(|block| (block, AccessKind::Read))) {
+            let sees = if reads(kind) { last_writes.get(&var).copied() } else { None };
+            self.touches.push(Touch { var, kind, sees });
+            if writes(kind) {
+                last_writes.insert(var, place);
+            }
+        }
+    }
+
+    fn add(&mut self, step: Step) {
+        let place = self.events.len();
+        match step.event.action() {
+            Action::Fork(child) => self.forks_of.entry(child).or_default().push(place),
+            Action::Post(object) => self.posts_of.entry(object).or_default().push(place),
+            _ => {}
+        }
+        let thread = self.events_of.entry(step.event.thread()).or_default();
+        self.previous.push(thread.last().copied());
+        thread.push(place);
+        self.events.push(step);
+    }
+
+    fn touches(&self, place: Place) -> &[Touch] {
+        let end = self.first_touch.get(place + 1).copied().unwrap_or(self.touches.len());
+        &self.touches[self.first_touch[place]..end]
+    }
+
+    fn find(&self, step: &Step) -> std::result::Result<Place, String> {
+        let start = self.events.partition_point(|known| known.index < step.index);
+        let same_index = self.events[start..].iter().take_while(|known| known.index == step.index);
+        let found = same_index.enumerate().find(|(_, known)| *known == step);
+        found
+            .map(|(offset, _)| start + offset)
+            .ok_or_else(|| format!("event {} is not in the trace", step.index))
+    }
+}
+
+/// How a lock is held in the schedule, and how far its acquires have come in trace order.
+#[derive(Default)]
+struct LockState {
+    holder: Option<ThreadId>,
+    readers: Vec<ThreadId>,
+    latest_exclusive: Option<Place>,
+    latest: Option<Place>,
+}
+
+/// Events of a list that have run, without gaps from its start.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Awaited {
+    Forks(ThreadId),
+    Events(ThreadId),
+    Posts(SyncId),
+}
+
+struct Replay<'a> {
+    trace: &'a Original,
+    done: Vec<bool>,
+    /// How many of the first events of a list have run, as far as anyone asked.
+    arrived: FxHashMap<Awaited, usize>,
+    locks: FxHashMap<LockId, LockState>,
+    values: FxHashMap<VarId, Place>,
+    /// Per variable, how far its atomic accesses have come in trace order: each is a section of the variable's own lock.
+    latest_atomic: FxHashMap<VarId, Place>,
+}
+
+impl<'a> Replay<'a> {
+    fn new(trace: &'a Original) -> Replay<'a> {
+        Replay {
+            trace,
+            done: vec![false; trace.events.len()],
+            arrived: FxHashMap::default(),
+            locks: FxHashMap::default(),
+            values: FxHashMap::default(),
+            latest_atomic: FxHashMap::default(),
+        }
+    }
+
+    fn run(mut self, schedule: &Schedule) -> std::result::Result<(), Violation> {
+        for (at, step) in schedule.steps.iter().enumerate() {
+            self.step(step).map_err(|message| Violation { step: at, message })?;
+        }
+        let at_end = |message| Violation { step: schedule.steps.len(), message };
+        self.both_enabled(schedule).map_err(at_end)
+    }
+
+    fn step(&mut self, step: &Step) -> Verdict {
+        let place = self.trace.find(step)?;
+        self.is_next(place)?;
+        self.has_what_it_waits_for(place)?;
+        self.keeps_locks(place)?;
+        self.sees_the_same(place)?;
+        self.done[place] = true;
+        Ok(())
+    }
+
+    /// Thread order, and the forks of the thread.
+    fn is_next(&mut self, place: Place) -> Verdict {
+        let Step { index, event } = self.trace.events[place];
+        if self.done[place] {
+            return Err(format!("event {index} runs before"));
+        }
+        if self.trace.previous[place].is_some_and(|previous| !self.done[previous]) {
+            return Err(format!("event {index} comes before what precedes it in its thread"));
+        }
+        self.await_all(Awaited::Forks(event.thread()), place)
+    }
+
+    /// Joins and waits.
+    fn has_what_it_waits_for(&mut self, place: Place) -> Verdict {
+        match self.trace.events[place].event.action() {
+            Action::Join(child) => {
+                self.await_all(Awaited::Forks(child), place)?;
+                self.await_all(Awaited::Events(child), place)
+            }
+            Action::Wait(object) => self.await_all(Awaited::Posts(object), place),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether all events of a list that come before `place` in the trace have run.
+    fn await_all(&mut self, awaited: Awaited, place: Place) -> Verdict {
+        let list = match awaited {
+            Awaited::Forks(thread) => self.trace.forks_of.get(&thread),
+            Awaited::Events(thread) => self.trace.events_of.get(&thread),
+            Awaited::Posts(object) => self.trace.posts_of.get(&object),
+        };
+        let Some(list) = list else { return Ok(()) };
+        let arrived = self.arrived.entry(awaited).or_default();
+        while list.get(*arrived).is_some_and(|&needed| self.done[needed]) {
+            *arrived += 1;
+        }
+        match list.get(*arrived) {
+            Some(&needed) if needed < place => {
+                let [place, needed] = [place, needed].map(|place| self.trace.events[place].index);
+                Err(format!("event {place} comes before event {needed}, which it waits for"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Exclusion, and the order of acquires.
+    fn keeps_locks(&mut self, place: Place) -> Verdict {
+        let Step { index, event } = self.trace.events[place];
+        let thread = event.thread();
+        match event.action() {
+            Action::Acquire(lock) => {
+                let state = self.locks.entry(lock).or_default();
+                if state.holder.is_some() || !state.readers.is_empty() {
+                    return Err(format!("event {index} acquires a lock that is held"));
+                }
+                if state.latest.is_some_and(|latest| latest > place) {
+                    return Err(format!("event {index} acquires a lock after a later acquire of it"));
+                }
+                state.holder = Some(thread);
+                (state.latest, state.latest_exclusive) = (Some(place), Some(place));
+            }
+            Action::AcquireShared(lock) => {
+                let state = self.locks.entry(lock).or_default();
+                if state.holder.is_some() {
+                    return Err(format!("event {index} acquires a lock that is held exclusively"));
+                }
+                if state.latest_exclusive.is_some_and(|latest| latest > place) {
+                    return Err(format!("event {index} acquires a lock after a later acquire of it"));
+                }
+                state.readers.push(thread);
+                state.latest = state.latest.max(Some(place));
+            }
+            Action::Release(lock) => {
+                if self.locks.entry(lock).or_default().holder.take() != Some(thread) {
+                    return Err(format!("event {index} releases a lock that its thread does not hold"));
+                }
+            }
+            Action::ReleaseShared(lock) => {
+                let readers = &mut self.locks.entry(lock).or_default().readers;
+                let Some(at) = readers.iter().position(|&reader| reader == thread) else {
+                    return Err(format!("event {index} releases a lock that its thread does not hold"));
+                };
+                readers.swap_remove(at);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Reads see the writes that they saw in the trace; writes take effect.
+    fn sees_the_same(&mut self, place: Place) -> Verdict {
+        for touch in self.trace.touches(place) {
+            if reads(touch.kind) && self.values.get(&touch.var).copied() != touch.sees {
+                return Err(format!("event {} sees another write", self.trace.events[place].index));
+            }
+            if writes(touch.kind) {
+                self.values.insert(touch.var, place);
+            }
+            if is_atomic(touch.kind) && self.latest_atomic.insert(touch.var, place) > Some(place) {
+                let index = self.trace.events[place].index;
+                return Err(format!("event {index} comes after a later atomic access to its variable"));
+            }
+        }
+        Ok(())
+    }
+
+    fn both_enabled(&mut self, schedule: &Schedule) -> Verdict {
+        let Schedule { race, first, second, .. } = schedule;
+        let places = [self.trace.find(first)?, self.trace.find(second)?];
+        for place in places {
+            self.is_next(place).map_err(|reason| format!("an access is not enabled: {reason}"))?;
+        }
+        if (race.first.at.index, race.second.at.index) != (first.index, second.index)
+            || places[0] >= places[1]
+        {
+            return Err("the accesses are not those of the race".into());
+        }
+        if first.event.thread() == second.event.thread() {
+            return Err("the accesses are of one thread".into());
+        }
+        let [one, other] = places.map(|place| self.trace.touches(place).iter());
+        let conflict = one
+            .filter(|one| one.var == race.var)
+            .any(|one| other.clone().any(|other| other.var == race.var && conflicts(one.kind, other.kind)));
+        if conflict { Ok(()) } else { Err("the accesses do not conflict".into()) }
+    }
+}
+
+fn reads(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::Read | AccessKind::Load | AccessKind::Rmw)
+}
+
+fn writes(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::Write | AccessKind::Store | AccessKind::Rmw | AccessKind::Free)
+}
+
+fn is_atomic(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::Load | AccessKind::Store | AccessKind::Rmw)
+}
+
+/// At least one writes, not both are atomic.
+fn conflicts(one: AccessKind, other: AccessKind) -> bool {
+    (writes(one) || writes(other)) && !(is_atomic(one) && is_atomic(other))
+}
