@@ -9,7 +9,7 @@
 //! adds one stamp; and an access that the second thread's ideal covers needs no closure at all.
 
 use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time};
-use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId};
+use overtake_trace::{Id, IdVec, LockId, Sizes, SyncId, ThreadId};
 
 use super::closure::{Buffers, Changes, Ideal, LockTable, NO_GOAL, Overlay, Sections};
 use crate::detector::LockMode;
@@ -206,13 +206,13 @@ impl Clocks {
     /// What the thread's past contains of each thread; nothing if no event so far named the thread.
     pub(super) fn times(&self, thread: ThreadId) -> Vec<Time> {
         let Some(ThreadState { past, .. }) = self.threads.get(thread) else { return Vec::new() };
-        with_own(past.learned(), Epoch { thread: thread.0, time: past.time(thread.0) })
-    }
-
-    /// What precedes an event.
-    pub(super) fn times_before(&self, event: Epoch, learned: SnapshotId) -> Vec<Time> {
-        let over = Epoch { thread: event.thread, time: event.time - 1 };
-        with_own(self.sections.snapshots.times(learned), over)
+        let mut times = past.learned().to_vec();
+        let own = past.time(thread.0);
+        if own > 0 {
+            times.resize(times.len().max(thread.index() + 1), 0);
+            times[thread.index()] = own;
+        }
+        times
     }
 
     /// Forgets sections that ended within `known`, which every closure to come contains.
@@ -241,14 +241,4 @@ impl Clocks {
             + posts
             + self.scratch.changes.state_bytes()
     }
-}
-
-/// A clock with the component of its own thread put in; no longer than its last component that is not 0.
-fn with_own(learned: &[Time], own: Epoch) -> Vec<Time> {
-    let mut times = learned.to_vec();
-    if own.time > 0 {
-        times.resize(times.len().max(own.thread as usize + 1), 0);
-        times[own.thread as usize] = own.time;
-    }
-    times
 }

@@ -108,12 +108,10 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             ("races that happens-before misses", self.counts.predicted),
             ("racy events with such races only", self.counts.only_predicted_events),
             ("accesses kept", self.history.log.len() as u64),
+            ("accesses collected", self.history.log.oldest()),
             ("critical sections kept", self.clocks.sections.kept() as u64),
+            ("critical sections collected", self.clocks.sections.forgotten()),
         ]);
-        if BOUNDED {
-            figures.push(("accesses collected", self.history.log.oldest()));
-            figures.push(("critical sections collected", self.clocks.sections.forgotten()));
-        }
         if self.history.not_recorded() > 0 {
             figures.push(("accesses not recorded", self.history.not_recorded()));
         }
@@ -153,9 +151,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             learned: self.clocks.learned(at.thread),
             happened: self.order.thread(at.thread).epoch().time,
         };
-        if BOUNDED {
-            self.forget_old(at.index);
-        }
+        self.forget(at.index);
     }
 
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
@@ -257,10 +253,13 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         is_observed
     }
 
-    /// Drops accesses that are too old for a race with the event at `now` or a later one.
-    fn forget_old(&mut self, now: EventIndex) {
-        while let Some(entry) = self.history.log.pop_older(now, self.window) {
-            self.clocks.sections.snapshots.release(entry.learned);
+    /// Drops accesses that are too old for a race with the event at `now`, and from time to time all that cannot matter.
+    #[inline]
+    fn forget(&mut self, now: EventIndex) {
+        if BOUNDED {
+            while let Some(entry) = self.history.log.pop_older(now, self.window) {
+                self.clocks.sections.snapshots.release(entry.learned);
+            }
         }
         if self.collections.is_due() {
             self.collect(now);

@@ -2,8 +2,8 @@
 //!
 //! **Answer.** Exactly the accesses in a sync-preserving race *of the whole trace* with an access at most `window` events
 //! back (span `j - i + 1`), each with the first such access of each thread.
-//! **State.** The accesses in the window and the critical sections that can still matter (`collect.rs`); what else there
-//! is grows with threads, locks and variables, not with events.
+//! **State.** The accesses in the window that can still race and the critical sections that can still matter
+//! (`collect.rs`); what else there is grows with threads, locks and variables, not with events.
 
 use super::two_pass::TwoPass;
 use crate::registry::{Analysis, OptionError, Options};
