@@ -34,6 +34,8 @@ struct ThreadState {
     snapshot_is_current: bool,
     /// Sections not ended, with their places.
     open: Vec<(LockId, u32)>,
+    /// If the thread's past was given back: what it was taught since, by late forks of it.
+    retired: Option<Vec<Stamp>>,
 }
 
 /// An ideal to look at and throw away.
@@ -51,6 +53,7 @@ impl ThreadState {
             snapshot: SnapshotId::EMPTY,
             snapshot_is_current: true,
             open: Vec::new(),
+            retired: None,
         }
     }
 
@@ -119,6 +122,11 @@ impl Clocks {
         if state.past.covers(stamp.epoch) {
             return;
         }
+        if let Some(late) = &mut state.retired {
+            self.sections.snapshots.retain(stamp.snapshot);
+            late.push(stamp);
+            return;
+        }
         state.snapshot_is_current = false;
         state.past.extend(stamp, &self.sections, &mut self.pending, NO_GOAL);
     }
@@ -149,10 +157,22 @@ impl Clocks {
         self.hand_over(child, thread);
     }
 
+    /// Gives the past of a thread that does nothing any more back, so that many threads that come and go take little room.
+    /// Its last clock stays, for further joins.
+    pub(super) fn retire(&mut self, thread: ThreadId) {
+        let state = &mut self.threads[thread];
+        state.past = Ideal::new(thread, LockTable::default());
+        state.retired.get_or_insert_default();
+    }
+
     fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
         let stamp = self.publish(from);
         self.learn(to, stamp);
         self.sections.snapshots.release(stamp.snapshot);
+        for at in 0..self.threads[from].retired.as_ref().map_or(0, Vec::len) {
+            let late = self.threads[from].retired.as_ref().map(|late| late[at]);
+            late.into_iter().for_each(|stamp| self.learn(to, stamp));
+        }
     }
 
     pub(super) fn post(&mut self, thread: ThreadId, object: SyncId) {

@@ -333,6 +333,9 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
         self.end_event();
         self.order.join(at.thread, child);
         self.clocks.join(at.thread, child);
+        if self.census.threads.get(child).is_some_and(|facts| facts.last_event < Some(at.index)) {
+            self.clocks.retire(child);
+        }
     }
 
     fn post(&mut self, at: At, object: SyncId) {

@@ -41,8 +41,8 @@ pub(super) struct Census {
 pub(super) struct ThreadFacts {
     /// It did something before any fork of it, if there is one.
     pub(super) is_root: bool,
-    /// It did something.
-    begun: bool,
+    /// None if it does nothing.
+    pub(super) last_event: Option<EventIndex>,
     /// The last event that can be the second of a race, or that forks a thread.
     pub(super) last_needed: Option<EventIndex>,
 }
@@ -151,7 +151,7 @@ impl Survey {
     }
 
     fn note(&mut self, at: At) {
-        self.census.threads[at.thread].begun = true;
+        self.census.threads[at.thread].last_event = Some(at.index);
     }
 
     fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
@@ -241,7 +241,7 @@ impl Detector for Survey {
         while self.clocks.len() < sizes.threads {
             self.clocks.push(ThreadClock::new(self.clocks.len() as u32));
             // A thread is a root until a fork of it comes before its first event.
-            self.census.threads.push(ThreadFacts { is_root: true, begun: false, last_needed: None });
+            self.census.threads.push(ThreadFacts { is_root: true, last_event: None, last_needed: None });
         }
         self.lock_users.grow_to(sizes.locks);
         self.posts.grow_to(sizes.objects);
@@ -281,7 +281,7 @@ impl Detector for Survey {
     fn fork(&mut self, at: At, child: ThreadId) {
         self.note(at);
         let facts = &mut self.census.threads[child];
-        facts.is_root &= facts.begun;
+        facts.is_root &= facts.last_event.is_some();
         self.census.threads[at.thread].last_needed = Some(at.index);
         self.hand_over(at.thread, child);
     }
