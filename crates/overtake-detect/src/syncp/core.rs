@@ -66,6 +66,7 @@ pub(super) struct Cursor {
 /// A thread whose accesses need a look.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
+    thread: ThreadId,
     slot: usize,
     /// The time up to which the thread's accesses need none.
     known: Time,
@@ -173,9 +174,11 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         for (slot, times) in self.history.lists(lists).threads.iter().enumerate() {
             let known = past.time(times.thread.0);
             if times.against(access.kind) > known && times.thread != access.at.thread {
-                self.candidates.push(Candidate { slot, known });
+                self.candidates.push(Candidate { thread: times.thread, slot, known });
             }
         }
+        // The order of lists depends on what was forgotten; the order of reports must not.
+        self.candidates.sort_unstable_by_key(|candidate| candidate.thread);
         let (mut racy, mut observed) = (false, false);
         for candidate in 0..self.candidates.len() {
             let candidate = self.candidates[candidate];
@@ -196,7 +199,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         side: Side,
         access: &NewEntry,
     ) -> Option<Entry> {
-        let Candidate { slot, known } = candidate;
+        let Candidate { slot, known, .. } = candidate;
         if self.history.lists(lists).threads[slot].on(side) <= known {
             return None;
         }

@@ -10,9 +10,8 @@ use crate::registry::{Analysis, OptionError, Options};
 
 /// Starts the analysis.
 pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    if options.window < 2 {
-        let message = format!("expected a window of at least 2 events, found {}", options.window);
-        return Err(OptionError(message));
+    if options.window == 0 {
+        return Err(OptionError("expected a window of at least 1 event, found 0".into()));
     }
     Ok(Box::new(TwoPass::<true>::new(options.window, !options.no_filter)))
 }
