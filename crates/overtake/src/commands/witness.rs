@@ -15,7 +15,7 @@ use crate::files::{Input, OutputTrace};
 /// Finds the race again, builds its schedule, has it checked, and shows it.
 pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
     let mut input = Input::new(&arguments.input);
-    input.make_rereadable(console)?;
+    input.make_rereadable(Strictness::Repair, console)?;
     arguments.options.warn_of_unused(&[arguments.detector], console);
     let options = arguments.options.options();
     let examined = Examined::of(&mut input, &[arguments.detector], &options, Strictness::Repair, console)?;
