@@ -9,6 +9,7 @@ mod notes;
 mod races;
 mod statistics;
 mod table;
+mod witness;
 
 use anstyle::{AnsiColor, Style};
 use overtake_detect::Verdict;
@@ -18,6 +19,7 @@ pub use compare::compare;
 pub use notes::{expected, generated, notes, timing, validation, written};
 pub use races::races;
 pub use statistics::statistics;
+pub use witness::witness;
 
 /// How much room there is.
 #[derive(Clone, Debug)]

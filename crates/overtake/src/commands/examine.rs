@@ -20,7 +20,7 @@ pub(crate) struct Examined {
 impl Examined {
     /// Runs the detectors, as many passes as they want.
     pub(crate) fn of(
-        mut input: Input,
+        input: &mut Input,
         entries: &[&'static Entry],
         options: &Options,
         strictness: Strictness,

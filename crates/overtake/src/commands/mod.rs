@@ -9,6 +9,7 @@ mod examine;
 mod generate;
 mod stat;
 mod validate;
+mod witness;
 
 use crate::args::Command;
 use crate::console::Console;
@@ -18,6 +19,7 @@ use crate::failure::Outcome;
 pub(crate) fn run(command: &Command, console: Console) -> Outcome {
     match command {
         Command::Analyze(arguments) => analyze::run(arguments, console),
+        Command::Witness(arguments) => witness::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),
         Command::Validate(arguments) => validate::run(arguments, console),
         Command::Stat(arguments) => stat::run(arguments, console),
