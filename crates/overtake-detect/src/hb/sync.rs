@@ -104,17 +104,18 @@ impl SyncClocks {
     /// A lock is given back.
     #[inline]
     pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
-        let stamp = self.publish(thread);
         let edges = &mut self.locks[lock];
         match mode {
             LockMode::Exclusive => {
-                let before = std::mem::replace(&mut edges.exclusive, stamp); // I2
-                self.snapshots.release(before.snapshot);
+                self.threads[thread].publish_to(&mut edges.exclusive, &mut self.snapshots); // I2
                 if edges.shared != Edge::Nothing {
                     std::mem::take(&mut edges.shared).give_back(&mut self.snapshots);
                 }
             }
-            LockMode::Shared => edges.shared.add(stamp, &mut self.snapshots, &mut self.scratch),
+            LockMode::Shared => {
+                let stamp = self.threads[thread].publish(&mut self.snapshots);
+                edges.shared.add(stamp, &mut self.snapshots, &mut self.scratch);
+            }
         }
     }
 
@@ -221,9 +222,13 @@ impl SyncClocks {
         }
     }
 
-    /// The clock of `thread` for others to join, as at a release; ticks. The caller owns a reference to the snapshot.
+    /// Puts the clock of `thread` where others can learn it, as a release does, and ticks. The place owns a reference.
     #[inline]
-    pub(crate) fn publish(&mut self, thread: ThreadId) -> Stamp {
+    pub(crate) fn publish_to(&mut self, thread: ThreadId, place: &mut Stamp) {
+        self.threads[thread].publish_to(place, &mut self.snapshots);
+    }
+
+    fn publish(&mut self, thread: ThreadId) -> Stamp {
         self.threads[thread].publish(&mut self.snapshots)
     }
 
@@ -231,12 +236,6 @@ impl SyncClocks {
     #[inline]
     pub(crate) fn learn(&mut self, thread: ThreadId, stamp: Stamp) {
         self.threads[thread].join(&self.snapshots, stamp);
-    }
-
-    /// Gives the reference to a stamp's snapshot back.
-    #[inline]
-    pub(crate) fn give_back(&mut self, stamp: Stamp) {
-        self.snapshots.release(stamp.snapshot);
     }
 
     /// Bytes of all clocks and tables.
