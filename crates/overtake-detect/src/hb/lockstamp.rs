@@ -51,14 +51,14 @@ pub(crate) struct Lockstamp {
 }
 
 enum Pass {
-    First(Walk<Vec<Flow>>),
+    First(Box<Walk<Vec<Flow>>>),
     Second(Box<Walk<Judge>>),
 }
 
 impl Lockstamp {
     /// An analysis with checkpoints at least `least_chunk` flows apart.
     pub(crate) fn new(least_chunk: usize) -> Lockstamp {
-        let pass = Pass::First(Walk { network: Network::default(), work: Vec::new() });
+        let pass = Pass::First(Box::new(Walk { network: Network::default(), work: Vec::new() }));
         Lockstamp { pass, blocks: LiveBlocks::new(), races: RaceLog::new(), least_chunk }
     }
 }
@@ -66,7 +66,7 @@ impl Lockstamp {
 impl Analysis for Lockstamp {
     fn feed(&mut self, checked: &Checked<'_>) {
         match &mut self.pass {
-            Pass::First(walk) => feed(walk, &mut self.blocks, checked, &mut self.races),
+            Pass::First(walk) => feed(&mut **walk, &mut self.blocks, checked, &mut self.races),
             Pass::Second(walk) => feed(&mut **walk, &mut self.blocks, checked, &mut self.races),
         }
     }
