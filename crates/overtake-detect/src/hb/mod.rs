@@ -24,12 +24,22 @@
 //! | `full.rs` | `hb`, which reports every racy access |
 //! | `fasttrack.rs` | `fasttrack`, exact to the first race of each variable |
 //! | `shb/` | `shb`, the schedulable races |
+//! | `short.rs` | `short-hb`, races within a window, in memory that the window bounds |
+//! | `lockstamp.rs` | `lockstamp`, time indexed by locks instead of threads |
+//! | `rules.rs` | what operations order, for these two, as flows between threads and carriers |
+//! | `last_accesses.rs` | what a variable remembers, for these two |
 
 mod fasttrack;
 mod full;
 mod history;
+mod last_accesses;
+pub(crate) mod lockstamp;
+mod rules;
 pub(crate) mod shb;
+pub(crate) mod short;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use fasttrack::FastTrack;
 pub(crate) use full::HappensBefore;
