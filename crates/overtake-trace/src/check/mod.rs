@@ -18,6 +18,7 @@
 //! Events keep the index they have in the input: a dropped event stays as [`Op::Skip`], an inserted one has the index
 //! of the event it was inserted before.
 
+mod ordinary;
 mod repairs;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,8 @@ mod tests;
 use std::ops::Range;
 
 pub use repairs::{Repair, Repairs};
+
+use ordinary::{Holder, Ordinary};
 
 use crate::block::Block;
 use crate::error::{Error, ErrorKind, Position, Result};
@@ -37,6 +40,8 @@ use crate::symbols::{Sizes, Symbols, Variable};
 pub struct Checker {
     mode: Mode,
     threads: IdVec<ThreadId, ThreadState>,
+    ordinary: Ordinary,
+    /// What the words of `ordinary` do not say of locks.
     locks: IdVec<LockId, LockState>,
     arrays: IdVec<ArrayId, ArrayState>,
     any_reused_blocks: bool,
@@ -84,6 +89,26 @@ struct LockState {
 }
 
 impl LockState {
+    /// Brings the state up to date with what happened while one word was enough.
+    fn recall(&mut self, holder: Holder) {
+        match holder {
+            Holder::Involved => {}
+            Holder::Nobody => (self.holder, self.depth) = (None, 0),
+            Holder::Thread(thread) => (self.holder, self.depth) = (Some(ThreadId(thread)), 1),
+        }
+    }
+
+    /// The state as one word, if that is enough.
+    fn in_a_word(&self) -> Holder {
+        let more = !self.readers.is_empty() || !self.evicted.is_empty() || self.posted.is_some();
+        match self.holder {
+            _ if more => Holder::Involved,
+            None => Holder::Nobody,
+            Some(ThreadId(thread)) if self.depth == 1 => Holder::Thread(thread),
+            Some(_) => Holder::Involved,
+        }
+    }
+
     /// Whether a release was inserted for `thread` that it still owes; it owes none from now on.
     fn forget_eviction(&mut self, thread: ThreadId) -> bool {
         let owed = self.evicted.iter().position(|&evicted| evicted == thread);
@@ -162,6 +187,7 @@ impl Checker {
         Checker {
             mode,
             threads: IdVec::new(),
+            ordinary: Ordinary::new(),
             locks: IdVec::new(),
             arrays: IdVec::new(),
             any_reused_blocks: false,
@@ -184,10 +210,7 @@ impl Checker {
             let index = EventIndex(block.first.0 + at as u64);
             limits.check(&event, index)?;
             if self.threads[event.thread()].status == Status::Running {
-                if matches!(event.op(), Op::Read | Op::Write) && !self.any_reused_blocks {
-                    continue;
-                }
-                if self.simple_lock_step(&event) {
+                if self.ordinary.take(&event) {
                     continue;
                 }
             } else {
@@ -207,39 +230,9 @@ impl Checker {
         let sizes = symbols.sizes();
         self.threads.grow_to(sizes.threads);
         self.locks.grow_to(sizes.locks);
+        self.ordinary.reserve_locks(sizes.locks);
         self.arrays.grow_to(symbols.variables.array_count());
         Limits::new(&sizes)
-    }
-
-    /// Takes a free lock or gives back a lock taken once, which is most of what happens to locks. False, without having
-    /// done anything, if the event is something else.
-    #[inline]
-    fn simple_lock_step(&mut self, event: &Event) -> bool {
-        let (lock, thread) = (LockId(event.operand()), Some(event.thread()));
-        match event.op() {
-            Op::Acquire => {
-                let state = &mut self.locks[lock];
-                let free = state.holder.is_none()
-                    && state.readers.is_empty()
-                    && state.evicted.is_empty()
-                    && state.posted.is_none();
-                if free {
-                    state.holder = thread;
-                    state.depth = 1;
-                }
-                free
-            }
-            Op::Release => {
-                let state = &mut self.locks[lock];
-                let held_once = state.holder == thread && state.depth == 1;
-                if held_once {
-                    state.holder = None;
-                    state.depth = 0;
-                }
-                held_once
-            }
-            _ => false,
-        }
     }
 
     /// The slow side of the thread check: first events, renamed and joined threads.
@@ -273,16 +266,36 @@ impl Checker {
             {
                 Ok(event.with_operand(self.current_element(var, symbols)?.0))
             }
-            Action::Acquire(lock) => self.acquire(event, lock, at, symbols, index),
-            Action::Release(lock) => self.release(event, lock, at, symbols, index),
-            Action::AcquireShared(lock) => self.acquire_shared(event, lock, at, symbols, index),
-            Action::ReleaseShared(lock) => self.release_shared(event, lock, symbols, index),
+            Action::Acquire(lock)
+            | Action::Release(lock)
+            | Action::AcquireShared(lock)
+            | Action::ReleaseShared(lock) => self.lock_step(event, lock, at, symbols, index),
             Action::Fork(child) => self.fork(event, child, symbols, index),
             Action::Join(child) => self.join(event, child, symbols, index),
             Action::Alloc(block) => self.alloc(event, block, symbols, index),
             Action::Free(block) => self.free(event, block, symbols, index),
             _ => Ok(event),
         }
+    }
+
+    /// An operation on a lock, with all that is known of the lock.
+    fn lock_step(
+        &mut self,
+        event: Event,
+        lock: LockId,
+        at: usize,
+        symbols: &mut Symbols,
+        index: EventIndex,
+    ) -> Result<Event> {
+        self.locks[lock].recall(self.ordinary.holder(lock));
+        let mended = match event.op() {
+            Op::Acquire => self.acquire(event, lock, at, symbols, index),
+            Op::Release => self.release(event, lock, at, symbols, index),
+            Op::AcquireShared => self.acquire_shared(event, lock, at, symbols, index),
+            _ => self.release_shared(event, lock, symbols, index),
+        };
+        self.ordinary.set_holder(lock, self.locks[lock].in_a_word());
+        mended
     }
 
     fn acquire(
@@ -563,6 +576,7 @@ impl Checker {
             self.arrays.grow_to(symbols.variables.array_count());
             self.arrays[array].incarnation = Some(current);
             self.any_reused_blocks = true;
+            self.ordinary.leave_accesses_out();
         }
         self.arrays[current].allocated = true;
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
