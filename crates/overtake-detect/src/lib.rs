@@ -13,6 +13,7 @@ mod hb;
 mod race;
 mod registry;
 mod run;
+mod sampling;
 mod syncp;
 #[cfg(test)]
 mod testing;
