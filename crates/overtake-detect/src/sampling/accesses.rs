@@ -28,12 +28,12 @@ pub(super) trait Sampling {
     fn takes(&mut self, index: EventIndex) -> bool;
 }
 
-/// A detector of races with sampled accesses. `EVERY_RACE` is that of [`Histories`].
+/// A detector of races with sampled accesses.
 #[derive(Debug)]
-pub(super) struct SampledAccesses<S, const EVERY_RACE: bool> {
+pub(super) struct SampledAccesses<S> {
     sampling: S,
     clocks: SyncClocks<true>,
-    histories: Histories<EVERY_RACE>,
+    histories: Histories<true>,
     /// The latest atomic access, if it is sampled, with its epoch, to which the read of its heap block belongs: the
     /// access itself may have handed the time on.
     latest_atomic: Option<(EventIndex, Epoch)>,
@@ -41,7 +41,7 @@ pub(super) struct SampledAccesses<S, const EVERY_RACE: bool> {
     sampled: u64,
 }
 
-impl<S: Sampling, const EVERY_RACE: bool> SampledAccesses<S, EVERY_RACE> {
+impl<S: Sampling> SampledAccesses<S> {
     pub(super) fn new(sampling: S) -> Self {
         SampledAccesses {
             sampling,
@@ -75,7 +75,7 @@ impl<S: Sampling, const EVERY_RACE: bool> SampledAccesses<S, EVERY_RACE> {
     }
 }
 
-impl<S: Sampling, const EVERY_RACE: bool> Detector for SampledAccesses<S, EVERY_RACE> {
+impl<S: Sampling> Detector for SampledAccesses<S> {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.histories.reserve(sizes);

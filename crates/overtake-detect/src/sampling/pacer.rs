@@ -3,13 +3,14 @@
 //! **Source.** Bond, Coons and McKinley, *PACER: Proportional Detection of Data Races*, PLDI 2010.
 //! **Answer.** Races between a sampled access and a later one, sampled or not. A race whose first access is the last of
 //! the variable before the second is reported if its first access is sampled, which has the probability of the sampling
-//! rate. With rate 1 the reports are those of `fasttrack`.
+//! rate. With rate 1 all second events of happens-before races are reported, as `hb` does.
 //! **Periods.** The trace is cut into periods of equally many events, each sampled with the probability of the rate by the
 //! seed and its number alone: a choice that nothing in the program can influence.
-//! **Handlers.** In a sampled period those of `fasttrack`. Else an access is judged against what is kept of its variable and
+//! **Handlers.** In a sampled period those of `hb`. Else an access is judged against what is kept of its variable and
 //! is not kept itself; it takes the place of what FastTrack would have had it replace, so that what is kept dies out: a
 //! write drops all there is, a read drops the only read if it is ordered before it, else the read of its own thread.
-//! **Differs from the paper.** There, all threads advance their time when a sampled period begins, and clocks carry a
+//! **Differs from the paper.** In sampled periods every race is kept in view, not only the first of a variable: FastTrack's
+//! rules, which skip accesses in an epoch that was seen, would break the promise for later races. In the paper, all threads advance their time when a sampled period begins, and clocks carry a
 //! version beside their times so that joins can be skipped. Here a thread's time advances before its first sampled access
 //! since it was handed on (`accesses.rs`), which is as late as it can be and costs idle threads nothing, and the
 //! times serve as versions. Clocks are shared snapshots, which are the paper's shallow copies.
@@ -22,7 +23,7 @@ use super::random::Chance;
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
 /// Looks for races with accesses in sampled periods.
-type Pacer = SampledAccesses<Periods, false>;
+type Pacer = SampledAccesses<Periods>;
 
 /// Sampled periods.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use super::random::Chance;
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
 /// Looks for races between sampled accesses.
-type SampledHappensBefore = SampledAccesses<Each, true>;
+type SampledHappensBefore = SampledAccesses<Each>;
 
 /// Each access has its own chance.
 #[derive(Debug)]
