@@ -10,6 +10,7 @@ use crate::hb::shb::Schedulable;
 use crate::hb::{self, FastTrack, HappensBefore};
 use crate::race::{RaceLog, Verdict};
 use crate::run::{LiveBlocks, feed};
+use crate::sampling::Judge;
 
 /// Which order between events a detector asks about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,13 +79,29 @@ pub struct Options {
     pub rate: f64,
     /// Events of a sampling period (`pacer`).
     pub period: u64,
+    /// The part of all events that must change to make the trace race free, for a race to be found probably (`rpt`).
+    pub epsilon: f64,
+    /// The probability that none is found nevertheless (`rpt`).
+    pub delta: f64,
+    /// What is asked of each window (`rpt`).
+    pub judge: Judge,
     /// Seed of all random choices (`pacer`, `sampled-hb`, `rpt`).
     pub seed: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { window: 30_000, eraser: false, no_filter: false, rate: 0.1, period: 1000, seed: 1 }
+        Options {
+            window: 30_000,
+            eraser: false,
+            no_filter: false,
+            rate: 0.1,
+            period: 1000,
+            epsilon: 0.01,
+            delta: 0.1,
+            judge: Judge::HappensBefore,
+            seed: 1,
+        }
     }
 }
 
@@ -130,6 +147,11 @@ pub trait Analysis {
 
     /// Figures of the detector's own, for people: `("clock joins", 1234)`.
     fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// What people must know to understand the result, a sentence each.
+    fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 }
@@ -293,6 +315,15 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         options: &["rate", "seed"],
         start: crate::sampling::start_sampled,
+    },
+    Entry {
+        name: "rpt",
+        summary: "property tester for happens-before races: reads constantly many events of a sealed trace, however long",
+        notion: Notion::HappensBefore,
+        promise: Promise::PropertyTester,
+        verdict: Verdict::Observed,
+        options: &["epsilon", "delta", "seed", "judge"],
+        start: crate::sampling::start_rpt,
     },
 ];
 

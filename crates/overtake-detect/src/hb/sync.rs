@@ -32,7 +32,7 @@
 //! **Cost.** O(1) for what is known already, O(threads) for a join that teaches something and for the first publication
 //! after it. Snapshots are shared, so a lock, an object and an atomic variable hold a few words each.
 
-use overtake_clock::{SnapshotId, Snapshots, Stamp, ThreadClock, VectorClock};
+use overtake_clock::{SnapshotId, Snapshots, Stamp, ThreadClock, Time, VectorClock};
 use overtake_trace::{Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use crate::access::AccessKind;
@@ -264,6 +264,21 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         if clock.join(&self.snapshots, stamp) {
             self.clock_bytes += clock.heap_bytes() - before;
         }
+    }
+
+    /// Replaces the contents of `times` by the own time of each thread.
+    pub(crate) fn times(&self, times: &mut Vec<Time>) {
+        times.clear();
+        times.extend(self.threads.iter().map(|clock| clock.epoch().time));
+    }
+
+    /// `thread` goes on after everything up to `barrier`, and its own time is one that nobody knows.
+    pub(crate) fn pass_barrier(&mut self, thread: ThreadId, barrier: &[Time]) {
+        let clock = &mut self.threads[thread];
+        let before = clock.heap_bytes();
+        clock.join_times(barrier);
+        self.clock_bytes += clock.heap_bytes() - before;
+        clock.tick();
     }
 
     /// Bytes of all clocks and tables.

@@ -14,9 +14,13 @@
 mod accesses;
 mod pacer;
 mod random;
+mod rpt;
 mod sampled;
 #[cfg(test)]
 mod tests;
 
+pub use rpt::{Judge, Plan, RandomAccess, Tested, test};
+
 pub(crate) use pacer::start as start_pacer;
+pub(crate) use rpt::start as start_rpt;
 pub(crate) use sampled::start as start_sampled;
