@@ -19,7 +19,7 @@ mod sampled;
 #[cfg(test)]
 mod tests;
 
-pub use rpt::{Judge, Plan, RandomAccess, Tested, test};
+pub use rpt::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
 
 pub(crate) use pacer::start as start_pacer;
 pub(crate) use rpt::start as start_rpt;

@@ -1,6 +1,6 @@
 //! `rpt`: a property tester for happens-before races, which reads constantly many events.
 //!
-//! **Source.** Thokair, Zhang, Mathur and Viswanathan, *Dynamic Race Detection with O(1) Samples*, POPL 2023.
+//! **Source.** Al Thokair, Zhang, Mathur and Viswanathan, *Dynamic Race Detection with O(1) Samples*, POPL 2023.
 //! **Answer.** Every report is a race of the trace: whether two events are ordered by happens-before depends only on the
 //! events between them, so a race inside a window is a race. If at least an `epsilon` part of all events had to change to
 //! make the trace race free, some race is reported with probability 1 - `delta`. Races may go unnoticed otherwise.
@@ -17,6 +17,7 @@
 //! | `predict.rs` | the sync-preserving races of a window, each a race of the whole trace |
 //! | `rename.rs` | a detector that sees only as many ids as a window uses |
 //! | `tester.rs` | windows read at random and judged in parallel |
+//! | `refine.rs` | test after test, ever finer |
 //! | `stream.rs` | the same over a trace that passes by, which must be counted first |
 //!
 //! **What windows cannot know.** Locks held and blocks allocated before a window are allowed for; repairs of a trace that is
@@ -28,6 +29,7 @@
 mod judge;
 mod plan;
 mod predict;
+mod refine;
 mod rename;
 mod stream;
 mod tester;
@@ -36,5 +38,6 @@ mod tests;
 
 pub use judge::Judge;
 pub use plan::Plan;
+pub use refine::{Limits, Refined, refine};
 pub(crate) use stream::start;
-pub use tester::{RandomAccess, Tested, test};
+pub use tester::{RandomAccess, Stop, Tested, test};

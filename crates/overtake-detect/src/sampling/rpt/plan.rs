@@ -62,7 +62,7 @@ impl Plan {
     }
 
     /// The numbers of the plan, for people.
-    pub(crate) fn figures(&self) -> Vec<(&'static str, u64)> {
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
         vec![
             ("m", self.m),
             ("k", self.window),

@@ -6,8 +6,9 @@
 //! judged once more at the end, by one worker, whose names are those of the result.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use overtake_trace::{Block, Checker, Result, Symbols};
 
@@ -24,6 +25,15 @@ pub trait RandomAccess: Sync {
     fn read(&self, range: Range<u64>, block: &mut Block) -> Result<()>;
 }
 
+/// When to stop before all windows are judged.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Stop {
+    /// At the first window with a race.
+    pub at_first_race: bool,
+    /// When no time is left.
+    pub at: Option<Instant>,
+}
+
 /// What a test found.
 #[derive(Debug)]
 pub struct Tested {
@@ -31,6 +41,10 @@ pub struct Tested {
     pub races: RaceLog,
     /// The names that the races go by.
     pub symbols: Symbols,
+    /// Whether all windows were judged, or as many as it took to find a race.
+    pub is_complete: bool,
+    /// Events of the windows that were judged.
+    pub events: u64,
     /// The most state that workers held, all together.
     pub peak_state_bytes: usize,
     /// How often something in the windows had to be mended.
@@ -38,47 +52,93 @@ pub struct Tested {
 }
 
 /// Judges the windows of a plan, by so many workers.
-pub fn test(source: &dyn RandomAccess, plan: &Plan, judge: Judge, workers: usize) -> Result<Tested> {
+pub fn test(
+    source: &dyn RandomAccess,
+    plan: &Plan,
+    judge: Judge,
+    workers: usize,
+    stop: Stop,
+) -> Result<Tested> {
     let symbols = source.symbols()?;
-    let next = AtomicUsize::new(0);
-    let work = || -> Result<(Vec<(usize, Option<RaceLog>)>, Worker<'_>)> {
-        let mut worker = Worker::new(source, symbols.clone(), judge);
-        let mut logs = Vec::new();
-        while let Some(window) = plan.windows.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // Windows start at different places.
-            let number = plan.windows.partition_point(|other| other.start < window.start);
-            let names = worker.symbols.sizes();
-            let log = worker.judge(window.clone())?;
-            logs.push((number, (worker.symbols.sizes() == names).then_some(log)));
-        }
-        Ok((logs, worker))
-    };
+    let queue =
+        Queue { windows: &plan.windows, next: AtomicUsize::new(0), is_over: AtomicBool::new(false), stop };
+    let work = || queue.work(Worker::new(source, symbols.clone(), judge));
     let workers = workers.clamp(1, plan.windows.len().max(1));
     let finished: Vec<_> = thread::scope(|scope| {
-        let spawned: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let spawned: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let own = work();
         let join = |worker: thread::ScopedJoinHandle<'_, _>| {
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        spawned.into_iter().map(join).collect()
+        std::iter::once(own).chain(spawned.into_iter().map(join)).collect()
     });
-    let (mut logs, mut peak_state_bytes, mut repairs) = (Vec::new(), 0, 0);
+    let mut judged = Vec::new();
+    let mut last = Worker::new(source, symbols.clone(), judge);
+    let (mut peak_state_bytes, mut repairs) = (0, 0);
     for result in finished {
         let (some, worker) = result?;
-        logs.extend(some);
+        judged.extend(some);
         peak_state_bytes += worker.peak_state_bytes;
         repairs += worker.repairs();
     }
-    logs.sort_unstable_by_key(|&(number, _)| number);
-    let mut last = Worker::new(source, symbols.clone(), judge);
-    let mut races = RaceLog::new();
-    for (number, log) in logs {
-        let log = match log {
-            Some(log) => log,
-            None => last.judge(plan.windows[number].clone())?,
+    judged.sort_unstable_by_key(|judged| judged.window);
+    let mut tested = Tested {
+        races: RaceLog::new(),
+        symbols: Symbols::default(),
+        is_complete: judged.len() == plan.windows.len(),
+        events: 0,
+        peak_state_bytes,
+        repairs,
+    };
+    for Judged { window, races } in judged {
+        let range = plan.windows[window].clone();
+        tested.events += range.end - range.start;
+        let races = match races {
+            Some(races) => races,
+            None => last.judge(range)?,
         };
-        races.absorb(&log, |var| var);
+        tested.races.absorb(&races, |var| var);
+        if stop.at_first_race && !races.is_empty() {
+            // Windows are handed out in order, so all before this one were judged, whatever became of later ones.
+            tested.is_complete = true;
+            break;
+        }
     }
-    Ok(Tested { races, symbols: last.symbols, peak_state_bytes, repairs })
+    tested.symbols = last.symbols;
+    Ok(tested)
+}
+
+/// A window that was judged.
+struct Judged {
+    window: usize,
+    /// None if the ids of the races may be other ones than the trace's.
+    races: Option<RaceLog>,
+}
+
+/// Windows to be judged.
+struct Queue<'a> {
+    windows: &'a [Range<u64>],
+    next: AtomicUsize,
+    is_over: AtomicBool,
+    stop: Stop,
+}
+
+impl Queue<'_> {
+    /// Judges windows as long as there are any.
+    fn work<'a>(&self, mut worker: Worker<'a>) -> Result<(Vec<Judged>, Worker<'a>)> {
+        let mut judged = Vec::new();
+        while !self.is_over.load(Ordering::Relaxed) && self.stop.at.is_none_or(|end| Instant::now() < end) {
+            let window = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(range) = self.windows.get(window) else { break };
+            let names = worker.symbols.sizes();
+            let races = worker.judge(range.clone())?;
+            if self.stop.at_first_race && !races.is_empty() {
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+            judged.push(Judged { window, races: (worker.symbols.sizes() == names).then_some(races) });
+        }
+        Ok((judged, worker))
+    }
 }
 
 /// Judges windows, one after the other.

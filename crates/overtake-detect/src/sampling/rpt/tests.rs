@@ -11,7 +11,7 @@ use overtake_oracle::{
 };
 use overtake_trace::{Action, Block, Event, EventIndex, Parameters, Result, Symbols, Trace};
 
-use super::{Judge, Plan, RandomAccess, Tested, test};
+use super::{Judge, Limits, Plan, RandomAccess, Stop, Tested, refine, test};
 use crate::drive::{Driver, Strictness};
 use crate::race::{RaceLog, Verdict};
 use crate::registry::{Options, Outcome, find};
@@ -74,7 +74,7 @@ fn random_windows(trace: &Trace) -> Vec<Range<u64>> {
 
 fn judged(trace: &Trace, windows: &[Range<u64>], judge: Judge) -> Tested {
     let workers = 1 + windows.len() % 2;
-    test(&pieces(trace, 5), &plan(windows.to_vec()), judge, workers).expect("ids in range")
+    test(&pieces(trace, 5), &plan(windows.to_vec()), judge, workers, Stop::default()).expect("ids in range")
 }
 
 fn pairs(races: &RaceLog) -> BTreeSet<Pair> {
@@ -215,7 +215,7 @@ fn races_of_far_traces_are_found_with_the_promised_probability() {
         let plan = Plan::new(parameters, epsilon, delta, seed).expect("possible parameters");
         assert!(!plan.is_whole, "{plan:?}");
         let source = pieces(&trace, 10_000);
-        let tested = test(&source, &plan, Judge::HappensBefore, 2).expect("ids in range");
+        let tested = test(&source, &plan, Judge::HappensBefore, 2, Stop::default()).expect("ids in range");
         assert_eq!(source.read.into_inner(), plan.events());
         successes += u64::from(!tested.races.is_empty());
     }
@@ -244,7 +244,10 @@ fn races_in_one_stretch_of_a_far_trace_are_found_with_the_promised_probability()
         let plan = Plan::new(parameters, epsilon, delta, seed).expect("possible parameters");
         assert!(!plan.is_whole, "{plan:?}");
         let source = pieces(&trace, 10_000);
-        !test(&source, &plan, Judge::HappensBefore, 2).expect("ids in range").races.is_empty()
+        !test(&source, &plan, Judge::HappensBefore, 2, Stop::default())
+            .expect("ids in range")
+            .races
+            .is_empty()
     };
     let successes = (0..SEEDS).filter(|&seed| found(seed)).count();
     assert!(successes as f64 >= SEEDS as f64 * (1.0 - delta), "{successes} of {SEEDS}");
@@ -265,7 +268,8 @@ fn the_same_windows_show_the_same_races() {
         {}
         let streamed = driver.jobs()[0].races();
         for workers in [1, 2, 5] {
-            let tested = test(&pieces(&trace, 700), &plan, judge, workers).expect("ids in range");
+            let tested =
+                test(&pieces(&trace, 700), &plan, judge, workers, Stop::default()).expect("ids in range");
             assert!(!tested.races.is_empty());
             assert_eq!(tested.races.racy_events(), streamed.racy_events());
             assert_eq!(tested.races.groups(), streamed.groups());
@@ -288,4 +292,35 @@ fn the_plan_is_that_of_the_paper() {
     for (epsilon, delta) in [(0.0, 0.1), (1.0, 0.1), (0.1, 0.0), (f64::NAN, 0.1), (0.1, 2.0)] {
         assert!(Plan::new(parameters, epsilon, delta, 1).is_err(), "{epsilon} {delta}");
     }
+}
+
+#[test]
+fn refinement_stops_at_the_first_race_or_when_the_budget_is_spent() {
+    let far = epsilon_far(0.002, 400_000);
+    let first = |trace: &Trace| Plan::new(parameters(trace), 0.2, 0.5, 9).expect("possible parameters");
+    let limits = Limits::default();
+    let refined =
+        refine(&pieces(&far, 5000), first(&far), Judge::HappensBefore, 2, limits).expect("ids in range");
+    let tested = refined.tested.expect("at least one step");
+    assert!(!tested.races.is_empty() && refined.events < 400_000, "{} events", refined.events);
+    let stop = Stop { at_first_race: true, at: None };
+    let plan = refined.plan.expect("at least one step");
+    let alone = test(&pieces(&far, 9000), &plan, Judge::HappensBefore, 1, stop).expect("ids in range");
+    assert_eq!(
+        alone.races.groups(),
+        tested.races.groups(),
+        "whoever judges, the first racy window is the same"
+    );
+
+    let mut clean = far.clone();
+    clean.events.retain(|event| event.thread().0 == 0);
+    let run = |budget| {
+        let limits = Limits { until: None, budget };
+        refine(&pieces(&clean, 5000), first(&clean), Judge::HappensBefore, 2, limits).expect("ids in range")
+    };
+    let events = first(&clean).events();
+    assert_eq!(run(Some(events - 1)).steps, 0);
+    assert_eq!((run(Some(events)).steps, run(Some(events)).events), (1, events));
+    let all = run(None);
+    assert!(all.plan.expect("it came to an end").is_whole && all.steps > 2);
 }
