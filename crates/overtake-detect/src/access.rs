@@ -56,6 +56,12 @@ impl AccessKind {
         (self.writes() || other.writes()) && !(self.is_atomic() && other.is_atomic())
     }
 
+    /// Whether everything that conflicts with an access of kind `other` conflicts with one of this kind.
+    #[inline]
+    pub fn dominates(self, other: AccessKind) -> bool {
+        (self.writes() || !other.writes()) && (!self.is_atomic() || other.is_atomic())
+    }
+
     /// The access in words: `read`, `atomic store`, ...
     pub fn describe(self) -> &'static str {
         match self {

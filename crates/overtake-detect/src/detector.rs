@@ -66,4 +66,9 @@ pub trait Detector {
 
     /// Bytes of state held now. Called once per block.
     fn state_bytes(&self) -> usize;
+
+    /// Figures of the detector's own, for people.
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }

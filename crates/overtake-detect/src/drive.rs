@@ -64,6 +64,11 @@ impl Job {
         self.analysis.figures()
     }
 
+    /// What people must know to understand the result.
+    pub fn remarks(&self) -> Vec<String> {
+        self.analysis.remarks()
+    }
+
     fn timed<T>(&mut self, work: impl FnOnce(&mut dyn Analysis) -> T) -> T {
         let start = Instant::now();
         let result = work(&mut *self.analysis);

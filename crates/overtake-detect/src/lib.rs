@@ -13,6 +13,7 @@ mod hb;
 mod race;
 mod registry;
 mod run;
+mod sampling;
 mod syncp;
 #[cfg(test)]
 mod testing;
@@ -24,4 +25,5 @@ pub use drive::{Driver, Job, Strictness};
 pub use race::{Race, RaceGroup, RaceLog, Verdict};
 pub use registry::{Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Promise, find};
 pub use run::{LiveBlocks, feed};
+pub use sampling::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
 pub use syncp::witness;

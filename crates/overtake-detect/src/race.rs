@@ -99,15 +99,37 @@ impl RaceLog {
         if second.location.is_known() {
             self.racy_locations.insert(second.location);
         }
-        let group = *self.group_of.entry(group_key(&race)).or_insert_with(|| {
-            let id = self.groups.len() as u32 + 1;
-            self.groups.push(RaceGroup { id, example: race, count: 0, observed: 0 });
-            id - 1
-        });
-        let group = &mut self.groups[group as usize];
+        let group = self.group(&race);
         group.count += 1;
         group.observed += u64::from(race.verdict == Verdict::Observed);
         group.example.verdict = group.example.verdict.min(race.verdict);
+    }
+
+    /// Adds what another log of the same trace holds, as if it had been reported after what this one holds.
+    /// Variables of the other log go by the name that `rename` gives them.
+    pub(crate) fn absorb(&mut self, other: &RaceLog, rename: impl Fn(VarId) -> VarId) {
+        self.racy_events.extend(&other.racy_events);
+        self.racy_variables.extend(other.racy_variables.iter().map(|&var| rename(var)));
+        self.racy_locations.extend(&other.racy_locations);
+        self.max_distance = self.max_distance.max(other.max_distance);
+        self.races += other.races;
+        for group in &other.groups {
+            let example = Race { var: rename(group.example.var), ..group.example };
+            let known = self.group(&example);
+            known.count += group.count;
+            known.observed += group.observed;
+            known.example.verdict = known.example.verdict.min(example.verdict);
+        }
+    }
+
+    /// The group of a race, new if there is none.
+    fn group(&mut self, race: &Race) -> &mut RaceGroup {
+        let position = *self.group_of.entry(group_key(race)).or_insert_with(|| {
+            let id = self.groups.len() as u32 + 1;
+            self.groups.push(RaceGroup { id, example: *race, count: 0, observed: 0 });
+            id - 1
+        });
+        &mut self.groups[position as usize]
     }
 
     /// Second events of races: each index once, ascending.

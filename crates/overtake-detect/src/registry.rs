@@ -10,6 +10,7 @@ use crate::hb::shb::Schedulable;
 use crate::hb::{self, FastTrack, HappensBefore};
 use crate::race::{RaceLog, Verdict};
 use crate::run::{LiveBlocks, feed};
+use crate::sampling::Judge;
 
 /// Which order between events a detector asks about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,10 @@ pub enum Promise {
     ExactInWindow,
     /// Exact up to the first race of each variable; later reports are races, some may be missing.
     ExactToFirstRace,
+    /// Every report is a race; which races are found is left to chance.
+    Sampled,
+    /// Every report is a race; if many events must change to make the trace race free, one is probably found.
+    PropertyTester,
     /// Suspicion, not proof.
     Suspicion,
 }
@@ -49,6 +54,11 @@ impl Promise {
             }
             Promise::ExactToFirstRace => {
                 "first race of each variable exact; later ones real, some may be missing"
+            }
+            Promise::Sampled => "every report is a race; which races are found is left to chance",
+            Promise::PropertyTester => {
+                "every report is a race; one is found with probability 1 - delta if at least epsilon of all events must \
+                 change to make the trace race free"
             }
             Promise::Suspicion => "suspicion, not proof",
         }
@@ -65,11 +75,33 @@ pub struct Options {
     pub eraser: bool,
     /// No first pass that drops variables and locks which cannot matter (`syncp`, `short-syncp`). Verdicts are the same.
     pub no_filter: bool,
+    /// The part of the accesses that is sampled, above 0 and at most 1 (`pacer`, `sampled-hb`).
+    pub rate: f64,
+    /// Events of a sampling period (`pacer`).
+    pub period: u64,
+    /// The part of all events that must change to make the trace race free, for a race to be found probably (`rpt`).
+    pub epsilon: f64,
+    /// The probability that none is found nevertheless (`rpt`).
+    pub delta: f64,
+    /// What is asked of each window (`rpt`).
+    pub judge: Judge,
+    /// Seed of all random choices (`pacer`, `sampled-hb`, `rpt`).
+    pub seed: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { window: 30_000, eraser: false, no_filter: false }
+        Options {
+            window: 30_000,
+            eraser: false,
+            no_filter: false,
+            rate: 0.1,
+            period: 1000,
+            epsilon: 0.01,
+            delta: 0.1,
+            judge: Judge::HappensBefore,
+            seed: 1,
+        }
     }
 }
 
@@ -117,6 +149,11 @@ pub trait Analysis {
     fn figures(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
+
+    /// What people must know to understand the result, a sentence each.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A detector that needs one pass.
@@ -153,6 +190,10 @@ impl<D: Detector> Analysis for OnePass<D> {
 
     fn state_bytes(&self) -> usize {
         self.detector.state_bytes()
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        self.detector.figures()
     }
 }
 
@@ -256,6 +297,33 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Suspected,
         options: &[],
         start: discipline::lock_cover::start,
+    },
+    Entry {
+        name: "pacer",
+        summary: "happens-before races whose first access falls into a sampled period",
+        notion: Notion::HappensBefore,
+        promise: Promise::Sampled,
+        verdict: Verdict::Observed,
+        options: &["rate", "period", "seed"],
+        start: crate::sampling::start_pacer,
+    },
+    Entry {
+        name: "sampled-hb",
+        summary: "happens-before races between sampled accesses",
+        notion: Notion::HappensBefore,
+        promise: Promise::Sampled,
+        verdict: Verdict::Observed,
+        options: &["rate", "seed"],
+        start: crate::sampling::start_sampled,
+    },
+    Entry {
+        name: "rpt",
+        summary: "property tester for happens-before races: reads constantly many events of a sealed trace, however long",
+        notion: Notion::HappensBefore,
+        promise: Promise::PropertyTester,
+        verdict: Verdict::Observed,
+        options: &["epsilon", "delta", "seed", "judge"],
+        start: crate::sampling::start_rpt,
     },
 ];
 

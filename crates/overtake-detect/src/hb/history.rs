@@ -171,6 +171,52 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         self.spill_bytes = self.spill_bytes - before + after;
     }
 
+    /// Judges an access that is not to be kept, and forgets what it would have taken the place of had it been kept.
+    #[inline]
+    pub(crate) fn pass(&mut self, clock: &ThreadClock, var: VarId, access: Judged, races: &mut RaceLog) {
+        let latest = &self.latest[var];
+        if latest.write.is_some() | latest.read.is_some() {
+            self.pass_kept(clock, var, access, races);
+        }
+    }
+
+    /// [`pass`](Self::pass), where something is kept.
+    fn pass_kept(&mut self, clock: &ThreadClock, var: VarId, access: Judged, races: &mut RaceLog) {
+        let kind = access.kind;
+        let mut nearest = Nearest::new(clock);
+        let written = self.written(var);
+        if kind.conflicts(AccessKind::Write) {
+            nearest.consider(&written);
+        }
+        if self.latest[var].spill().is_none() {
+            let latest = &mut self.latest[var];
+            if kind.conflicts(AccessKind::Read) {
+                nearest.consider(&Record { epoch: latest.read, place: self.places[var].read });
+            }
+            if kind.dominates(AccessKind::Read)
+                && (kind.dominates(AccessKind::Write) || clock.covers(latest.read))
+            {
+                latest.read = Epoch::NONE;
+            }
+        } else {
+            let spill = self.spill(var);
+            for kept in [&spill.reads, &spill.writes, &spill.atomics] {
+                nearest.consider_all_if(kept, |other| kind.conflicts(other));
+            }
+            let before = spill.heap_bytes();
+            spill.pass(clock, kind);
+            let (after, empty) = (spill.heap_bytes(), spill.is_empty());
+            self.spill_bytes = self.spill_bytes - before + after;
+            if empty {
+                self.unspill(var);
+            }
+        }
+        if kind.dominates(AccessKind::Write) {
+            self.latest[var].write = Epoch::NONE;
+        }
+        nearest.report(var, access, races);
+    }
+
     /// Bytes of all histories.
     pub(crate) fn state_bytes(&self) -> usize {
         self.latest.table_bytes()
@@ -303,6 +349,19 @@ impl Spill {
     fn drop_ordered(&mut self, clock: &ThreadClock) {
         for kept in [&mut self.reads, &mut self.writes, &mut self.atomics] {
             kept.retain(|record| !clock.covers(record.epoch));
+        }
+    }
+
+    /// Drops what an access of this kind by the thread of `clock` takes the place of: everything, for a plain write; the
+    /// thread's own reads, for a plain read; atomic accesses ordered before it, for an atomic one.
+    fn pass(&mut self, clock: &ThreadClock, kind: AccessKind) {
+        let own = clock.epoch().thread;
+        if kind.dominates(AccessKind::Write) {
+            self.clear();
+        } else if kind == AccessKind::Read {
+            self.reads.retain(|read| read.epoch.thread != own);
+        } else {
+            self.atomics.retain(|kept| !clock.covers(kept.epoch) || !kind.dominates(kept.kind()));
         }
     }
 

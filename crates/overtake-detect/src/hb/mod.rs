@@ -43,4 +43,5 @@ mod tests;
 
 pub(crate) use fasttrack::FastTrack;
 pub(crate) use full::HappensBefore;
+pub(crate) use history::{Histories, Judged};
 pub(crate) use sync::SyncClocks;

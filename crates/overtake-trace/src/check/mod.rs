@@ -10,7 +10,7 @@
 //!       holds it exclusively, and the thread does not hold it shared.
 //!   W3  A release names a lock that its thread holds in that mode; mid-trace (below), possibly one held from before.
 //!   W4  No thread forks or joins itself.
-//!   W5  `free b` comes after `alloc b`, and there is one `alloc` per block.
+//!   W5  `free b` comes after `alloc b`, mid-trace possibly one from before, and there is one `alloc` per block.
 //!
 //! A thread may run before its fork and after its join; a fork is an edge to the thread's *next* event, a join an edge
 //! from its *last* one, and what comes after is ordered with nothing by it.
@@ -47,6 +47,8 @@ pub struct Checker {
     any_reused_blocks: bool,
     repairs: Repairs,
     insertions: Vec<Insertion>,
+    /// The number of the window that is being checked: what states say of another one is over.
+    window: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +88,7 @@ struct LockState {
     /// The post that the next acquire has to wait for, after a release by a thread that did not hold the lock.
     posted: Option<SyncId>,
     posts: u64,
+    window: u32,
 }
 
 impl LockState {
@@ -121,6 +124,7 @@ struct ArrayState {
     allocated: bool,
     freed: bool,
     incarnation: Option<ArrayId>,
+    window: u32,
 }
 
 /// An event that was not in the input, to come before `events[before]`.
@@ -178,7 +182,8 @@ impl Checker {
 
     /// A mending checker for a window of a trace: a lock that nobody holds may be released, because it may have been
     /// acquired, even several times, before the window. Dropping such a release would lose an edge and report races
-    /// that are none; keeping one too many can only hide some.
+    /// that are none; keeping one too many can only hide some. In the same way a block may be freed that was allocated
+    /// before.
     pub fn repairing_mid_trace() -> Checker {
         Checker::new(Mode::RepairMidTrace)
     }
@@ -187,12 +192,32 @@ impl Checker {
         Checker {
             mode,
             threads: IdVec::new(),
-            ordinary: Ordinary::new(),
+            ordinary: Ordinary::new(mode != Mode::RepairMidTrace),
             locks: IdVec::new(),
             arrays: IdVec::new(),
             any_reused_blocks: false,
             repairs: Repairs::default(),
             insertions: Vec::new(),
+            window: 0,
+        }
+    }
+
+    /// From here on another window of the trace is checked, of which nothing is known yet. Costs O(threads): states of
+    /// locks and blocks are not cleared but renewed when they are next used.
+    pub fn begin_window(&mut self) {
+        match self.window.checked_add(1) {
+            Some(window) => self.window = window,
+            None => {
+                self.window = 0;
+                (self.locks, self.arrays) = (IdVec::new(), IdVec::new());
+            }
+        }
+        self.threads = IdVec::new();
+        self.any_reused_blocks = false;
+        if self.mode == Mode::RepairMidTrace {
+            self.ordinary.leave_accesses_out(false);
+        } else {
+            self.ordinary = Ordinary::new(true);
         }
     }
 
@@ -287,6 +312,7 @@ impl Checker {
         symbols: &mut Symbols,
         index: EventIndex,
     ) -> Result<Event> {
+        self.renew_lock(lock);
         self.locks[lock].recall(self.ordinary.holder(lock));
         let mended = match event.op() {
             Op::Acquire => self.acquire(event, lock, at, symbols, index),
@@ -296,6 +322,24 @@ impl Checker {
         };
         self.ordinary.set_holder(lock, self.locks[lock].in_a_word());
         mended
+    }
+
+    /// Forgets what is known of a lock from another window.
+    fn renew_lock(&mut self, lock: LockId) {
+        let state = &mut self.locks[lock];
+        if state.window != self.window {
+            // Names of posts are never used twice.
+            *state = LockState { posts: state.posts, window: self.window, ..LockState::default() };
+        }
+    }
+
+    /// The state of an array in this window.
+    fn array(&mut self, array: ArrayId) -> &mut ArrayState {
+        let state = &mut self.arrays[array];
+        if state.window != self.window {
+            *state = ArrayState { window: self.window, ..ArrayState::default() };
+        }
+        state
     }
 
     fn acquire(
@@ -564,8 +608,8 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let Some(array) = block_array(symbols, block) else { return Err(not_a_block(symbols, block, index)) };
-        let mut current = self.arrays[array].incarnation.unwrap_or(array);
-        if self.arrays[current].allocated {
+        let mut current = self.array(array).incarnation.unwrap_or(array);
+        if self.array(current).allocated {
             self.mend(Repair::ReusedBlock, index, || {
                 format!(
                     "block `{}` allocated again",
@@ -574,11 +618,11 @@ impl Checker {
             })?;
             current = symbols.variables.fresh_array(array)?;
             self.arrays.grow_to(symbols.variables.array_count());
-            self.arrays[array].incarnation = Some(current);
+            self.array(array).incarnation = Some(current);
             self.any_reused_blocks = true;
-            self.ordinary.leave_accesses_out();
+            self.ordinary.leave_accesses_out(true);
         }
-        self.arrays[current].allocated = true;
+        self.array(current).allocated = true;
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 
@@ -590,22 +634,25 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let Some(array) = block_array(symbols, block) else { return Err(not_a_block(symbols, block, index)) };
-        let current = self.arrays[array].incarnation.unwrap_or(array);
-        let state = &mut self.arrays[current];
-        if !state.allocated || state.freed {
+        let is_mid_trace = self.mode == Mode::RepairMidTrace;
+        let current = self.array(array).incarnation.unwrap_or(array);
+        let state = self.array(current);
+        if !(state.allocated || is_mid_trace) || state.freed {
             self.mend(Repair::UnallocatedFree, index, || {
                 let name = String::from_utf8_lossy(symbols.variables.array_name(array)).into_owned();
                 format!("block `{name}` freed but not allocated")
             })?;
             return Ok(skip(event));
         }
-        state.freed = true;
+        (state.allocated, state.freed) = (true, true);
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 
     fn current_element(&self, var: VarId, symbols: &mut Symbols) -> Result<VarId> {
         if let Variable::Element { array, index } = symbols.variables.get(var)
-            && let Some(current) = self.arrays.get(array).and_then(|state| state.incarnation)
+            && let Some(state) = self.arrays.get(array)
+            && state.window == self.window
+            && let Some(current) = state.incarnation
         {
             return symbols.variables.intern_element(current, index);
         }
@@ -684,6 +731,17 @@ pub struct Run<'a> {
     pub events: &'a [Event],
 }
 
+impl<'a> Run<'a> {
+    /// The part of the run whose indices lie in `range`.
+    pub fn within(self, range: &Range<u64>) -> Run<'a> {
+        let length = self.events.len() as u64;
+        let start = range.start.saturating_sub(self.first.0).min(length);
+        let end = range.end.saturating_sub(self.first.0).clamp(start, length);
+        let events = &self.events[start as usize..end as usize];
+        Run { first: EventIndex(self.first.0 + start), events }
+    }
+}
+
 impl<'a> Checked<'a> {
     /// The events as runs of consecutive indices. A block without insertions is one run.
     pub fn runs(&self) -> impl Iterator<Item = Run<'a>> {
@@ -707,6 +765,11 @@ impl<'a> Checked<'a> {
                 events: &block.events[start..end],
             })
         })
+    }
+
+    /// Index of the first event.
+    pub fn first(&self) -> EventIndex {
+        self.block.first
     }
 
     /// Number of input events in this block.

@@ -27,6 +27,8 @@ pub(super) enum Holder {
 pub(super) struct Ordinary {
     /// The word of operations without lock, then one for each lock.
     words: Vec<u32>,
+    /// What the words of locks start with.
+    unknown: u32,
     steps: [Step; Op::ALL.len()],
 }
 
@@ -65,20 +67,26 @@ impl Step {
 }
 
 impl Ordinary {
-    pub(super) fn new() -> Ordinary {
-        Ordinary { words: vec![0], steps: Op::ALL.map(Step::of) }
+    /// With `locks`, locks are free at first and their operations can be ordinary. Without, none ever is: windows of a trace
+    /// begin anew too often for words that would have to be cleared.
+    pub(super) fn new(locks: bool) -> Ordinary {
+        let mut steps = Op::ALL.map(Step::of);
+        if !locks {
+            (steps[Op::Acquire as usize], steps[Op::Release as usize]) = (Step::NEVER, Step::NEVER);
+        }
+        Ordinary { words: vec![0], unknown: if locks { FREE } else { INVOLVED }, steps }
     }
 
-    /// From now on accesses need thought: blocks were renamed.
-    pub(super) fn leave_accesses_out(&mut self) {
+    /// From now on accesses need thought because blocks were renamed, or they do no longer.
+    pub(super) fn leave_accesses_out(&mut self, out: bool) {
         for op in [Op::Read, Op::Write, Op::Load, Op::Store, Op::Rmw] {
-            self.steps[op as usize] = Step::NEVER;
+            self.steps[op as usize] = if out { Step::NEVER } else { Step::of(op) };
         }
     }
 
     pub(super) fn reserve_locks(&mut self, locks: usize) {
         if locks + 1 > self.words.len() {
-            self.words.resize(locks + 1, FREE);
+            self.words.resize(locks + 1, self.unknown);
         }
     }
 
@@ -104,6 +112,9 @@ impl Ordinary {
     }
 
     pub(super) fn set_holder(&mut self, lock: LockId, holder: Holder) {
+        if self.unknown == INVOLVED {
+            return; // words of locks are not in use
+        }
         self.words[lock.index() + 1] = match holder {
             Holder::Nobody => FREE,
             Holder::Involved => INVOLVED,

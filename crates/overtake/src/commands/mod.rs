@@ -8,6 +8,7 @@ mod definitions;
 mod examine;
 mod generate;
 mod stat;
+mod tester;
 mod validate;
 mod witness;
 

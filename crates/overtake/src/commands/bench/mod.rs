@@ -1,6 +1,7 @@
 //! `overtake bench`: measurements, for developers.
 
 mod lab;
+mod sampling;
 mod speed;
 
 use overtake_trace::Block;
@@ -14,6 +15,7 @@ use crate::files::Input;
 pub(crate) fn run(command: &BenchCommand, console: Console) -> Outcome {
     match command {
         BenchCommand::Speed(arguments) => speed::run(arguments, console),
+        BenchCommand::Sampling(arguments) => sampling::run(arguments, console),
         BenchCommand::Read(arguments) => read(arguments, console),
     }
 }
