@@ -41,7 +41,7 @@ impl Judge {
         Judge::NAMES.iter().find(|(_, judge)| *judge == self).map_or("hb", |(name, _)| name)
     }
 
-    pub(super) fn new(self) -> Box<dyn WindowJudge> {
+    pub(super) fn start(self) -> Box<dyn WindowJudge> {
         match self {
             Judge::HappensBefore => Box::<ObservingJudge>::default(),
             Judge::SyncPreserving => Box::<PredictingJudge>::default(),

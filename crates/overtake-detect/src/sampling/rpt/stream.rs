@@ -13,7 +13,7 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError>
     Ok(Box::new(StreamTester {
         options: options.clone(),
         stage: Stage::Counting { parameters: Parameters::default(), held: 0 },
-        judge: options.judge.new(),
+        judge: options.judge.start(),
         races: RaceLog::new(),
     }))
 }

@@ -157,7 +157,7 @@ impl<'a> Worker<'a> {
         Worker {
             source,
             symbols,
-            judge: judge.new(),
+            judge: judge.start(),
             checkers: [Checker::repairing(), Checker::repairing_mid_trace()],
             block: Block::default(),
             peak_state_bytes: 0,
