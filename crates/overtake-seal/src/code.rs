@@ -1,0 +1,200 @@
+//! Program counters and data addresses turned into names, offline, from the modules' own debug information.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
+use overtake_trace::{Frame, Module};
+use rustc_hash::FxHashMap;
+
+/// The modules of a process, by address.
+pub(crate) struct Code {
+    mappings: Vec<Mapping>,
+    modules: Vec<LoadedModule>,
+    by_path: FxHashMap<PathBuf, usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    file_offset: u64,
+    path: PathBuf,
+}
+
+struct LoadedModule {
+    name: String,
+    facts: Module,
+    loader: Option<Loader>,
+    /// File offset, size in the file, and virtual address of each segment.
+    segments: Vec<(u64, u64, u64)>,
+    /// Address, size and name of each data object, by address.
+    objects: Vec<(u64, u64, String)>,
+}
+
+/// A global variable and the offset of an address in it.
+pub(crate) struct GlobalAt {
+    pub(crate) name: String,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Code {
+    /// From texts in the form of `/proc/self/maps`, oldest first; the newest that knows an address counts.
+    pub(crate) fn new(maps: &[String]) -> Code {
+        let mappings = maps.iter().rev().flat_map(|map| map.lines().filter_map(Mapping::parse)).collect();
+        Code { mappings, modules: Vec::new(), by_path: FxHashMap::default() }
+    }
+
+    /// The frames at a program counter, innermost first; at least one.
+    pub(crate) fn frames(&mut self, pc: u64) -> Vec<Frame> {
+        let Some((module, address)) = self.locate(pc) else {
+            return vec![Frame { offset: pc, ..Frame::default() }];
+        };
+        let bare = Frame { module: module.name.clone(), offset: address, ..Frame::default() };
+        let mut frames = Vec::new();
+        if let Some(loader) = &module.loader
+            && let Ok(mut found) = loader.find_frames(address)
+        {
+            while let Ok(Some(frame)) = found.next() {
+                let place = frame.location.as_ref();
+                frames.push(Frame {
+                    function: frame
+                        .function
+                        .and_then(|name| Some(name.demangle().ok()?.into_owned()))
+                        .unwrap_or_default(),
+                    file: place.and_then(|place| place.file).unwrap_or_default().to_owned(),
+                    line: place.and_then(|place| place.line).unwrap_or(0),
+                    column: place.and_then(|place| place.column).unwrap_or(0),
+                    ..bare.clone()
+                });
+            }
+        }
+        if frames.iter().all(|frame| frame.function.is_empty() && frame.file.is_empty()) {
+            let symbol = module.loader.as_ref().and_then(|loader| loader.find_symbol(address));
+            let function = symbol
+                .map(|name| addr2line::demangle_auto(name.into(), None).into_owned())
+                .unwrap_or_default();
+            return vec![Frame { function, ..bare }];
+        }
+        frames
+    }
+
+    /// The global variable at a data address.
+    pub(crate) fn global(&mut self, address: u64) -> Option<GlobalAt> {
+        let (module, address) = self.locate(address)?;
+        let after = module.objects.partition_point(|&(start, _, _)| start <= address);
+        let (start, bytes, name) = module.objects.get(after.checked_sub(1)?)?;
+        (address < start + bytes).then(|| GlobalAt {
+            name: name.clone(),
+            offset: address - start,
+            bytes: *bytes,
+        })
+    }
+
+    /// Whether an address lies in a module at all.
+    pub(crate) fn is_in_module(&self, address: u64) -> bool {
+        self.mappings.iter().any(|mapping| mapping.contains(address))
+    }
+
+    /// What is known of the modules that were asked about.
+    pub(crate) fn modules(&self) -> Vec<Module> {
+        self.modules.iter().map(|module| module.facts.clone()).collect()
+    }
+
+    /// The module at a run-time address, and the address as the module's file has it.
+    fn locate(&mut self, address: u64) -> Option<(&LoadedModule, u64)> {
+        let mapping = self.mappings.iter().find(|mapping| mapping.contains(address))?.clone();
+        let at = match self.by_path.get(&mapping.path) {
+            Some(&at) => at,
+            None => {
+                self.modules.push(LoadedModule::open(&mapping.path));
+                self.by_path.insert(mapping.path.clone(), self.modules.len() - 1);
+                self.modules.len() - 1
+            }
+        };
+        let module = &self.modules[at];
+        let in_file = address - mapping.start + mapping.file_offset;
+        let segment =
+            module.segments.iter().find(|&&(offset, size, _)| (offset..offset + size).contains(&in_file));
+        let address = match segment {
+            Some(&(offset, _, virtual_address)) => in_file - offset + virtual_address,
+            // Zero-initialised data lies behind its segment's bytes in the file, on a page of its own in memory.
+            None => module.virtual_address_behind(in_file)?,
+        };
+        Some((module, address))
+    }
+}
+
+impl Mapping {
+    /// A line of `/proc/self/maps` that maps a file, or the anonymous memory behind one.
+    fn parse(line: &str) -> Option<Mapping> {
+        let mut fields = line.split_ascii_whitespace();
+        let (start, end) = fields.next()?.split_once('-')?;
+        let _permissions = fields.next()?;
+        let file_offset = u64::from_str_radix(fields.next()?, 16).ok()?;
+        let _device = fields.next()?;
+        let _inode = fields.next()?;
+        let path = line.find('/').map(|at| &line[at..])?;
+        Some(Mapping {
+            start: u64::from_str_radix(start, 16).ok()?,
+            end: u64::from_str_radix(end, 16).ok()?,
+            file_offset,
+            path: PathBuf::from(path.trim_end_matches(" (deleted)")),
+        })
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+}
+
+impl LoadedModule {
+    fn open(path: &Path) -> LoadedModule {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut module = LoadedModule {
+            name,
+            facts: Module { path: path.to_string_lossy().into_owned(), build_id: String::new() },
+            loader: Loader::new(path).ok(),
+            segments: Vec::new(),
+            objects: Vec::new(),
+        };
+        let Ok(file) = File::open(path) else { return module };
+        let cache = ReadCache::new(file);
+        let Ok(elf) = object::File::parse(&cache) else { return module };
+        module.segments = elf
+            .segments()
+            .map(|segment| {
+                let (offset, size) = segment.file_range();
+                (offset, size, segment.address())
+            })
+            .collect();
+        if let Ok(Some(id)) = elf.build_id() {
+            module.facts.build_id = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        }
+        let symbols = elf.symbols().chain(elf.dynamic_symbols());
+        module.objects = symbols
+            .filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0)
+            .filter_map(|symbol| {
+                let name = symbol.name().ok()?;
+                let name = addr2line::demangle_auto(name.into(), None).into_owned();
+                Some((symbol.address(), symbol.size(), name))
+            })
+            .collect();
+        module.objects.sort();
+        module.objects.dedup_by_key(|object| object.0);
+        module
+    }
+
+    fn virtual_address_behind(&self, in_file: u64) -> Option<u64> {
+        const LARGEST_GAP: u64 = 1 << 32;
+        let (offset, _, virtual_address) = self
+            .segments
+            .iter()
+            .filter(|&&(offset, _, _)| offset <= in_file)
+            .max_by_key(|&&(offset, _, _)| offset)?;
+        let distance = in_file - offset;
+        (distance < LARGEST_GAP).then(|| virtual_address + distance)
+    }
+}
