@@ -5,6 +5,8 @@ mod common;
 use common::{pair, reported_pairs, run};
 use overtake_detect::witness::{self, Row, Schedule, Step};
 use overtake_detect::{Analysis, Options, Race, Verdict, find};
+use overtake_gen::gadgets::{Notion, Size, find_gadget};
+use overtake_gen::{Parameters, Workload, find_shape};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
     for_each_random_trace, happens_before_races, reordering, same, second_events, sync_preserving_ideal,
@@ -108,7 +110,8 @@ fn short_syncp_reports_exactly_the_races_in_the_window() {
 }
 
 fn build(trace: &Trace, race: &Race) -> Schedule {
-    let [mut first, mut second] = [trace.source().with_block_events(7), trace.source().with_block_events(3)];
+    let [mut first, mut second] =
+        [trace.source().with_block_events(7), trace.source().with_block_events(3000)];
     witness::build(&mut first, &mut second, race).expect("memory does not fail")
 }
 
@@ -247,6 +250,47 @@ fn syncp_is_right_where_published_algorithms_err() {
         let expected: Vec<_> = expected.iter().map(|&index| EventIndex(index)).collect();
         for no_filter in [false, true] {
             assert_eq!(syncp(&trace(text), no_filter).races().racy_events(), expected, "{text}");
+        }
+    }
+}
+
+/// The constructions behind the lower bounds, whose races are the answer to the problem that they encode.
+#[test]
+fn gadgets_have_exactly_the_races_of_their_problem() {
+    for (name, sizes) in [("gadget-g4", 2..7), ("gadget-g5", 1..9), ("gadget-g5-printed", 1..7)] {
+        let kind = find_gadget(name).expect("in the table");
+        for (vectors, seed) in sizes.flat_map(|vectors| (0..6).map(move |seed| (vectors, seed))) {
+            let gadget = kind.build(&Size { vectors, dimension: 3, seed }).expect("a small gadget");
+            let expected = gadget.expected.iter().find(|expected| expected.notion == Notion::SyncPreserving);
+            let expected: Vec<_> = expected.expect("known").second_events().into_iter().collect();
+            let window = gadget.trace.events.len() as u64;
+            for analysis in [syncp(&gadget.trace, false), short_syncp(&gadget.trace, window)] {
+                assert_eq!(analysis.races().racy_events(), expected, "{name} of {vectors}, seed {seed}");
+            }
+        }
+    }
+}
+
+/// Larger than what the definition can judge: collections happen, and every verdict has a witness or agrees between two
+/// ways to compute it.
+#[test]
+fn larger_traces_agree_with_and_without_forgetting() {
+    for (name, threads, seed) in
+        [("lock-heavy", 8, 1), ("lock-dominated", 16, 2), ("mixed", 6, 3), ("many-threads", 300, 4)]
+    {
+        let shape = find_shape(name).expect("in the table");
+        let parameters = Parameters { events: 150_000, threads, raciness: 0.01, seed, ..shape.defaults };
+        let mut workload = Workload::new(shape, parameters).expect("parameters that fit");
+        let trace = Trace::read(&mut workload).expect("generating does not fail");
+        let (filtered, whole) = (syncp(&trace, false), syncp(&trace, true));
+        assert!(!whole.races().is_empty(), "{name}");
+        assert!(filtered.races().racy_events() == whole.races().racy_events(), "{name}");
+        let differs = filtered.races().groups().iter().zip(whole.races().groups()).find(|(a, b)| a != b);
+        assert_eq!(differs, None, "{name}");
+        let short = short_syncp(&trace, 5_000);
+        assert!(short.races().max_distance() < 5_000, "{name}");
+        for race in races(&*filtered).iter().step_by(40).chain(races(&*short).iter().step_by(40)) {
+            assert_eq!(verify(&trace, &build(&trace, race)), Ok(()), "{name}: {race:?}");
         }
     }
 }

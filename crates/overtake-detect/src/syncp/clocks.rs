@@ -9,7 +9,7 @@
 //! adds one stamp; and an access that the second thread's ideal covers needs no closure at all.
 
 use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time};
-use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId};
+use overtake_trace::{Id, IdVec, LockId, Sizes, SyncId, ThreadId};
 
 use super::closure::{Buffers, Changes, Ideal, LockTable, NO_GOAL, Overlay, Sections};
 use crate::detector::LockMode;
@@ -34,6 +34,8 @@ struct ThreadState {
     snapshot_is_current: bool,
     /// Sections not ended, with their places.
     open: Vec<(LockId, u32)>,
+    /// If the thread's past was given back: what it was taught since, by late forks of it.
+    retired: Option<Vec<Stamp>>,
 }
 
 /// An ideal to look at and throw away.
@@ -51,6 +53,7 @@ impl ThreadState {
             snapshot: SnapshotId::EMPTY,
             snapshot_is_current: true,
             open: Vec::new(),
+            retired: None,
         }
     }
 
@@ -119,6 +122,11 @@ impl Clocks {
         if state.past.covers(stamp.epoch) {
             return;
         }
+        if let Some(late) = &mut state.retired {
+            self.sections.snapshots.retain(stamp.snapshot);
+            late.push(stamp);
+            return;
+        }
         state.snapshot_is_current = false;
         state.past.extend(stamp, &self.sections, &mut self.pending, NO_GOAL);
     }
@@ -149,10 +157,22 @@ impl Clocks {
         self.hand_over(child, thread);
     }
 
+    /// Gives the past of a thread that does nothing any more back, so that many threads that come and go take little room.
+    /// Its last clock stays, for further joins.
+    pub(super) fn retire(&mut self, thread: ThreadId) {
+        let state = &mut self.threads[thread];
+        state.past = Ideal::new(thread, LockTable::default());
+        state.retired.get_or_insert_default();
+    }
+
     fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
         let stamp = self.publish(from);
         self.learn(to, stamp);
         self.sections.snapshots.release(stamp.snapshot);
+        for at in 0..self.threads[from].retired.as_ref().map_or(0, Vec::len) {
+            let late = self.threads[from].retired.as_ref().map(|late| late[at]);
+            late.into_iter().for_each(|stamp| self.learn(to, stamp));
+        }
     }
 
     pub(super) fn post(&mut self, thread: ThreadId, object: SyncId) {
@@ -206,13 +226,13 @@ impl Clocks {
     /// What the thread's past contains of each thread; nothing if no event so far named the thread.
     pub(super) fn times(&self, thread: ThreadId) -> Vec<Time> {
         let Some(ThreadState { past, .. }) = self.threads.get(thread) else { return Vec::new() };
-        with_own(past.learned(), Epoch { thread: thread.0, time: past.time(thread.0) })
-    }
-
-    /// What precedes an event.
-    pub(super) fn times_before(&self, event: Epoch, learned: SnapshotId) -> Vec<Time> {
-        let over = Epoch { thread: event.thread, time: event.time - 1 };
-        with_own(self.sections.snapshots.times(learned), over)
+        let mut times = past.learned().to_vec();
+        let own = past.time(thread.0);
+        if own > 0 {
+            times.resize(times.len().max(thread.index() + 1), 0);
+            times[thread.index()] = own;
+        }
+        times
     }
 
     /// Forgets sections that ended within `known`, which every closure to come contains.
@@ -241,14 +261,4 @@ impl Clocks {
             + posts
             + self.scratch.changes.state_bytes()
     }
-}
-
-/// A clock with the component of its own thread put in; no longer than its last component that is not 0.
-fn with_own(learned: &[Time], own: Epoch) -> Vec<Time> {
-    let mut times = learned.to_vec();
-    if own.time > 0 {
-        times.resize(times.len().max(own.thread as usize + 1), 0);
-        times[own.thread as usize] = own.time;
-    }
-    times
 }

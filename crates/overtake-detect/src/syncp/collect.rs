@@ -1,22 +1,25 @@
-//! What a bounded horizon lets us forget.
+//! What no closure to come can need, and may be forgotten.
 //!
-//! Every pair that is still to be judged has its first access in the window or yet to come. So every closure to come
-//! contains the clock before that access, and all of them contain `K`, the componentwise minimum over all threads of the
-//! clock before their oldest access in the window, or of their current clock if they have none there. A section that ended
-//! inside `K` has ended inside every closure to come and may be forgotten; that its lock was acquired so late
-//! is remembered by number (see [`Sections::forget`](super::closure::Sections::forget)).
+//! Every race still to be found has its second access to come, and every closure to come contains the past of the thread
+//! of that access, which is at least what that thread's past is now. So all closures to come contain `K`, the
+//! componentwise minimum of the pasts of all threads with such an access to come.
 //!
-//! Threads that make no access any more, fork nobody and have no access in the window take no part. Threads not yet forked
-//! will know at least what their parent knows, so they take none either; but a thread that no fork starts begins knowing
-//! nothing, so nothing can be forgotten before the last one of those has begun. The first pass tells.
+//! - An access inside `K` is inside every closure to come, so it is in no race to come and leaves the log.
+//! - A section that ended inside `K` has ended inside every closure to come. What remains to be known of it is that its
+//!   lock was acquired so late, by number (see [`Sections::forget`](super::closure::Sections::forget)).
+//!
+//! Threads not yet forked will know at least what their parent knows, so a fork to come counts like an access to come, and
+//! they take no part themselves. A thread that no fork starts begins knowing nothing, so nothing is forgotten before the
+//! last one of those has begun. The first pass tells; without it nothing is forgotten.
 //!
 //! **Source.** The published window algorithm (*Efficient Dynamic Algorithms to Predict Short Races*) frees a section's
 //! record when its acquire leaves the window; that loses ends of sections that matter, so that accesses under one lock
-//! are reported. The rule above keeps every verdict.
+//! are reported. The rule above keeps every verdict, and needs no window: it bounds `syncp` as well wherever threads
+//! learn of each other.
 //! **Cost.** A collection visits all state there is; the next one waits for as many accesses. So it costs O(1) per access.
 
 use overtake_clock::Time;
-use overtake_trace::{EventIndex, Id, ThreadId};
+use overtake_trace::EventIndex;
 
 use super::core::SyncPreserving;
 
@@ -27,15 +30,20 @@ pub(super) struct Collections {
 }
 
 /// Collections are at least so many accesses apart.
-const FEWEST_ACCESSES: usize = 1 << 13;
+const FEWEST_ACCESSES: usize = 1 << 14;
 
 impl Default for Collections {
     fn default() -> Self {
-        Collections { accesses_to_go: if cfg!(test) { 1 } else { FEWEST_ACCESSES } }
+        Collections::after(0)
     }
 }
 
 impl Collections {
+    /// The next collection is due when it has cost the last one's work, spread over accesses. Under test it is due at once.
+    fn after(work: usize) -> Collections {
+        Collections { accesses_to_go: if cfg!(test) { 1 } else { work.max(FEWEST_ACCESSES) } }
+    }
+
     /// Counts an access; true if it is time to collect.
     #[inline]
     pub(super) fn is_due(&mut self) -> bool {
@@ -45,53 +53,38 @@ impl Collections {
 }
 
 impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
-    /// Forgets what no closure to come can need.
+    /// Forgets what no closure to come can need. The event at `now` is still to be checked.
     #[cold]
     pub(super) fn collect(&mut self, now: EventIndex) {
         let mut work = self.clocks.sections.kept() + self.clocks.table_entries();
-        if let Some(known) = self.known_everywhere(now, &mut work) {
+        if let Some(known) = self.known_everywhere(now) {
             self.clocks.forget(&known);
+            while let Some(entry) = self.history.log.pop_known(&known) {
+                self.clocks.sections.snapshots.release(entry.learned);
+            }
         }
         work += self.history.sweep();
         self.cursors.clear();
         self.cursors.shrink_to(work);
-        // Tests collect before every access.
-        self.collections.accesses_to_go = if cfg!(test) { 1 } else { work.max(FEWEST_ACCESSES) };
+        self.collections = Collections::after(work);
     }
 
     /// `K`; none if it is empty.
-    fn known_everywhere(&mut self, now: EventIndex, work: &mut usize) -> Option<Vec<Time>> {
-        let threads = self.census.threads.len();
-        let mut oldest = vec![None; threads];
-        let mut unseen = threads;
-        for entry in self.history.log.iter() {
-            let slot = &mut oldest[entry.epoch.thread as usize];
-            if slot.is_none() {
-                *slot = Some((entry.epoch, entry.learned));
-                unseen -= 1;
-            }
-            *work += 1;
-            if unseen == 0 {
-                break;
-            }
-        }
+    fn known_everywhere(&self, now: EventIndex) -> Option<Vec<Time>> {
         let mut known: Option<Vec<Time>> = None;
-        for (thread, oldest) in oldest.into_iter().enumerate() {
-            let thread = ThreadId::from_index(thread);
-            let facts = self.census.threads[thread];
-            let clock = match oldest {
-                Some((epoch, learned)) => self.clocks.times_before(epoch, learned),
-                None if facts.last_needed < Some(now) => continue,
-                None => self.clocks.times(thread),
-            };
-            if clock.is_empty() && !facts.is_root {
+        for (thread, facts) in self.census.threads.enumerate() {
+            if facts.last_needed < Some(now) {
+                continue;
+            }
+            let past = self.clocks.times(thread);
+            if past.is_empty() && !facts.is_root {
                 continue; // not forked yet
             }
             match &mut known {
-                None => known = Some(clock),
+                None => known = Some(past),
                 Some(known) => {
-                    known.truncate(clock.len());
-                    known.iter_mut().zip(clock).for_each(|(known, time)| *known = time.min(*known));
+                    known.truncate(past.len());
+                    known.iter_mut().zip(past).for_each(|(known, time)| *known = time.min(*known));
                 }
             }
         }

@@ -66,6 +66,7 @@ pub(super) struct Cursor {
 /// A thread whose accesses need a look.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
+    thread: ThreadId,
     slot: usize,
     /// The time up to which the thread's accesses need none.
     known: Time,
@@ -108,12 +109,10 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             ("races that happens-before misses", self.counts.predicted),
             ("racy events with such races only", self.counts.only_predicted_events),
             ("accesses kept", self.history.log.len() as u64),
+            ("accesses collected", self.history.log.oldest()),
             ("critical sections kept", self.clocks.sections.kept() as u64),
+            ("critical sections collected", self.clocks.sections.forgotten()),
         ]);
-        if BOUNDED {
-            figures.push(("accesses collected", self.history.log.oldest()));
-            figures.push(("critical sections collected", self.clocks.sections.forgotten()));
-        }
         if self.history.not_recorded() > 0 {
             figures.push(("accesses not recorded", self.history.not_recorded()));
         }
@@ -153,9 +152,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             learned: self.clocks.learned(at.thread),
             happened: self.order.thread(at.thread).epoch().time,
         };
-        if BOUNDED {
-            self.forget_old(at.index);
-        }
+        self.forget(at.index);
     }
 
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
@@ -177,9 +174,11 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         for (slot, times) in self.history.lists(lists).threads.iter().enumerate() {
             let known = past.time(times.thread.0);
             if times.against(access.kind) > known && times.thread != access.at.thread {
-                self.candidates.push(Candidate { slot, known });
+                self.candidates.push(Candidate { thread: times.thread, slot, known });
             }
         }
+        // The order of lists depends on what was forgotten; the order of reports must not.
+        self.candidates.sort_unstable_by_key(|candidate| candidate.thread);
         let (mut racy, mut observed) = (false, false);
         for candidate in 0..self.candidates.len() {
             let candidate = self.candidates[candidate];
@@ -200,7 +199,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         side: Side,
         access: &NewEntry,
     ) -> Option<Entry> {
-        let Candidate { slot, known } = candidate;
+        let Candidate { slot, known, .. } = candidate;
         if self.history.lists(lists).threads[slot].on(side) <= known {
             return None;
         }
@@ -257,10 +256,13 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         is_observed
     }
 
-    /// Drops accesses that are too old for a race with the event at `now` or a later one.
-    fn forget_old(&mut self, now: EventIndex) {
-        while let Some(entry) = self.history.log.pop_older(now, self.window) {
-            self.clocks.sections.snapshots.release(entry.learned);
+    /// Drops accesses that are too old for a race with the event at `now`, and from time to time all that cannot matter.
+    #[inline]
+    fn forget(&mut self, now: EventIndex) {
+        if BOUNDED {
+            while let Some(entry) = self.history.log.pop_older(now, self.window) {
+                self.clocks.sections.snapshots.release(entry.learned);
+            }
         }
         if self.collections.is_due() {
             self.collect(now);
@@ -334,6 +336,9 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
         self.end_event();
         self.order.join(at.thread, child);
         self.clocks.join(at.thread, child);
+        if self.census.threads.get(child).is_some_and(|facts| facts.last_event < Some(at.index)) {
+            self.clocks.retire(child);
+        }
     }
 
     fn post(&mut self, at: At, object: SyncId) {

@@ -7,8 +7,8 @@
 //! variables that are only read are ordered. Judging an access by what it has seen itself instead of by its `prev` would
 //! drop variables with races.
 //! **Locks.** A lock that one thread uses excludes nobody.
-//! **Threads.** Which are started by no fork and when each makes its last access that matters, which bounds what
-//! `short-syncp` keeps.
+//! **Threads.** Which are started by no fork, and when each makes its last access that can be the second of a race: it
+//! tells what can be forgotten (`collect.rs`).
 //!
 //! **Source.** The idea of dropping ordered variables is used by Mathur, Pavlogiannis and Viswanathan in the experiments of
 //! *Optimal Prediction of Synchronization-Preserving Races*, POPL 2021. It does not change sync-preserving verdicts; it
@@ -41,9 +41,9 @@ pub(super) struct Census {
 pub(super) struct ThreadFacts {
     /// It did something before any fork of it, if there is one.
     pub(super) is_root: bool,
-    /// It did something.
-    begun: bool,
-    /// It makes no access that matters, and forks nobody, after this event; none if it never does.
+    /// None if it does nothing.
+    pub(super) last_event: Option<EventIndex>,
+    /// The last event that can be the second of a race, or that forks a thread.
     pub(super) last_needed: Option<EventIndex>,
 }
 
@@ -112,17 +112,6 @@ pub(super) struct Survey {
     lock_users: IdVec<LockId, Option<ThreadId>>,
     posts: IdVec<SyncId, Vec<Stamp>>,
     event: OpenEvent,
-    /// How many variables were found to matter.
-    found: u64,
-    accesses: IdVec<ThreadId, LastAccess>,
-}
-
-/// A thread's last access, and how many variables had been found to matter then. If more are found afterwards, the access
-/// may have been to one of them.
-#[derive(Clone, Copy, Default, Debug)]
-struct LastAccess {
-    index: Option<EventIndex>,
-    found: u64,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -147,16 +136,11 @@ impl Survey {
             lock_users: IdVec::new(),
             posts: IdVec::new(),
             event: OpenEvent::default(),
-            found: 0,
-            accesses: IdVec::new(),
         }
     }
 
     /// What was found out.
-    pub(super) fn into_census(mut self) -> Census {
-        for thread in 0..self.accesses.len() {
-            self.note_former_access(ThreadId::from_index(thread));
-        }
+    pub(super) fn into_census(self) -> Census {
         let mut census = self.census;
         for (var, facts) in self.variables.enumerate() {
             if facts.matters {
@@ -167,18 +151,7 @@ impl Survey {
     }
 
     fn note(&mut self, at: At) {
-        self.census.threads[at.thread].begun = true;
-    }
-
-    /// If variables were found to matter since a thread's last access, that access may have mattered.
-    #[inline]
-    fn note_former_access(&mut self, thread: ThreadId) {
-        let former = &mut self.accesses[thread];
-        if former.found != self.found {
-            former.found = self.found;
-            let facts = &mut self.census.threads[thread];
-            facts.last_needed = facts.last_needed.max(former.index);
-        }
+        self.census.threads[at.thread].last_event = Some(at.index);
     }
 
     fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
@@ -187,8 +160,6 @@ impl Survey {
             self.census.threads[at.thread].last_needed = Some(at.index);
             return;
         }
-        self.note_former_access(at.thread);
-        self.accesses[at.thread].index = Some(at.index);
         if !self.event.continues(at) {
             self.end_event();
             self.event.begin(at);
@@ -197,6 +168,7 @@ impl Survey {
             self.judge(at.thread, var, kind);
         }
         if self.variables[var].matters {
+            // Accesses before this one were ordered, so none was the second of a race.
             self.census.threads[at.thread].last_needed = Some(at.index);
         }
         self.event.touch(var, kind, self.variables[var].last_write);
@@ -216,7 +188,6 @@ impl Survey {
         }
         if !ordered {
             facts.matters = true;
-            self.found += 1;
             self.readers.remove(&var);
         } else if kind.writes() {
             facts.read = Epoch::NONE;
@@ -270,8 +241,7 @@ impl Detector for Survey {
         while self.clocks.len() < sizes.threads {
             self.clocks.push(ThreadClock::new(self.clocks.len() as u32));
             // A thread is a root until a fork of it comes before its first event.
-            self.accesses.push(LastAccess::default());
-            self.census.threads.push(ThreadFacts { is_root: true, begun: false, last_needed: None });
+            self.census.threads.push(ThreadFacts { is_root: true, last_event: None, last_needed: None });
         }
         self.lock_users.grow_to(sizes.locks);
         self.posts.grow_to(sizes.objects);
@@ -311,7 +281,7 @@ impl Detector for Survey {
     fn fork(&mut self, at: At, child: ThreadId) {
         self.note(at);
         let facts = &mut self.census.threads[child];
-        facts.is_root &= facts.begun;
+        facts.is_root &= facts.last_event.is_some();
         self.census.threads[at.thread].last_needed = Some(at.index);
         self.hand_over(at.thread, child);
     }

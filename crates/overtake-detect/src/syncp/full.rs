@@ -2,8 +2,8 @@
 //!
 //! **Answer.** Exactly the accesses in a sync-preserving race with an earlier access, each with the first such access of
 //! each thread.
-//! **State.** Every access that can still race is kept, so memory grows with the trace; repeated reads that nothing tells
-//! apart are kept once.
+//! **State.** The accesses that can still race and the critical sections that can still matter (`collect.rs`). Where
+//! threads learn of each other that is a short stretch of the trace; in the worst case it is all of it.
 
 use super::two_pass::TwoPass;
 use crate::registry::{Analysis, OptionError, Options};

@@ -92,9 +92,14 @@ impl Log {
         self.entries.pop_front()
     }
 
-    /// The entries, oldest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter()
+    /// Removes the oldest entry if it is within `known`.
+    pub(super) fn pop_known(&mut self, known: &[Time]) -> Option<Entry> {
+        let Epoch { thread, time } = self.entries.front()?.epoch;
+        if known.get(thread as usize).is_none_or(|&known| time > known) {
+            return None;
+        }
+        self.gone += 1;
+        self.entries.pop_front()
     }
 
     /// How many entries there are.
@@ -302,7 +307,8 @@ impl Log {
     }
 }
 
-/// All accesses that can still matter. If `BOUNDED`, old ones are dropped from the log.
+/// All accesses that can still matter. Unless they are `BOUNDED` to a window, accesses that nothing tells apart are kept
+/// once; a window needs the latest of them.
 #[derive(Default, Debug)]
 pub(super) struct History<const BOUNDED: bool> {
     pub(super) log: Log,
@@ -362,9 +368,7 @@ impl<const BOUNDED: bool> History<BOUNDED> {
     #[inline]
     pub(super) fn list(&mut self, place: u32, slot: usize, side: Side) -> &List {
         let list = &mut self.lists[place as usize].lists[slot][side as usize];
-        if BOUNDED {
-            list.skip_gone(&self.log);
-        }
+        list.skip_gone(&self.log);
         list
     }
 
@@ -386,7 +390,8 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         if !BOUNDED {
             let slot = lists.slot(access.at.thread);
             let last = lists.list(slot, Side::of(access.kind)).items.last();
-            if last.is_some_and(|&item| self.log.repeats(self.log.number(item), access)) {
+            let last = last.map(|&item| self.log.number(item)).filter(|&number| number >= self.log.oldest());
+            if last.is_some_and(|number| self.log.repeats(number, access)) {
                 return false;
             }
         }

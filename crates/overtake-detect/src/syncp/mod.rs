@@ -16,7 +16,7 @@
 //! | `history.rs`, `held.rs` | accesses, and the locks held at them |
 //! | `core.rs`, `event.rs` | the detector, and the event it is at |
 //! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
-//! | `collect.rs` | what a bounded horizon lets us forget |
+//! | `collect.rs` | what can be forgotten |
 //! | `filter.rs` | the first pass: variables and locks that cannot matter |
 //! | `witness/` | schedules that exhibit a race, and a checker of schedules |
 //!

@@ -2,17 +2,16 @@
 //!
 //! **Answer.** Exactly the accesses in a sync-preserving race *of the whole trace* with an access at most `window` events
 //! back (span `j - i + 1`), each with the first such access of each thread.
-//! **State.** The accesses in the window and the critical sections that can still matter (`collect.rs`); what else there
-//! is grows with threads, locks and variables, not with events.
+//! **State.** The accesses in the window that can still race and the critical sections that can still matter
+//! (`collect.rs`); what else there is grows with threads, locks and variables, not with events.
 
 use super::two_pass::TwoPass;
 use crate::registry::{Analysis, OptionError, Options};
 
 /// Starts the analysis.
 pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    if options.window < 2 {
-        let message = format!("expected a window of at least 2 events, found {}", options.window);
-        return Err(OptionError(message));
+    if options.window == 0 {
+        return Err(OptionError("expected a window of at least 1 event, found 0".into()));
     }
     Ok(Box::new(TwoPass::<true>::new(options.window, !options.no_filter)))
 }

@@ -12,7 +12,10 @@ use crate::registry::{Analysis, Options, Outcome};
 
 fn short_syncp(trace: &Trace, window: u64, no_filter: bool) -> Box<dyn Analysis> {
     let options = Options { window, no_filter, ..Options::default() };
-    let mut analysis = super::start_short(&options).expect("a window that fits");
+    run(super::start_short(&options).expect("a window that fits"), trace)
+}
+
+fn run(mut analysis: Box<dyn Analysis>, trace: &Trace) -> Box<dyn Analysis> {
     loop {
         let mut source = trace.source().with_block_events(5);
         let mut checker = Checker::repairing();
@@ -46,7 +49,7 @@ fn agrees(trace: &Trace, expected: &BTreeSet<Pair>, window: u64, no_filter: bool
 }
 
 #[test]
-fn forgetting_sections_changes_no_verdict() {
+fn forgetting_changes_no_verdict() {
     let mut shapes = Shape::all_well_formed(40);
     shapes.push(Shape { threads: 5, locks: 3, ..Shape::threads_and_locks() }.with_events(60));
     shapes.push(Shape { threads: 5, locks: 2, ..Shape::shared_locks() }.with_events(60));
@@ -55,10 +58,9 @@ fn forgetting_sections_changes_no_verdict() {
     for_each_random_trace(&shapes, 60_000, |trace| {
         let expected = sync_preserving_races(trace);
         let seed = trace.events.iter().map(|event| u64::from(event.operand())).sum::<u64>();
-        for window in [2 + seed % 5, 2 + seed % 23] {
-            agrees(trace, &expected, window, seed % 2 == 0)?;
-        }
-        Ok(())
+        agrees(trace, &expected, 2 + seed % 23, seed % 2 == 0)?;
+        let analysis = run(super::start_full(&Options::default()).expect("default options"), trace);
+        same("syncp", second_events(&expected), analysis.races().racy_events())
     });
 }
 
@@ -84,15 +86,45 @@ fn sections_that_cannot_matter_are_forgotten() {
     );
 }
 
-/// The section of A ended inside everything, but its lock's later acquire still ends the section of C for new threads.
-#[test]
-fn late_threads_see_forgotten_sections() {
-    let text = "M fork A; A acq l; A w p; A rel l; A acq l; A rel l; M join A; M w z; M w z; M w z; M w z; M w z; \
-                M fork B; M fork C; B r p; B w q; C w q";
+fn exact_in_every_window(text: &str) {
     let trace = trace(text);
-    for window in 2..18 {
-        agrees(&trace, &sync_preserving_races(&trace), window, true).expect("exact");
+    let expected = sync_preserving_races(&trace);
+    for window in 2..=trace.events.len() as u64 {
+        agrees(&trace, &expected, window, true).expect("exact");
     }
+}
+
+/// The section of M is known to all and forgotten, but it still ends the section of x for the new thread c, which pulls in
+/// the acquire of n by v and with its end the first write of X.
+#[test]
+fn a_forgotten_section_still_ends_earlier_ones() {
+    let text = "M fork x; M fork y; M fork v; v acq n; v w g; x ACQ1 l; x w p; x r g; x REL1 l; M ACQ2 l; M REL2 l; \
+                M w k; y r k; v r k; M w f; y w f2; v w f3; M w f; y w f2; v w f3; M w f; y w f2; v w f3; \
+                M fork c; y w X; y w h; v r h; v rel n; c r p; c acq n; c w X";
+    for [first, second] in [["", ""], ["r", ""], ["", "r"], ["r", "r"]] {
+        let text = text.replace("ACQ1", &format!("{first}acq")).replace("REL1", &format!("{first}rel"));
+        exact_in_every_window(
+            &text.replace("ACQ2", &format!("{second}acq")).replace("REL2", &format!("{second}rel")),
+        );
+    }
+}
+
+/// M does nothing but fork, and knows nothing when it forks C: what A and B know of each other must not be forgotten
+/// before.
+#[test]
+fn a_thread_that_only_forks_counts() {
+    exact_in_every_window(
+        "M fork A; M fork B; A acq l; A w p; A w X; A rel l; B acq l; B rel l; B w k; A r k; A w f; B r f; A w f; \
+         B r f; M fork C; C r p; C w X",
+    );
+}
+
+/// As before, with a thread C that nobody forks.
+#[test]
+fn a_thread_that_starts_late_counts() {
+    exact_in_every_window(
+        "A acq l; A w p; A w X; A rel l; B acq l; B rel l; B w k; A r k; A w f; B r f; A w f; B r f; C r p; C w X",
+    );
 }
 
 #[test]

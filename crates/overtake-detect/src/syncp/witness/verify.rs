@@ -151,6 +151,44 @@ struct LockState {
     latest: Option<Place>,
 }
 
+impl LockState {
+    fn acquire(&mut self, place: Place, thread: ThreadId) -> std::result::Result<(), &'static str> {
+        if self.holder.is_some() || !self.readers.is_empty() {
+            return Err("acquires a lock that is held");
+        }
+        if self.latest > Some(place) {
+            return Err("acquires a lock after a later acquire of it");
+        }
+        self.holder = Some(thread);
+        (self.latest, self.latest_exclusive) = (Some(place), Some(place));
+        Ok(())
+    }
+
+    fn acquire_shared(&mut self, place: Place, thread: ThreadId) -> std::result::Result<(), &'static str> {
+        if self.holder.is_some() {
+            return Err("acquires a lock that is held exclusively");
+        }
+        if self.latest_exclusive > Some(place) {
+            return Err("acquires a lock after a later acquire of it");
+        }
+        self.readers.push(thread);
+        self.latest = self.latest.max(Some(place));
+        Ok(())
+    }
+
+    fn release(&mut self, thread: ThreadId) -> std::result::Result<(), &'static str> {
+        if self.holder.take() == Some(thread) { Ok(()) } else { Err(NOT_HELD) }
+    }
+
+    fn release_shared(&mut self, thread: ThreadId) -> std::result::Result<(), &'static str> {
+        let at = self.readers.iter().position(|&reader| reader == thread).ok_or(NOT_HELD)?;
+        self.readers.swap_remove(at);
+        Ok(())
+    }
+}
+
+const NOT_HELD: &str = "releases a lock that its thread does not hold";
+
 /// Events of a list that have run, without gaps from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Awaited {
@@ -249,44 +287,15 @@ impl<'a> Replay<'a> {
     fn keeps_locks(&mut self, place: Place) -> Verdict {
         let Step { index, event } = self.trace.events[place];
         let thread = event.thread();
-        match event.action() {
-            Action::Acquire(lock) => {
-                let state = self.locks.entry(lock).or_default();
-                if state.holder.is_some() || !state.readers.is_empty() {
-                    return Err(format!("event {index} acquires a lock that is held"));
-                }
-                if state.latest.is_some_and(|latest| latest > place) {
-                    return Err(format!("event {index} acquires a lock after a later acquire of it"));
-                }
-                state.holder = Some(thread);
-                (state.latest, state.latest_exclusive) = (Some(place), Some(place));
-            }
-            Action::AcquireShared(lock) => {
-                let state = self.locks.entry(lock).or_default();
-                if state.holder.is_some() {
-                    return Err(format!("event {index} acquires a lock that is held exclusively"));
-                }
-                if state.latest_exclusive.is_some_and(|latest| latest > place) {
-                    return Err(format!("event {index} acquires a lock after a later acquire of it"));
-                }
-                state.readers.push(thread);
-                state.latest = state.latest.max(Some(place));
-            }
-            Action::Release(lock) => {
-                if self.locks.entry(lock).or_default().holder.take() != Some(thread) {
-                    return Err(format!("event {index} releases a lock that its thread does not hold"));
-                }
-            }
-            Action::ReleaseShared(lock) => {
-                let readers = &mut self.locks.entry(lock).or_default().readers;
-                let Some(at) = readers.iter().position(|&reader| reader == thread) else {
-                    return Err(format!("event {index} releases a lock that its thread does not hold"));
-                };
-                readers.swap_remove(at);
-            }
-            _ => {}
-        }
-        Ok(())
+        let locks = &mut self.locks;
+        let kept = match event.action() {
+            Action::Acquire(lock) => locks.entry(lock).or_default().acquire(place, thread),
+            Action::AcquireShared(lock) => locks.entry(lock).or_default().acquire_shared(place, thread),
+            Action::Release(lock) => locks.entry(lock).or_default().release(thread),
+            Action::ReleaseShared(lock) => locks.entry(lock).or_default().release_shared(thread),
+            _ => Ok(()),
+        };
+        kept.map_err(|reason| format!("event {index} {reason}"))
     }
 
     /// Reads see the writes that they saw in the trace; writes take effect.
