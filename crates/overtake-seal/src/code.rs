@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 /// The modules of a process, by address.
 pub(crate) struct Code {
+    /// By address, without overlap.
     mappings: Vec<Mapping>,
     modules: Vec<LoadedModule>,
     by_path: FxHashMap<PathBuf, usize>,
@@ -43,7 +44,18 @@ pub(crate) struct GlobalAt {
 impl Code {
     /// From texts in the form of `/proc/self/maps`, oldest first; the newest that knows an address counts.
     pub(crate) fn new(maps: &[String]) -> Code {
-        let mappings = maps.iter().rev().flat_map(|map| map.lines().filter_map(Mapping::parse)).collect();
+        let mut mappings: Vec<Mapping> = Vec::new();
+        for map in maps.iter().rev() {
+            for mapping in Mapping::parse_all(map) {
+                let at = mappings.partition_point(|known| known.start < mapping.start);
+                let before = at.checked_sub(1).map(|before| &mappings[before]);
+                let is_free = before.is_none_or(|known| known.end <= mapping.start)
+                    && mappings.get(at).is_none_or(|known| mapping.end <= known.start);
+                if is_free {
+                    mappings.insert(at, mapping);
+                }
+            }
+        }
         Code { mappings, modules: Vec::new(), by_path: FxHashMap::default() }
     }
 
@@ -93,11 +105,6 @@ impl Code {
         })
     }
 
-    /// Whether an address lies in a module at all.
-    pub(crate) fn is_in_module(&self, address: u64) -> bool {
-        self.mappings.iter().any(|mapping| mapping.contains(address))
-    }
-
     /// What is known of the modules that were asked about.
     pub(crate) fn modules(&self) -> Vec<Module> {
         self.modules.iter().map(|module| module.facts.clone()).collect()
@@ -105,7 +112,11 @@ impl Code {
 
     /// The module at a run-time address, and the address as the module's file has it.
     fn locate(&mut self, address: u64) -> Option<(&LoadedModule, u64)> {
-        let mapping = self.mappings.iter().find(|mapping| mapping.contains(address))?.clone();
+        let after = self.mappings.partition_point(|mapping| mapping.start <= address);
+        let mapping = self.mappings.get(after.checked_sub(1)?)?;
+        if !mapping.contains(address) {
+            return None;
+        }
         let at = match self.by_path.get(&mapping.path) {
             Some(&at) => at,
             None => {
@@ -128,7 +139,22 @@ impl Code {
 }
 
 impl Mapping {
-    /// A line of `/proc/self/maps` that maps a file, or the anonymous memory behind one.
+    /// The lines of a map that map a file, or the zero-initialised memory behind one.
+    fn parse_all(map: &str) -> Vec<Mapping> {
+        let mut mappings: Vec<Mapping> = Vec::new();
+        for line in map.lines() {
+            let Some(mut mapping) = Mapping::parse(line) else { continue };
+            if mapping.path.as_os_str().is_empty() {
+                let Some(before) = mappings.last().filter(|before| before.end == mapping.start) else { continue };
+                mapping.file_offset = before.file_offset + (mapping.start - before.start);
+                mapping.path.clone_from(&before.path);
+            }
+            mappings.push(mapping);
+        }
+        mappings
+    }
+
+    /// A line of `/proc/self/maps`; the path is empty if it maps no file.
     fn parse(line: &str) -> Option<Mapping> {
         let mut fields = line.split_ascii_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
@@ -136,13 +162,14 @@ impl Mapping {
         let file_offset = u64::from_str_radix(fields.next()?, 16).ok()?;
         let _device = fields.next()?;
         let _inode = fields.next()?;
-        let path = line.find('/').map(|at| &line[at..])?;
-        Some(Mapping {
-            start: u64::from_str_radix(start, 16).ok()?,
-            end: u64::from_str_radix(end, 16).ok()?,
-            file_offset,
-            path: PathBuf::from(path.trim_end_matches(" (deleted)")),
-        })
+        let path = match fields.next() {
+            None => "",
+            Some(word) if word.starts_with('/') => line.find('/').map(|at| &line[at..])?,
+            Some(_) => return None, // [heap], [stack]
+        };
+        let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+        let path = PathBuf::from(path.trim_end_matches(" (deleted)"));
+        (start < end).then_some(Mapping { start, end, file_offset, path })
     }
 
     fn contains(&self, address: u64) -> bool {

@@ -11,13 +11,14 @@ mod log;
 mod memory;
 mod merge;
 mod objects;
+mod pages;
 mod scan;
 mod stacks;
 
 use std::path::Path;
 
 pub use error::{Error, Result};
-pub use log::{Log, Record, Records, ThreadLog};
+pub use log::{Log, Reader, ThreadLog};
 
 use overtake_trace::{EventSink, Symbols};
 
@@ -34,8 +35,11 @@ pub struct Sealed {
 
 /// Seals the log in `directory` into `out`.
 pub fn seal(directory: &Path, out: &mut dyn EventSink) -> Result<Sealed> {
-    let log = Log::open(directory)?;
+    let mut log = Log::open(directory)?;
     let scan = scan::scan(&log)?;
+    if scan.shortened > 0 {
+        log.damage.push(format!("{} ranges of more than {} bytes cut", scan.shortened, scan::LONGEST_RANGE));
+    }
     let (events, symbols) = merge::merge(&log, scan, out)?;
     Ok(Sealed { events, symbols, log })
 }

@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use overtake_rawlog::{HEADER_BYTES, RecordKind, THREAD_MAGIC, VERSION, process_keys, split_head};
+use overtake_rawlog::{HEADER_BYTES, Record, ThreadHeader, VERSION, process_keys, split_head};
 
 use crate::error::{Error, Result};
 
@@ -15,10 +16,12 @@ pub struct Log {
     pub directory: PathBuf,
     /// Process id.
     pub pid: u64,
-    /// Whether the process ended in an orderly way.
-    pub ended: bool,
-    /// Accesses of threads that were over or never set up.
-    pub lost_accesses: u64,
+    /// How the process ended, if it did so in an orderly way.
+    pub ended: Option<String>,
+    /// Events of threads that were over or never set up.
+    pub lost_events: u64,
+    /// Working directory at the start.
+    pub working_directory: PathBuf,
     /// The command line, as the process had it.
     pub command: Vec<String>,
     /// Memory maps, oldest first, as `/proc/self/maps` prints them.
@@ -36,12 +39,10 @@ pub struct ThreadLog {
     pub path: PathBuf,
     /// Number in order of creation.
     pub number: u32,
-    /// Name, empty if it has none.
-    pub name: String,
     /// The kernel's thread id.
     pub tid: u32,
     /// Addresses of the stack, empty if unknown.
-    pub stack: std::ops::Range<u64>,
+    pub stack: Range<u64>,
     /// Whether the thread ended in an orderly way.
     pub ended: bool,
     /// Bytes of records that found no room on the disk.
@@ -57,8 +58,9 @@ impl Log {
         let mut log = Log {
             directory: directory.to_owned(),
             pid: 0,
-            ended: false,
-            lost_accesses: 0,
+            ended: None,
+            lost_events: 0,
+            working_directory: PathBuf::new(),
             command: Vec::new(),
             maps: Vec::new(),
             threads: Vec::new(),
@@ -79,19 +81,22 @@ impl Log {
 
     fn read_process_file(&mut self) -> Result<()> {
         let path = self.directory.join("process");
-        let text = fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
-        for line in text.lines() {
+        let text = fs::read(&path).map_err(|source| Error::io(&path, source))?;
+        let mut version = String::new();
+        for line in String::from_utf8_lossy(&text).lines() {
             let (key, value) = line.split_once(' ').unwrap_or((line, ""));
             match key {
-                process_keys::VERSION if value != VERSION.to_string() => {
-                    let message = format!("expected a log of version {VERSION}, found version {value}");
-                    return Err(Error::new(&path, message));
-                }
+                process_keys::VERSION => version = value.to_owned(),
                 process_keys::PID => self.pid = value.parse().unwrap_or(0),
-                process_keys::ENDED => self.ended = true,
-                process_keys::LOST => self.lost_accesses = value.parse().unwrap_or(0),
+                process_keys::ENDED => self.ended = Some(value.to_owned()),
+                process_keys::LOST => self.lost_events = value.parse().unwrap_or(0),
+                process_keys::DIRECTORY => self.working_directory = value.into(),
                 _ => {}
             }
+        }
+        if version != VERSION.to_string() {
+            let message = format!("expected a log of version {VERSION}, found version `{version}`");
+            return Err(Error::new(&path, message));
         }
         Ok(())
     }
@@ -108,124 +113,132 @@ impl Log {
             }
         }
         self.threads.sort_by_key(|thread| thread.number);
+        self.threads.dedup_by_key(|thread| thread.number);
+        self.damage.sort();
         Ok(())
     }
 }
 
 impl ThreadLog {
     fn open(path: &Path) -> Result<ThreadLog> {
-        let mut bytes = [0; 128];
+        let mut bytes = [0; HEADER_BYTES];
         File::open(path)
             .and_then(|mut file| file.read_exact(&mut bytes))
             .map_err(|source| Error::io(path, source))?;
-        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let half = |at: usize| word(at) as u32;
-        if word(0) != THREAD_MAGIC {
-            return Err(Error::new(path, "expected the log of a thread, found something else"));
-        }
-        // The layout of `overtake_rawlog::ThreadHeader`.
-        let name = &bytes[80..96];
-        let name = &name[..name.iter().position(|&byte| byte == 0).unwrap_or(name.len())];
+        let header = ThreadHeader::read(&bytes)
+            .ok_or_else(|| Error::new(path, "expected the log of a thread, found something else"))?;
         Ok(ThreadLog {
             path: path.to_owned(),
-            number: half(8),
-            tid: half(16),
-            ended: half(20) != 0,
-            stack: word(24)..word(32),
-            lost_bytes: word(40),
-            first_chunk: word(48).max(HEADER_BYTES as u64),
-            dropped_bytes: word(56),
-            name: String::from_utf8_lossy(name).into_owned(),
+            number: header.number,
+            tid: header.tid,
+            stack: header.stack_low..header.stack_high,
+            ended: header.ended != 0,
+            lost_bytes: header.lost_bytes,
+            dropped_bytes: header.dropped_bytes,
+            first_chunk: header.first_chunk.max(HEADER_BYTES as u64) & !7,
         })
     }
 
-    /// The records, in order.
-    pub fn records(&self) -> Result<Records> {
-        let mut file = File::open(&self.path).map_err(|source| Error::io(&self.path, source))?;
-        file.seek(SeekFrom::Start(self.first_chunk)).map_err(|source| Error::io(&self.path, source))?;
-        Ok(Records { file, buffer: vec![0; BUFFER_BYTES], next: 0, end: 0, at_end: false })
+    /// Reads the records from the start.
+    pub fn records(&self) -> Reader<'_> {
+        Reader { path: &self.path, bytes: Vec::new(), start: self.first_chunk, next: 0, limit: 0, at_end: false }
     }
 }
 
-/// One record.
-#[derive(Clone, Copy, Debug)]
-pub struct Record {
-    /// What it says.
-    pub kind: RecordKind,
-    /// The eight extra bits.
-    pub extra: u8,
-    /// The address or number.
-    pub value: u64,
-    /// The further words; zero where the record has none. For most records: program counter, stamp, a number.
-    pub words: [u64; 3],
-}
+/// Files are read in pieces that end at multiples of this: large enough to make opening the file cheap, small enough for
+/// thousands of threads at once.
+pub(crate) const PIECE_BYTES: u64 = 128 << 10;
 
-impl Record {
-    /// The stamp, for records that have one.
-    pub fn stamp(&self) -> Option<u64> {
-        (self.kind.words() >= 3 && !matches!(self.kind, RecordKind::ReadRange | RecordKind::WriteRange))
-            .then_some(self.words[1])
-    }
-}
-
-const BUFFER_BYTES: usize = 1 << 20;
+/// The longest record. A piece has so many bytes more, so that every record that starts in it is complete.
+const LONGEST: u64 = 32;
 
 /// Reads the records of a thread file, passing over what was reserved but never filled.
+///
+/// The file is open only while a piece of it is read: a program may have more threads than a process may have files.
 #[derive(Debug)]
-pub struct Records {
-    file: File,
-    buffer: Vec<u8>,
+pub struct Reader<'a> {
+    path: &'a Path,
+    bytes: Vec<u8>,
+    /// Offset of the piece in the file.
+    start: u64,
     next: usize,
-    end: usize,
+    /// Records that start before here are in the piece, to their ends.
+    limit: usize,
     at_end: bool,
 }
 
-impl Records {
+impl Reader<'_> {
     /// The next record; `None` at the end of the log.
     #[inline]
-    pub fn next(&mut self) -> io::Result<Option<Record>> {
+    pub fn next_record(&mut self) -> Result<Option<Record>> {
         loop {
-            if self.end - self.next < 32 && !self.at_end {
-                self.refill()?;
-            }
-            if self.end - self.next < 8 {
-                return Ok(None);
-            }
-            let Some((kind, extra, value)) = split_head(self.word(0)) else {
-                self.next += 8;
+            if self.next >= self.limit {
+                if self.at_end {
+                    return Ok(None);
+                }
+                self.read_piece().map_err(|source| Error::io(self.path, source))?;
                 continue;
-            };
-            let count = kind.words();
-            if self.end - self.next < count * 8 {
-                return Ok(None); // cut short within a record
             }
-            let mut words = [0; 3];
-            for (at, word) in words.iter_mut().enumerate().take(count - 1) {
-                *word = self.word(at + 1);
+            let record = record_at(&self.bytes, self.next);
+            self.next += record.map_or(8, |record| record.kind.words() * 8);
+            if record.is_some() {
+                return Ok(record);
             }
-            self.next += count * 8;
-            return Ok(Some(Record { kind, extra, value, words }));
         }
     }
 
+    /// Offset in the file of the next record, or of something before it.
     #[inline]
-    fn word(&self, at: usize) -> u64 {
-        let start = self.next + at * 8;
-        u64::from_le_bytes(std::array::from_fn(|i| self.buffer[start + i]))
+    pub(crate) fn offset(&self) -> u64 {
+        self.start + self.next as u64
     }
 
-    fn refill(&mut self) -> io::Result<()> {
-        self.buffer.copy_within(self.next..self.end, 0);
-        self.end -= self.next;
-        self.next = 0;
-        while self.end < BUFFER_BYTES {
-            let count = self.file.read(&mut self.buffer[self.end..])?;
-            if count == 0 {
-                self.at_end = true;
-                break;
+    /// The first record from here to the end of the piece that `wanted` accepts, with its offset.
+    pub(crate) fn find_ahead<T>(&self, wanted: impl Fn(&Record) -> Option<T>) -> Option<(u64, T)> {
+        let mut at = self.next;
+        while at < self.limit {
+            let record = record_at(&self.bytes, at);
+            if let Some(found) = record.as_ref().and_then(&wanted) {
+                return Some((self.start + at as u64, found));
             }
-            self.end += count;
+            at += record.map_or(8, |record| record.kind.words() * 8);
+        }
+        None
+    }
+
+    /// Offset of the first byte behind the piece.
+    pub(crate) fn piece_end(&self) -> u64 {
+        self.start + self.limit as u64
+    }
+
+    #[cold]
+    fn read_piece(&mut self) -> io::Result<()> {
+        self.start = self.offset();
+        let end = (self.start / PIECE_BYTES + 1) * PIECE_BYTES;
+        let mut file = File::open(self.path)?;
+        file.seek(SeekFrom::Start(self.start))?;
+        self.bytes.clear();
+        file.take(end + LONGEST - self.start).read_to_end(&mut self.bytes)?;
+        self.next = 0;
+        self.limit = self.bytes.len().min((end - self.start) as usize);
+        self.at_end = (self.bytes.len() as u64) < end + LONGEST - self.start;
+        if self.at_end {
+            self.limit = self.bytes.len();
         }
         Ok(())
     }
+}
+
+/// The record whose first word is at `at`; `None` if no record starts there.
+#[inline]
+fn record_at(bytes: &[u8], at: usize) -> Option<Record> {
+    let word = |number: usize| -> Option<u64> {
+        Some(u64::from_le_bytes(*bytes.get(at + 8 * number..)?.first_chunk()?))
+    };
+    let (kind, extra, value) = split_head(word(0)?)?;
+    let mut words = [0; 3];
+    for (number, further) in words.iter_mut().enumerate().take(kind.words() - 1) {
+        *further = word(number + 1).filter(|word| word >> 56 == 0)?;
+    }
+    Some(Record { offset: at, kind, extra, value, words })
 }

@@ -1,8 +1,8 @@
 //! The second pass: the threads' records in one order, as events.
 //!
 //! Order between threads comes from stamps. The accesses between two stamps of a thread may stand anywhere between them
-//! without changing what happens before what, or what a race-free read sees; they are spread evenly, in batches, so that
-//! traces compress and caches stay warm.
+//! without changing what happens before what, or what a race-free read sees; they are spread by their places in the file, in
+//! batches, so that traces compress and caches stay warm.
 //!
 //! Stamps of operations on one object are in the order in which they took effect, and a thread's never decrease; so the merged
 //! trace is well formed.
@@ -10,37 +10,42 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use overtake_rawlog::{RecordKind, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
 use overtake_trace::{
     Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, SyncId, ThreadFacts, ThreadId,
     VarId,
 };
+use rustc_hash::FxHashMap;
 
 use crate::code::Code;
-use crate::error::{Error, Result};
-use crate::log::{Log, Record, Records, ThreadLog};
+use crate::error::Result;
+use crate::log::{Log, Reader, ThreadLog};
 use crate::memory::{AddressSpace, Naming};
-use crate::objects::{Objects, Released};
-use crate::scan::{Region, Scan};
-use crate::stacks::{Stacks, ThreadStack};
+use crate::objects::{Objects, Released, Taken};
+use crate::pages::Cuts;
+use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, stamp_of};
+use crate::stacks::{Node, Stacks, ThreadStack};
 
 /// Accesses of one thread that stand together. Larger batches compress better and interleave less finely.
 const BATCH: usize = 64;
 
+/// When a record happens, and which comes first of several at one time: what lets others go on comes before what waits.
+type Moment = (u64, u8);
+
 /// Merges a log into `out`. Returns the number of events.
 pub(crate) fn merge(log: &Log, scan: Scan, out: &mut dyn EventSink) -> Result<(u64, Symbols)> {
-    let mut merger = Merger::new(log, scan.cuts)?;
+    let mut merger = Merger::new(log, scan.cuts, &scan.names)?;
+    let mut queue = BinaryHeap::new();
     let mut threads = Vec::new();
-    for (thread_log, regions) in log.threads.iter().zip(scan.regions) {
-        threads.push(Cursor::new(thread_log, regions, scan.last_stamp)?);
+    for (at, (thread_log, thread_scan)) in log.threads.iter().zip(&scan.threads).enumerate() {
+        threads.push(Cursor::new(thread_log, thread_scan, scan.last_stamp));
+        queue.push(Reverse(((thread_scan.start, 0), at)));
     }
-    let mut queue: BinaryHeap<_> = (0..threads.len()).map(|at| Reverse((threads[at].time(), at))).collect();
     while let Some(Reverse((_, at))) = queue.pop() {
-        let more = merger.step(&mut threads[at], ThreadId(at as u32))?;
-        if more {
-            queue.push(Reverse((threads[at].time(), at)));
+        let others = queue.peek().map(|Reverse((moment, _))| *moment);
+        if let Some(moment) = merger.go_on(&mut threads[at], ThreadId(at as u32), others, out)? {
+            queue.push(Reverse((moment, at)));
         }
-        merger.flush_if_full(out)?;
     }
     merger.flush(out)?;
     merger.symbols.program.modules = merger.code.modules();
@@ -51,49 +56,88 @@ pub(crate) fn merge(log: &Log, scan: Scan, out: &mut dyn EventSink) -> Result<(u
 /// Where one thread is in its log.
 struct Cursor<'a> {
     log: &'a ThreadLog,
-    records: Records,
+    scan: &'a ThreadScan,
+    /// Read when the thread's turn comes: most threads of a program with thousands never live at the same time.
+    reader: Reader<'a>,
+    started: bool,
     peeked: Option<Record>,
     stack: ThreadStack,
-    regions: Vec<Region>,
-    region: usize,
-    /// Accesses of the region done so far.
-    done: u64,
+    /// The stamps around the accesses that are due.
+    before: Stamp,
+    after: Stamp,
     last_stamp: u64,
+    recent: Vec<(Node, u64, LocationId)>,
 }
 
+/// Locations that each thread looks up again and again; a power of two.
+const RECENT_LOCATIONS: usize = 256;
+
 impl<'a> Cursor<'a> {
-    fn new(log: &'a ThreadLog, regions: Vec<Region>, last_stamp: u64) -> Result<Cursor<'a>> {
-        let records = log.records()?;
-        let mut cursor = Cursor {
+    fn new(log: &'a ThreadLog, scan: &'a ThreadScan, last_stamp: u64) -> Cursor<'a> {
+        let here = Stamp { offset: 0, time: scan.start };
+        let reader = log.records();
+        Cursor {
             log,
-            records,
+            scan,
+            reader,
+            started: false,
             peeked: None,
             stack: ThreadStack::default(),
-            regions,
-            region: 0,
-            done: 0,
+            before: here,
+            after: here,
             last_stamp,
-        };
-        cursor.advance()?;
-        Ok(cursor)
+            recent: Vec::new(),
+        }
+    }
+
+    fn start(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.started, true) {
+            self.recent = vec![(Node::ROOT, 0, LocationId::UNKNOWN); RECENT_LOCATIONS];
+            self.peeked = self.reader.next_record()?;
+            self.enter_region(self.before.time);
+        }
+        Ok(())
     }
 
     fn advance(&mut self) -> Result<Option<Record>> {
-        let next = self.records.next().map_err(|source| Error::io(&self.log.path, source))?;
+        let next = self.reader.next_record()?;
         Ok(std::mem::replace(&mut self.peeked, next))
     }
 
+    /// A region without stamps starts here, at `time`: finds the stamp that ends it.
+    fn enter_region(&mut self, time: u64) {
+        self.before = Stamp { offset: self.reader.offset(), time };
+        let peeked = self.peeked.as_ref().and_then(stamp_of).map(|time| (self.reader.offset(), time));
+        let ahead = peeked.or_else(|| self.reader.find_ahead(stamp_of));
+        let after = match ahead {
+            Some((offset, time)) => Some(Stamp { offset, time }),
+            None => self.scan.stamp_from(self.reader.piece_end()),
+        };
+        let end = Stamp { offset: self.reader.piece_end().max(self.before.offset + 1), time: self.last_stamp };
+        self.after = after.unwrap_or(end);
+        self.after.time = self.after.time.max(time);
+    }
+
     /// When the next record happens.
-    fn time(&self) -> u64 {
-        if let Some(stamp) = self.peeked.as_ref().and_then(Record::stamp) {
-            return stamp;
+    fn moment(&self) -> Option<Moment> {
+        let next = self.peeked.as_ref()?;
+        if let Some(stamp) = stamp_of(next) {
+            return Some((stamp.max(self.before.time), rank(next.kind)));
         }
-        let region = self.regions[self.region];
-        let end =
-            self.regions.get(self.region + 1).map_or(self.last_stamp.max(region.stamp), |next| next.stamp);
-        let share =
-            u128::from(end - region.stamp) * u128::from(self.done + 1) / u128::from(region.accesses + 1);
-        region.stamp + share as u64
+        let length = self.after.offset.saturating_sub(self.before.offset).max(1);
+        let done = (self.reader.offset() - self.before.offset).min(length);
+        let time = u128::from(self.after.time - self.before.time) * u128::from(done) / u128::from(length);
+        Some((self.before.time + time as u64, 1))
+    }
+}
+
+/// Stamps may be equal where the clock is coarse.
+fn rank(kind: RecordKind) -> u8 {
+    use RecordKind as K;
+    match kind {
+        K::Acquire | K::AcquireShared | K::Wait | K::SemaphoreWait | K::BarrierLeave => 2,
+        K::CondWake | K::Join | K::ThreadStart | K::FdWait | K::Alloc | K::Map => 2,
+        _ => 0,
     }
 }
 
@@ -106,25 +150,25 @@ struct Merger {
     events: Vec<Event>,
     written: u64,
     /// Threads by their number in the log.
-    by_number: rustc_hash::FxHashMap<u64, ThreadId>,
+    by_number: FxHashMap<u64, ThreadId>,
 }
 
 impl Merger {
-    fn new(log: &Log, cuts: crate::scan::Cuts) -> Result<Merger> {
+    fn new(log: &Log, cuts: Cuts, names: &FxHashMap<u64, (u64, String)>) -> Result<Merger> {
         let mut symbols = Symbols::default();
         symbols.program.pid = log.pid;
         symbols.program.command = log.command.clone();
-        let mut by_number = rustc_hash::FxHashMap::default();
+        let mut by_number = FxHashMap::default();
         for thread in &log.threads {
-            let name = if thread.name.is_empty() {
-                format!("T{}", thread.number)
-            } else {
-                format!("T{}:{}", thread.number, thread.name)
+            let number = u64::from(thread.number);
+            let name = match names.get(&number) {
+                Some((_, name)) if !name.is_empty() => format!("T{number}:{name}"),
+                _ => format!("T{number}"),
             };
             let id = symbols.threads.intern(name.replace(['|', '\n', '\r'], "_").as_bytes())?;
             *symbols.program.threads.entry(id) =
                 ThreadFacts { kernel_id: thread.tid, ..ThreadFacts::default() };
-            by_number.insert(u64::from(thread.number), id);
+            by_number.insert(number, id);
         }
         Ok(Merger {
             symbols,
@@ -138,10 +182,6 @@ impl Merger {
         })
     }
 
-    fn flush_if_full(&mut self, out: &mut dyn EventSink) -> Result<()> {
-        if self.events.len() >= BLOCK_EVENTS { self.flush(out) } else { Ok(()) }
-    }
-
     fn flush(&mut self, out: &mut dyn EventSink) -> Result<()> {
         out.write(&self.events, &self.symbols)?;
         self.written += self.events.len() as u64;
@@ -149,99 +189,130 @@ impl Merger {
         Ok(())
     }
 
-    /// Does the next synchronisation record of a thread, or a batch of its accesses. False at the end of its log.
-    fn step(&mut self, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<bool> {
-        for _ in 0..BATCH {
-            let Some(record) = cursor.advance()? else { return Ok(false) };
-            if record.stamp().is_some() {
-                let fresh =
-                    cursor.region == 0 && cursor.done == 0 && cursor.regions[0].stamp == record.words[1];
-                if !fresh && cursor.region + 1 < cursor.regions.len() {
-                    cursor.region += 1;
-                    cursor.done = 0;
-                }
+    /// Does the records of a thread until another thread's turn comes. Returns when its own comes again.
+    fn go_on(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        thread: ThreadId,
+        others: Option<Moment>,
+        out: &mut dyn EventSink,
+    ) -> Result<Option<Moment>> {
+        cursor.start()?;
+        let mut batch = BATCH;
+        loop {
+            let Some(record) = cursor.advance()? else { return Ok(None) };
+            let stamp = stamp_of(&record);
+            if let Some(stamp) = stamp {
+                cursor.enter_region(stamp.max(cursor.before.time));
                 self.synchronise(&record, cursor, thread)?;
-                break;
+            } else {
+                self.plain(&record, cursor, thread)?;
             }
-            self.plain(&record, cursor, thread)?;
-            // A synchronisation record must not run ahead of other threads.
-            if cursor.peeked.as_ref().is_some_and(|next| next.stamp().is_some()) {
-                break;
+            if self.events.len() >= BLOCK_EVENTS {
+                self.flush(out)?;
             }
+            batch = batch.saturating_sub(1);
+            let next_is_plain = cursor.peeked.as_ref().is_some_and(|next| stamp_of(next).is_none());
+            if batch > 0 && next_is_plain && stamp.is_none() {
+                continue;
+            }
+            let moment = cursor.moment();
+            if moment.is_none() || others.is_some_and(|others| moment > Some(others)) {
+                return Ok(moment);
+            }
+            batch = BATCH;
         }
-        Ok(cursor.peeked.is_some())
     }
 
     fn plain(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
-        let (length, action): (u64, fn(VarId) -> Action) = match record.kind {
-            RecordKind::Read => (u64::from(record.extra), Action::Read),
-            RecordKind::Write => (u64::from(record.extra), Action::Write),
-            RecordKind::ReadRange => (record.words[1], Action::Read),
-            RecordKind::WriteRange => (record.words[1], Action::Write),
+        let action: fn(VarId) -> Action = match record.kind {
+            RecordKind::Read | RecordKind::ReadRange => Action::Read,
+            RecordKind::Write | RecordKind::WriteRange => Action::Write,
+            RecordKind::WriteAgain => {
+                // The calls that led to it are not known.
+                let location = self.stacks.location(Node::ROOT, record.words[0], &mut self.code, &mut self.symbols)?;
+                return self.access(record, thread, location, Action::Write);
+            }
             RecordKind::Push => {
-                cursor.stack.push(record.value, &mut self.stacks);
+                cursor.stack.push(record.value, record.extra, &mut self.stacks);
                 return Ok(());
             }
-            RecordKind::Pop => {
-                cursor.stack.pop(record.value);
+            RecordKind::Cut => {
+                cursor.stack.cut(record.value);
                 return Ok(());
             }
-            _ => {
-                cursor.stack.clear(); // a chunk starts with the whole stack
+            RecordKind::Chunk => {
+                cursor.stack.restart(record.value);
                 return Ok(());
             }
+            _ => return Ok(()),
         };
-        cursor.done += 1;
         let location = self.location(cursor, record.words[0])?;
-        self.access(record.value, length, thread, location, action)
+        self.access(record, thread, location, action)
     }
 
+    #[inline]
     fn access(
         &mut self,
-        address: u64,
-        length: u64,
+        record: &Record,
         thread: ThreadId,
         location: LocationId,
         action: impl Fn(VarId) -> Action,
     ) -> Result<()> {
         let Merger { symbols, code, memory, events, .. } = self;
         let mut naming = Naming { symbols, code, thread, events };
-        memory.variables(address, length, &mut naming, |var, events| {
+        memory.variables(record.value, accessed_bytes(record), &mut naming, |var, events| {
             events.push(Event::new(thread, action(var), location));
         })?;
         Ok(())
     }
 
-    fn location(&mut self, cursor: &Cursor<'_>, pc: u64) -> Result<LocationId> {
-        if pc == 0 {
-            return Ok(LocationId::UNKNOWN);
+    #[inline]
+    fn location(&mut self, cursor: &mut Cursor<'_>, pc: u64) -> Result<LocationId> {
+        let node = cursor.stack.node();
+        let slot = (pc ^ (pc >> 8) ^ (node.number().wrapping_mul(0x9e37))) as usize % RECENT_LOCATIONS;
+        let recent = &mut cursor.recent[slot];
+        if recent.0 != node || recent.1 != pc {
+            if pc == 0 {
+                return Ok(LocationId::UNKNOWN);
+            }
+            *recent = (node, pc, self.stacks.location(node, pc, &mut self.code, &mut self.symbols)?);
         }
-        Ok(self.stacks.location(cursor.stack.node(), pc, &mut self.code, &mut self.symbols)?)
+        Ok(recent.2)
     }
 
-    fn synchronise(&mut self, record: &Record, cursor: &Cursor<'_>, thread: ThreadId) -> Result<()> {
+    fn synchronise(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
         let [pc, _, number] = record.words;
         let address = record.value;
+        match record.kind {
+            RecordKind::ThreadStart => {
+                let name = self.symbols.threads.display(thread);
+                self.memory.stack(cursor.log.stack.clone(), thread, &name);
+                return Ok(());
+            }
+            RecordKind::ThreadEnd => {
+                // Whoever takes a robust lock of this thread later comes after its end.
+                for released in self.objects.release_all(thread) {
+                    self.events.extend(released.event(thread, LocationId::UNKNOWN));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
         let location = self.location(cursor, pc)?;
         let Merger { symbols, code, memory, objects, .. } = self;
         let describe = || memory.describe(address, code);
         let waited: fn(SyncId) -> Action = Action::Wait;
         let action = match record.kind {
-            RecordKind::ThreadStart => {
-                self.memory.stack(cursor.log.stack.clone(), thread, &self.symbols.threads.display(thread));
-                None
-            }
             RecordKind::Fork => self.fork(address, thread, location),
             RecordKind::Join => self.by_number.get(&address).map(|&child| Action::Join(child)),
             RecordKind::Acquire | RecordKind::AcquireShared => {
                 let shared = record.kind == RecordKind::AcquireShared;
                 return self.acquire(address, thread, shared, location);
             }
-            RecordKind::Release | RecordKind::ReleaseAny => match objects.release(address, thread) {
-                Released::Nothing => None,
-                Released::Exclusive(lock) => Some(Action::Release(lock)),
-                Released::Shared(lock) => Some(Action::ReleaseShared(lock)),
-            },
+            RecordKind::Release | RecordKind::ReleaseAny => {
+                return self.release(address, thread, location);
+            }
             RecordKind::Forget => {
                 objects.forget(address, 1);
                 None
@@ -295,6 +366,10 @@ impl Merger {
                 objects.forget_descriptor(address);
                 None
             }
+            RecordKind::Benign => {
+                memory.ignore(address, number.min(LONGEST_RANGE));
+                None
+            }
             _ => None,
         };
         self.events.extend(action.map(|action| Event::new(thread, action, location)));
@@ -302,7 +377,7 @@ impl Merger {
     }
 
     fn fork(&mut self, number: u64, creator: ThreadId, location: LocationId) -> Option<Action> {
-        let child = *self.by_number.get(&number)?;
+        let child = *self.by_number.get(&number).filter(|&&child| child != creator)?;
         let facts = self.symbols.program.threads.entry(child);
         facts.creator = Some(creator);
         facts.created_at = Some(location);
@@ -312,22 +387,37 @@ impl Merger {
     fn acquire(&mut self, address: u64, thread: ThreadId, shared: bool, location: LocationId) -> Result<()> {
         let Merger { symbols, code, memory, objects, events, .. } = self;
         let taken = objects.acquire(address, thread, shared, symbols, || memory.describe(address, code))?;
-        let Some((lock, stale)) = taken else { return Ok(()) };
-        // A robust mutex whose owner died, or a lock given back by code that is not recorded.
-        for (holder, was_shared) in stale {
-            let release = if was_shared { Action::ReleaseShared(lock) } else { Action::Release(lock) };
-            events.push(Event::new(holder, release, location));
+        let Some(Taken { lock, stale, after }) = taken else { return Ok(()) };
+        // A lock given back by code that is not recorded.
+        for (holder, released) in stale {
+            events.extend(released.event(holder, LocationId::UNKNOWN));
         }
         let acquire = if shared { Action::AcquireShared(lock) } else { Action::Acquire(lock) };
         events.push(Event::new(thread, acquire, location));
+        events.extend(after.map(|post| Event::new(thread, Action::Wait(post), location)));
+        Ok(())
+    }
+
+    fn release(&mut self, address: u64, thread: ThreadId, location: LocationId) -> Result<()> {
+        let Merger { symbols, objects, events, .. } = self;
+        match objects.release(address, thread) {
+            Released::ByOther { holder } => {
+                // The section ends where its owner is; who comes next comes after the one that ended it.
+                let post = objects.end_for(address, holder, symbols)?;
+                if let Some((released, post)) = post {
+                    events.extend(released.event(holder, LocationId::UNKNOWN));
+                    events.push(Event::new(thread, Action::Post(post), location));
+                }
+            }
+            released => events.extend(released.event(thread, location)),
+        }
         Ok(())
     }
 
     fn atomic(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
-        let (length, order) = split_atomic_extra(record.extra);
-        let order = memory_order(order);
+        let order = memory_order(split_atomic_extra(record.extra).1);
         let kind = record.kind;
-        self.access(record.value, length, thread, location, |var| match kind {
+        self.access(record, thread, location, |var| match kind {
             RecordKind::AtomicLoad => Action::Load(var, order),
             RecordKind::AtomicStore => Action::Store(var, order),
             _ => Action::Rmw(var, order),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
-use overtake_trace::{LockId, Result, Symbols, SyncId, ThreadId};
+use overtake_trace::{Action, Event, LocationId, LockId, Result, Symbols, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
 
 /// The synchronisation objects at their addresses now.
@@ -14,6 +14,8 @@ pub(crate) struct Objects {
     names: FxHashMap<String, u32>,
     descriptors: FxHashMap<u64, u64>,
     next_channel: u64,
+    /// How many locks each thread holds.
+    held: FxHashMap<ThreadId, u32>,
 }
 
 /// One address may serve several roles in the eyes of the log (a condition variable has its own posts); it has one name.
@@ -33,6 +35,8 @@ struct Object {
     rounds: FxHashMap<ThreadId, u64>,
     /// Condition variable: the latest signal.
     signal: Option<SyncId>,
+    /// The post of a thread that gave the lock back although another held it.
+    given_back: Option<SyncId>,
 }
 
 #[derive(Clone, Copy)]
@@ -40,6 +44,12 @@ struct Hold {
     thread: ThreadId,
     shared: bool,
     depth: u32,
+}
+
+impl Hold {
+    fn ends(self, lock: LockId) -> Released {
+        if self.shared { Released::Shared(lock) } else { Released::Exclusive(lock) }
+    }
 }
 
 /// How a release ends a section.
@@ -51,6 +61,32 @@ pub(crate) enum Released {
     Exclusive(LockId),
     /// A shared section ends.
     Shared(LockId),
+    /// The exclusive section of another thread ends.
+    ByOther {
+        /// Whose section it is.
+        holder: ThreadId,
+    },
+}
+
+impl Released {
+    /// The event that says so.
+    pub(crate) fn event(self, thread: ThreadId, location: LocationId) -> Option<Event> {
+        let action = match self {
+            Released::Exclusive(lock) => Action::Release(lock),
+            Released::Shared(lock) => Action::ReleaseShared(lock),
+            Released::Nothing | Released::ByOther { .. } => return None,
+        };
+        Some(Event::new(thread, action, location))
+    }
+}
+
+/// A lock that was taken.
+pub(crate) struct Taken {
+    pub(crate) lock: LockId,
+    /// Who held it against the rules, and how that ends.
+    pub(crate) stale: Vec<(ThreadId, Released)>,
+    /// The thread comes after this post as well.
+    pub(crate) after: Option<SyncId>,
 }
 
 impl Objects {
@@ -74,7 +110,7 @@ impl Objects {
         })
     }
 
-    /// A lock is taken. `None` if the thread has it already; else the lock, and who still holds it against the rules.
+    /// A lock is taken. `None` if the thread has it already.
     pub(crate) fn acquire(
         &mut self,
         address: u64,
@@ -82,7 +118,7 @@ impl Objects {
         shared: bool,
         symbols: &mut Symbols,
         describe: impl FnOnce() -> String,
-    ) -> Result<Option<(LockId, Vec<(ThreadId, bool)>)>> {
+    ) -> Result<Option<Taken>> {
         let object = self.object(address, describe);
         if let Some(hold) = object.holds.iter_mut().find(|hold| hold.thread == thread) {
             hold.depth += 1;
@@ -96,22 +132,67 @@ impl Objects {
         let (stale, kept): (Vec<Hold>, _) = object.holds.iter().partition(|hold| !shared || !hold.shared);
         object.holds = kept;
         object.holds.push(Hold { thread, shared, depth: 1 });
-        Ok(Some((lock, stale.iter().map(|hold| (hold.thread, hold.shared)).collect())))
+        let after = object.given_back;
+        *self.held.entry(thread).or_default() += 1;
+        for hold in &stale {
+            self.count_release(hold.thread);
+        }
+        let stale = stale.iter().map(|hold| (hold.thread, hold.ends(lock))).collect();
+        Ok(Some(Taken { lock, stale, after }))
     }
 
     /// A lock is given back.
     pub(crate) fn release(&mut self, address: u64, thread: ThreadId) -> Released {
         let Some(object) = self.at.get_mut(&address) else { return Released::Nothing };
         let Some(at) = object.holds.iter().position(|hold| hold.thread == thread) else {
-            return Released::Nothing;
+            return match object.holds[..] {
+                [Hold { thread: holder, shared: false, .. }] => Released::ByOther { holder },
+                _ => Released::Nothing,
+            };
         };
         object.holds[at].depth -= 1;
         match (object.holds[at].depth, object.lock) {
             (0, Some(lock)) => {
                 let hold = object.holds.swap_remove(at);
-                if hold.shared { Released::Shared(lock) } else { Released::Exclusive(lock) }
+                self.count_release(thread);
+                hold.ends(lock)
             }
             _ => Released::Nothing,
+        }
+    }
+
+    /// Another thread ends the section of `holder`: how it ends, and the post of the one that ended it.
+    pub(crate) fn end_for(
+        &mut self,
+        address: u64,
+        holder: ThreadId,
+        symbols: &mut Symbols,
+    ) -> Result<Option<(Released, SyncId)>> {
+        let Some(object) = self.at.get_mut(&address) else { return Ok(None) };
+        let (Some(lock), Some(hold)) = (object.lock, object.holds.pop()) else { return Ok(None) };
+        let post = object.next_generation(symbols)?;
+        object.given_back = Some(post);
+        self.count_release(holder);
+        Ok(Some((hold.ends(lock), post)))
+    }
+
+    /// A thread is over: its sections end.
+    pub(crate) fn release_all(&mut self, thread: ThreadId) -> Vec<Released> {
+        if self.held.remove(&thread).unwrap_or(0) == 0 {
+            return Vec::new();
+        }
+        let mut ended = Vec::new();
+        for object in self.at.values_mut() {
+            let Some(lock) = object.lock else { continue };
+            ended.extend(object.holds.iter().filter(|hold| hold.thread == thread).map(|hold| hold.ends(lock)));
+            object.holds.retain(|hold| hold.thread != thread);
+        }
+        ended
+    }
+
+    fn count_release(&mut self, thread: ThreadId) {
+        if let Some(held) = self.held.get_mut(&thread) {
+            *held = held.saturating_sub(1);
         }
     }
 
@@ -175,7 +256,8 @@ impl Objects {
         describe: impl FnOnce() -> String,
     ) -> Result<SyncId> {
         let object = self.object(address, describe);
-        let round = object.arrivals / object.width.max(1) + 1;
+        // Of a barrier whose start is not recorded only this is sure: who leaves comes after all who arrived.
+        let round = object.arrivals.checked_div(object.width).unwrap_or(0) + 1;
         object.arrivals += 1;
         object.rounds.insert(thread, round);
         symbols.objects.intern_generation(object.name.as_bytes(), round)

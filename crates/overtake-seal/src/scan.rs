@@ -1,49 +1,86 @@
-//! The first pass over a log: how accesses cut words into variables, and how many accesses lie between stamps.
+//! The first pass over a log: how accesses cut words into variables, and where stamps are.
 
 use std::thread;
 
-use overtake_rawlog::{RecordKind, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
 use rustc_hash::FxHashMap;
 
-use crate::error::{Error, Result};
-use crate::log::{Log, ThreadLog};
+use crate::error::Result;
+use crate::log::{Log, PIECE_BYTES, ThreadLog};
+use crate::pages::Cuts;
 
-/// Cuts of 8-byte words. Bit `i` of a word's mask: some access starts or ends before byte `i` of it.
-///
-/// A variable is a run of bytes of one word between cuts: an `int` and one of its bytes accessed elsewhere conflict,
-/// two neighbouring `char`s do not.
-pub(crate) type Cuts = FxHashMap<u64, u8>;
+/// Where a stamp is in the file of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) offset: u64,
+    pub(crate) time: u64,
+}
 
-/// The accesses of one thread between two of its stamps.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Region {
-    /// The stamp it starts with.
-    pub(crate) stamp: u64,
-    /// Number of access records before the next stamp.
-    pub(crate) accesses: u64,
+/// What the first pass finds out about a thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ThreadScan {
+    /// When it starts.
+    pub(crate) start: u64,
+    /// The first stamp in each piece of the file that has one.
+    stamps: Vec<Stamp>,
+}
+
+impl ThreadScan {
+    /// The first stamp at or behind the start of a piece.
+    pub(crate) fn stamp_from(&self, piece: u64) -> Option<Stamp> {
+        let at = self.stamps.partition_point(|stamp| stamp.offset < piece);
+        self.stamps.get(at).copied()
+    }
 }
 
 /// What the first pass finds out.
+#[derive(Default)]
 pub(crate) struct Scan {
     pub(crate) cuts: Cuts,
-    /// The regions of each thread, in the order of [`Log::threads`].
-    pub(crate) regions: Vec<Vec<Region>>,
+    /// One entry per thread, in the order of [`Log::threads`].
+    pub(crate) threads: Vec<ThreadScan>,
+    /// Names of threads, by number.
+    pub(crate) names: FxHashMap<u64, (u64, String)>,
     /// The largest stamp of all.
     pub(crate) last_stamp: u64,
+    /// Ranges too long to be true.
+    pub(crate) shortened: u64,
+}
+
+/// Longest range that one record is believed to access.
+pub(crate) const LONGEST_RANGE: u64 = 1 << 30;
+
+/// The stamp of a record that synchronises. That of a chunk only repeats one.
+#[inline]
+pub(crate) fn stamp_of(record: &Record) -> Option<u64> {
+    if record.kind == RecordKind::Chunk { None } else { record.stamp() }
+}
+
+/// The bytes that a record accesses; 0 if it is no access.
+#[inline]
+pub(crate) fn accessed_bytes(record: &Record) -> u64 {
+    match record.kind {
+        RecordKind::Read | RecordKind::Write | RecordKind::WriteAgain => u64::from(record.extra),
+        RecordKind::ReadRange | RecordKind::WriteRange => record.words[1].min(LONGEST_RANGE),
+        RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
+            split_atomic_extra(record.extra).0.min(16)
+        }
+        _ => 0,
+    }
 }
 
 /// Reads every thread file once, on all cores.
 pub(crate) fn scan(log: &Log) -> Result<Scan> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(log.threads.len().max(1));
-    let results = thread::scope(|scope| {
+    let scans = thread::scope(|scope| {
         let running: Vec<_> = (0..workers)
             .map(|worker| {
-                let mine = log.threads.iter().enumerate().skip(worker).step_by(workers);
+                let mine: Vec<_> = log.threads.iter().enumerate().skip(worker).step_by(workers).collect();
                 scope.spawn(move || {
-                    let mut cuts = Cuts::default();
-                    let scanned: Result<Vec<_>> =
-                        mine.map(|(at, log)| Ok((at, scan_thread(log, &mut cuts)?))).collect();
-                    scanned.map(|regions| (cuts, regions))
+                    let mut scan = Scan::default();
+                    let threads = mine.into_iter().map(|(at, log)| Ok((at, scan.thread(log)?)));
+                    let threads = threads.collect::<Result<Vec<_>>>()?;
+                    Ok((scan, threads))
                 })
             })
             .collect();
@@ -52,67 +89,75 @@ pub(crate) fn scan(log: &Log) -> Result<Scan> {
             .map(|worker| worker.join().expect("a scan does not panic"))
             .collect::<Result<Vec<_>>>()
     })?;
-    let mut scan =
-        Scan { cuts: Cuts::default(), regions: vec![Vec::new(); log.threads.len()], last_stamp: 0 };
-    for (cuts, regions) in results {
-        merge_cuts(&mut scan.cuts, cuts);
-        for (at, regions) in regions {
-            scan.last_stamp = scan.last_stamp.max(regions.last().map_or(0, |region| region.stamp));
-            scan.regions[at] = regions;
+    let mut all = Scan { threads: vec![ThreadScan::default(); log.threads.len()], ..Scan::default() };
+    for (scan, threads) in scans {
+        all.add(scan);
+        for (at, thread) in threads {
+            all.threads[at] = thread;
         }
     }
-    Ok(scan)
+    Ok(all)
 }
 
-fn merge_cuts(into: &mut Cuts, from: Cuts) {
-    if into.is_empty() {
-        *into = from;
-        return;
+impl Scan {
+    fn add(&mut self, other: Scan) {
+        self.cuts.add(other.cuts);
+        self.last_stamp = self.last_stamp.max(other.last_stamp);
+        self.shortened += other.shortened;
+        for (number, (order, name)) in other.names {
+            self.name_thread(number, order, name);
+        }
     }
-    for (word, cuts) in from {
-        *into.entry(word).or_default() |= cuts;
-    }
-}
 
-fn scan_thread(log: &ThreadLog, cuts: &mut Cuts) -> Result<Vec<Region>> {
-    let mut records = log.records()?;
-    let mut regions = vec![Region { stamp: 0, accesses: 0 }];
-    while let Some(record) = records.next().map_err(|source| Error::io(&log.path, source))? {
-        let length = match record.kind {
-            RecordKind::Read | RecordKind::Write => u64::from(record.extra),
-            RecordKind::ReadRange | RecordKind::WriteRange => record.words[1],
-            RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
-                split_atomic_extra(record.extra).0
+    /// The name given last counts.
+    fn name_thread(&mut self, number: u64, order: u64, name: String) {
+        let known = self.names.entry(number).or_default();
+        if known.0 <= order {
+            *known = (order, name);
+        }
+    }
+
+    fn thread(&mut self, log: &ThreadLog) -> Result<ThreadScan> {
+        let mut reader = log.records();
+        let mut scan = ThreadScan::default();
+        let mut last = 0;
+        let mut next_piece = 0;
+        while let Some(record) = reader.next_record()? {
+            let bytes = accessed_bytes(&record);
+            if bytes > 0 {
+                self.cuts.cut(record.value, bytes);
+                self.shortened += u64::from(record.words[1] > bytes && is_range(record.kind));
             }
-            _ => 0,
-        };
-        if length > 0 {
-            cut(cuts, record.value, length);
-        }
-        let region = regions.last_mut().expect("starts with one");
-        match record.stamp() {
-            // The first stamp of a thread is where its time starts.
-            Some(stamp) if region.stamp == 0 && region.accesses == 0 => region.stamp = stamp,
-            Some(stamp) => {
-                let stamp = stamp.max(region.stamp);
-                regions.push(Region { stamp, accesses: 0 });
+            if let Some(time) = stamp_of(&record) {
+                let offset = reader.offset() - 8 * record.kind.words() as u64;
+                last = time.max(last);
+                if scan.start == 0 {
+                    scan.start = last;
+                }
+                if offset >= next_piece {
+                    scan.stamps.push(Stamp { offset, time: last });
+                    next_piece = (offset / PIECE_BYTES + 1) * PIECE_BYTES;
+                }
             }
-            None if record.kind == RecordKind::Chunk && region.stamp == 0 => region.stamp = record.words[0],
-            None => region.accesses += u64::from(length > 0),
+            match record.kind {
+                RecordKind::Chunk if scan.start == 0 => scan.start = record.words[0],
+                RecordKind::Benign => self.cuts.cut(record.value, record.words[2].min(LONGEST_RANGE)),
+                RecordKind::ThreadName => self.name_thread(record.value, last, name_in(&record)),
+                _ => {}
+            }
         }
+        self.last_stamp = self.last_stamp.max(last);
+        Ok(scan)
     }
-    Ok(regions)
 }
 
-fn cut(cuts: &mut Cuts, address: u64, length: u64) {
-    let end = address.saturating_add(length);
-    let (first, last) = (address / 8, (end - 1) / 8);
-    let start_cut = 1_u8 << (address % 8); // bit 0: no cut within the word
-    let end_cut = if end % 8 == 0 { 1 } else { 1_u8 << (end % 8) };
-    if first == last {
-        *cuts.entry(first).or_default() |= start_cut | end_cut;
-    } else {
-        *cuts.entry(first).or_default() |= start_cut;
-        *cuts.entry(last).or_default() |= end_cut;
-    }
+fn is_range(kind: RecordKind) -> bool {
+    matches!(kind, RecordKind::ReadRange | RecordKind::WriteRange)
+}
+
+/// The text of a name record: seven bytes in each word.
+fn name_in(record: &Record) -> String {
+    let bytes: Vec<u8> = record.words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(7)).collect();
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

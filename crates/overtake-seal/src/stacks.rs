@@ -4,7 +4,8 @@
 //! the stack is cut back to where it occurred first, so that a recursive program has as many stacks as it has shapes of
 //! calls, not as many as it has calls.
 
-use overtake_trace::{Frame, Id, LocationId, Result, Site, Symbols};
+use overtake_trace::{Frame, LocationId, Result, Site, Symbols};
+use overtake_rawlog::push_depth;
 use rustc_hash::FxHashMap;
 
 use crate::code::Code;
@@ -15,6 +16,11 @@ pub(crate) struct Node(u32);
 
 impl Node {
     pub(crate) const ROOT: Node = Node(0);
+
+    /// Its number.
+    pub(crate) fn number(self) -> u64 {
+        u64::from(self.0)
+    }
 }
 
 /// The tree of calls of all threads.
@@ -31,25 +37,34 @@ pub(crate) struct Stacks {
 /// The calls one thread is in.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadStack {
+    /// Outermost calls that are not known.
+    unknown: u64,
     nodes: Vec<Node>,
 }
 
 impl ThreadStack {
+    #[inline]
     pub(crate) fn node(&self) -> Node {
         self.nodes.last().copied().unwrap_or(Node::ROOT)
     }
 
-    pub(crate) fn push(&mut self, call: u64, stacks: &mut Stacks) {
+    /// A call at the depth that `extra` says, see [`push_depth`].
+    pub(crate) fn push(&mut self, call: u64, extra: u8, stacks: &mut Stacks) {
+        let frames = self.unknown as usize + self.nodes.len();
+        self.cut(push_depth(extra, frames) as u64);
         let node = stacks.call(self.node(), call);
         self.nodes.push(node);
     }
 
-    pub(crate) fn pop(&mut self, count: u64) {
-        let left = self.nodes.len().saturating_sub(count as usize);
-        self.nodes.truncate(left);
+    /// Only the outermost `depth` calls are left.
+    pub(crate) fn cut(&mut self, depth: u64) {
+        self.unknown = self.unknown.min(depth);
+        self.nodes.truncate((depth - self.unknown) as usize);
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// The stack starts anew, its outermost calls not known.
+    pub(crate) fn restart(&mut self, unknown: u64) {
+        self.unknown = unknown;
         self.nodes.clear();
     }
 }
@@ -159,14 +174,5 @@ impl Stacks {
         let count = self.names.entry(place.clone()).or_default();
         *count += 1;
         if *count == 1 { place } else { format!("{place}#{count}") }
-    }
-}
-
-impl Id for Node {
-    fn from_index(index: usize) -> Self {
-        Node(index as u32)
-    }
-    fn index(self) -> usize {
-        self.0 as usize
     }
 }
