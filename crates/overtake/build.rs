@@ -47,7 +47,16 @@ fn build(package: &Path, out: &Path, library: &Path) {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
     cargo
         .args(["rustc", "--package", "overtake-runtime", "--lib", "--crate-type", "staticlib"])
-        .args(["--profile", "runtime", "--features", "staticlib", "--quiet", "--target", &target, "--target-dir"])
+        .args([
+            "--profile",
+            "runtime",
+            "--features",
+            "staticlib",
+            "--quiet",
+            "--target",
+            &target,
+            "--target-dir",
+        ])
         .arg(&target_directory)
         .current_dir(package);
     // What wraps or flags the compiler of the workspace (clippy, coverage, sanitizers) has no business in here.

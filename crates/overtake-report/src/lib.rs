@@ -21,6 +21,7 @@
 pub mod json;
 mod model;
 mod number;
+pub mod recorded;
 pub mod text;
 
 pub use model::{

@@ -74,7 +74,7 @@ impl Code {
                 frames.push(Frame {
                     function: frame
                         .function
-                        .and_then(|name| Some(name.demangle().ok()?.into_owned()))
+                        .and_then(|name| Some(readable(&name.raw_name().ok()?)))
                         .unwrap_or_default(),
                     file: place.and_then(|place| place.file).unwrap_or_default().to_owned(),
                     line: place.and_then(|place| place.line).unwrap_or(0),
@@ -85,9 +85,7 @@ impl Code {
         }
         if frames.iter().all(|frame| frame.function.is_empty() && frame.file.is_empty()) {
             let symbol = module.loader.as_ref().and_then(|loader| loader.find_symbol(address));
-            let function = symbol
-                .map(|name| addr2line::demangle_auto(name.into(), None).into_owned())
-                .unwrap_or_default();
+            let function = symbol.map(readable).unwrap_or_default();
             return vec![Frame { function, ..bare }];
         }
         frames
@@ -98,7 +96,7 @@ impl Code {
         let (module, address) = self.locate(address)?;
         let after = module.objects.partition_point(|&(start, _, _)| start <= address);
         let (start, bytes, name) = module.objects.get(after.checked_sub(1)?)?;
-        (address < start + bytes).then(|| GlobalAt {
+        (address < start.saturating_add(*bytes)).then(|| GlobalAt {
             name: name.clone(),
             offset: address - start,
             bytes: *bytes,
@@ -126,16 +124,26 @@ impl Code {
             }
         };
         let module = &self.modules[at];
-        let in_file = address - mapping.start + mapping.file_offset;
-        let segment =
-            module.segments.iter().find(|&&(offset, size, _)| (offset..offset + size).contains(&in_file));
+        let in_file = (address - mapping.start).wrapping_add(mapping.file_offset);
+        let segment = module
+            .segments
+            .iter()
+            .find(|&&(offset, size, _)| (offset..offset.saturating_add(size)).contains(&in_file));
         let address = match segment {
-            Some(&(offset, _, virtual_address)) => in_file - offset + virtual_address,
+            Some(&(offset, _, virtual_address)) => (in_file - offset).wrapping_add(virtual_address),
             // Zero-initialised data lies behind its segment's bytes in the file, on a page of its own in memory.
             None => module.virtual_address_behind(in_file)?,
         };
         Some((module, address))
     }
+}
+
+/// A symbol as its programmer wrote it. C's are as they are: `x` must not become a C++ type.
+fn readable(symbol: &str) -> String {
+    if symbol.starts_with("_Z") || symbol.starts_with("_R") {
+        return addr2line::demangle_auto(symbol.into(), None).into_owned();
+    }
+    symbol.to_owned()
 }
 
 impl Mapping {
@@ -145,8 +153,10 @@ impl Mapping {
         for line in map.lines() {
             let Some(mut mapping) = Mapping::parse(line) else { continue };
             if mapping.path.as_os_str().is_empty() {
-                let Some(before) = mappings.last().filter(|before| before.end == mapping.start) else { continue };
-                mapping.file_offset = before.file_offset + (mapping.start - before.start);
+                let Some(before) = mappings.last().filter(|before| before.end == mapping.start) else {
+                    continue;
+                };
+                mapping.file_offset = before.file_offset.wrapping_add(mapping.start - before.start);
                 mapping.path.clone_from(&before.path);
             }
             mappings.push(mapping);
@@ -205,8 +215,7 @@ impl LoadedModule {
             .filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0)
             .filter_map(|symbol| {
                 let name = symbol.name().ok()?;
-                let name = addr2line::demangle_auto(name.into(), None).into_owned();
-                Some((symbol.address(), symbol.size(), name))
+                Some((symbol.address(), symbol.size(), readable(name)))
             })
             .collect();
         module.objects.sort();
@@ -222,6 +231,6 @@ impl LoadedModule {
             .filter(|&&(offset, _, _)| offset <= in_file)
             .max_by_key(|&&(offset, _, _)| offset)?;
         let distance = in_file - offset;
-        (distance < LARGEST_GAP).then(|| virtual_address + distance)
+        (distance < LARGEST_GAP).then(|| virtual_address.wrapping_add(distance))
     }
 }

@@ -141,7 +141,14 @@ impl ThreadLog {
 
     /// Reads the records from the start.
     pub fn records(&self) -> Reader<'_> {
-        Reader { path: &self.path, bytes: Vec::new(), start: self.first_chunk, next: 0, limit: 0, at_end: false }
+        Reader {
+            path: &self.path,
+            bytes: Vec::new(),
+            start: self.first_chunk,
+            next: 0,
+            limit: 0,
+            at_end: false,
+        }
     }
 }
 

@@ -113,7 +113,8 @@ impl<'a> Cursor<'a> {
             Some((offset, time)) => Some(Stamp { offset, time }),
             None => self.scan.stamp_from(self.reader.piece_end()),
         };
-        let end = Stamp { offset: self.reader.piece_end().max(self.before.offset + 1), time: self.last_stamp };
+        let end =
+            Stamp { offset: self.reader.piece_end().max(self.before.offset + 1), time: self.last_stamp };
         self.after = after.unwrap_or(end);
         self.after.time = self.after.time.max(time);
     }
@@ -230,7 +231,8 @@ impl Merger {
             RecordKind::Write | RecordKind::WriteRange => Action::Write,
             RecordKind::WriteAgain => {
                 // The calls that led to it are not known.
-                let location = self.stacks.location(Node::ROOT, record.words[0], &mut self.code, &mut self.symbols)?;
+                let Merger { stacks, code, symbols, .. } = self;
+                let location = stacks.location(Node::ROOT, record.words[0], 0, code, symbols)?;
                 return self.access(record, thread, location, Action::Write);
             }
             RecordKind::Push => {
@@ -247,7 +249,7 @@ impl Merger {
             }
             _ => return Ok(()),
         };
-        let location = self.location(cursor, record.words[0])?;
+        let location = self.location(cursor, record.words[0], u32::from(record.extra))?;
         self.access(record, thread, location, action)
     }
 
@@ -268,7 +270,7 @@ impl Merger {
     }
 
     #[inline]
-    fn location(&mut self, cursor: &mut Cursor<'_>, pc: u64) -> Result<LocationId> {
+    fn location(&mut self, cursor: &mut Cursor<'_>, pc: u64, bytes: u32) -> Result<LocationId> {
         let node = cursor.stack.node();
         let slot = (pc ^ (pc >> 8) ^ (node.number().wrapping_mul(0x9e37))) as usize % RECENT_LOCATIONS;
         let recent = &mut cursor.recent[slot];
@@ -276,7 +278,7 @@ impl Merger {
             if pc == 0 {
                 return Ok(LocationId::UNKNOWN);
             }
-            *recent = (node, pc, self.stacks.location(node, pc, &mut self.code, &mut self.symbols)?);
+            *recent = (node, pc, self.stacks.location(node, pc, bytes, &mut self.code, &mut self.symbols)?);
         }
         Ok(recent.2)
     }
@@ -299,7 +301,8 @@ impl Merger {
             }
             _ => {}
         }
-        let location = self.location(cursor, pc)?;
+        let atomic_bytes = accessed_bytes(record) as u32;
+        let location = self.location(cursor, pc, atomic_bytes)?;
         let Merger { symbols, code, memory, objects, .. } = self;
         let describe = || memory.describe(address, code);
         let waited: fn(SyncId) -> Action = Action::Wait;

@@ -184,7 +184,8 @@ impl Objects {
         let mut ended = Vec::new();
         for object in self.at.values_mut() {
             let Some(lock) = object.lock else { continue };
-            ended.extend(object.holds.iter().filter(|hold| hold.thread == thread).map(|hold| hold.ends(lock)));
+            ended
+                .extend(object.holds.iter().filter(|hold| hold.thread == thread).map(|hold| hold.ends(lock)));
             object.holds.retain(|hold| hold.thread != thread);
         }
         ended

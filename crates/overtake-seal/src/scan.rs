@@ -157,7 +157,8 @@ fn is_range(kind: RecordKind) -> bool {
 
 /// The text of a name record: seven bytes in each word.
 fn name_in(record: &Record) -> String {
-    let bytes: Vec<u8> = record.words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(7)).collect();
+    let bytes: Vec<u8> =
+        record.words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(7)).collect();
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

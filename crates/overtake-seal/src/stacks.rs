@@ -4,8 +4,8 @@
 //! the stack is cut back to where it occurred first, so that a recursive program has as many stacks as it has shapes of
 //! calls, not as many as it has calls.
 
-use overtake_trace::{Frame, LocationId, Result, Site, Symbols};
 use overtake_rawlog::push_depth;
+use overtake_trace::{Frame, LocationId, Result, Site, Symbols};
 use rustc_hash::FxHashMap;
 
 use crate::code::Code;
@@ -106,18 +106,19 @@ impl Stacks {
         None
     }
 
-    /// The location of a program counter below the calls of `node`.
+    /// The location of a program counter below the calls of `node`. An instruction accesses so many bytes each time.
     #[inline]
     pub(crate) fn location(
         &mut self,
         node: Node,
         pc: u64,
+        bytes: u32,
         code: &mut Code,
         symbols: &mut Symbols,
     ) -> Result<LocationId> {
         match self.locations.get(&(node, pc)) {
             Some(&location) => Ok(location),
-            None => self.new_location(node, pc, code, symbols),
+            None => self.new_location(node, pc, bytes, code, symbols),
         }
     }
 
@@ -126,6 +127,7 @@ impl Stacks {
         &mut self,
         node: Node,
         pc: u64,
+        bytes: u32,
         code: &mut Code,
         symbols: &mut Symbols,
     ) -> Result<LocationId> {
@@ -133,12 +135,12 @@ impl Stacks {
             None
         } else {
             let (call, parent) = self.nodes[node.0 as usize];
-            Some(self.location(parent, call, code, symbols)?)
+            Some(self.location(parent, call, 0, code, symbols)?)
         };
         let frames = self.frames_of(pc, code, symbols);
         let name = self.fresh_name(&symbols.program.frames[frames[0] as usize]);
         let location = symbols.locations.intern(name.as_bytes())?;
-        *symbols.program.sites.entry(location) = Site { frames, caller };
+        *symbols.program.sites.entry(location) = Site { frames, caller, bytes };
         self.locations.insert((node, pc), location);
         Ok(location)
     }

@@ -30,6 +30,7 @@ pub(super) fn to_bytes(program: &Program) -> Vec<u8> {
     put_list(&sites, &mut out, |site, out| {
         put_list(&site.frames, out, |&frame, out| put_varint(u64::from(frame), out));
         put_option(site.caller, out);
+        put_varint(u64::from(site.bytes), out);
     });
     let threads: Vec<_> = program.threads.iter().collect();
     put_list(&threads, &mut out, |facts, out| {
@@ -131,6 +132,7 @@ fn take_program(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Program>
             Ok(())
         })?;
         site.caller = take_option(cursor)?.and_then(|number| ids.location(number));
+        site.bytes = cursor.varint()? as u32;
         if let Some(location) = ids.location(number) {
             *program.sites.entry(location) = site;
         }

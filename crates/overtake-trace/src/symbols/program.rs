@@ -28,6 +28,8 @@ pub struct Site {
     pub frames: Vec<u32>,
     /// The call that led here.
     pub caller: Option<LocationId>,
+    /// Bytes that are accessed here; 0 if that is not known, or nothing is.
+    pub bytes: u32,
 }
 
 /// What kind of memory an array stands for.

@@ -35,15 +35,45 @@ pub(super) struct Understood {
 
 /// Options whose value is the next argument.
 const WITH_VALUE: [&str; 33] = [
-    "-o", "-x", "-I", "-D", "-U", "-L", "-l", "-T", "-u", "-z", "-e", "-B", "-A", "-G", "-MF", "-MT", "-MQ",
-    "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix", "-isysroot", "-Xlinker", "-Xassembler",
-    "-Xpreprocessor", "-Xclang", "-mllvm", "--param", "-target", "-arch", "-aux-info",
+    "-o",
+    "-x",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-T",
+    "-u",
+    "-z",
+    "-e",
+    "-B",
+    "-A",
+    "-G",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-isysroot",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-Xclang",
+    "-mllvm",
+    "--param",
+    "-target",
+    "-arch",
+    "-aux-info",
 ];
 
 /// libc functions that gcc expands in place, past instrumentation, and that the runtime records when they are called.
 const EXPANDED_IN_PLACE: [&str; 14] = [
-    "memcpy", "memmove", "memset", "memcmp", "memchr", "mempcpy", "strcpy", "strncpy", "stpcpy", "strcat", "strcmp",
-    "strncmp", "strchr", "bcopy",
+    "memcpy", "memmove", "memset", "memcmp", "memchr", "mempcpy", "strcpy", "strncpy", "stpcpy", "strcat",
+    "strcmp", "strncmp", "strchr", "bcopy",
 ];
 
 impl Understood {
@@ -73,7 +103,9 @@ impl Understood {
                 "-r" | "-nostdlib" | "-nostartfiles" | "-nolibc" => understood.is_bare = true,
                 text if text.starts_with("-g") && text != "-g0" => understood.has_debug_information = true,
                 text if text.starts_with("-fsanitize=") && names_thread(text) => understood.opted_out = false,
-                text if text.starts_with("-fno-sanitize=") && names_thread(text) => understood.opted_out = true,
+                text if text.starts_with("-fno-sanitize=") && names_thread(text) => {
+                    understood.opted_out = true
+                }
                 text if text.starts_with("-l") => inputs += 1,
                 text if !text.starts_with('-') || text == "-" => {
                     inputs += 1;

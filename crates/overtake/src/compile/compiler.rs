@@ -84,7 +84,8 @@ impl Compiler {
 
     /// Whose flags it takes; it is asked where its name does not tell.
     pub(crate) fn family(&self) -> Result<Family, Failure> {
-        let name = self.words.last().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();
+        let name =
+            self.words.last().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();
         if name.contains("clang") {
             return Ok(Family::Clang);
         }
@@ -111,7 +112,7 @@ impl fmt::Display for Compiler {
 /// A program in `PATH` that is not this very one under another name.
 fn in_path(name: &str) -> Option<PathBuf> {
     let myself = env::current_exe().and_then(std::fs::canonicalize).ok();
-    env::split_paths(&env::var_os("PATH")?).map(|directory| directory.join(name)).find(|path| {
-        path.is_file() && std::fs::canonicalize(path).ok() != myself
-    })
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|directory| directory.join(name))
+        .find(|path| path.is_file() && std::fs::canonicalize(path).ok() != myself)
 }

@@ -32,7 +32,8 @@ impl Kit {
         if RUNTIME.is_empty() {
             return Err(Failure::Error("programs can be recorded on x86-64 Linux with glibc only".into()));
         }
-        let directory = directory().map_err(|error| Failure::Error(format!("cannot keep the runtime: {error}")))?;
+        let directory =
+            directory().map_err(|error| Failure::Error(format!("cannot keep the runtime: {error}")))?;
         let made = |name: String, make: &dyn Fn(&Path) -> io::Result<()>| {
             let path = directory.join(name);
             match path.is_file() {
@@ -44,7 +45,9 @@ impl Kit {
         let myself = env::current_exe().unwrap_or_default();
         Ok(Kit {
             runtime: made(format!("runtime-{hash}.a"), &|path| put(path, RUNTIME))?,
-            exports: made(format!("exports-{:016x}", hash_of(EXPORTS)), &|path| put(path, EXPORTS.as_bytes()))?,
+            exports: made(format!("exports-{:016x}", hash_of(EXPORTS)), &|path| {
+                put(path, EXPORTS.as_bytes())
+            })?,
             built_by: made(format!("built-by-{:016x}.o", hash_of(&myself)), &|path| {
                 compile_built_by(compiler, myself.as_os_str(), path)
             })?,
@@ -94,7 +97,8 @@ fn directory() -> io::Result<PathBuf> {
     // What others may write to would be linked into programs of this user.
     let found = fs::symlink_metadata(&directory)?;
     if !found.is_dir() || found.uid() != user || found.mode() & 0o022 != 0 {
-        let message = format!("{}: expected a directory that only this user can write to", directory.display());
+        let message =
+            format!("{}: expected a directory that only this user can write to", directory.display());
         return Err(io::Error::other(message));
     }
     Ok(directory)

@@ -12,7 +12,6 @@ mod response;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::ExitCode;
 
 use tempfile::NamedTempFile;
 
@@ -47,8 +46,8 @@ pub(crate) fn asked_for(arguments: &[OsString]) -> Option<(Language, &[OsString]
     Some((language, rest))
 }
 
-/// Becomes the real compiler.
-pub(crate) fn run(language: Language, given: &[OsString]) -> Result<ExitCode, Failure> {
+/// Becomes the real compiler, or returns its exit code.
+pub(crate) fn run(language: Language, given: &[OsString]) -> Result<u8, Failure> {
     let compiler = Compiler::find(language)?;
     let mut command = compiler.command();
     let (expanded, had_files) = response::expand(given);
@@ -71,7 +70,7 @@ fn cannot_start(compiler: &Compiler, error: &std::io::Error) -> Failure {
 }
 
 /// Arguments that came through a file may be too many for a command line.
-fn through_response_file(compiler: &Compiler, arguments: &[OsString]) -> Result<ExitCode, Failure> {
+fn through_response_file(compiler: &Compiler, arguments: &[OsString]) -> Result<u8, Failure> {
     let failed = |error: std::io::Error| Failure::Error(format!("cannot pass arguments on: {error}"));
     let mut file = NamedTempFile::new().map_err(failed)?;
     file.write_all(&response::quoted(arguments)).and_then(|()| file.flush()).map_err(failed)?;
@@ -79,5 +78,5 @@ fn through_response_file(compiler: &Compiler, arguments: &[OsString]) -> Result<
     argument.push(file.path());
     let status = compiler.command().arg(argument).status().map_err(|error| cannot_start(compiler, &error))?;
     let code = status.code().unwrap_or(128 + status.signal().unwrap_or(0));
-    Ok(ExitCode::from(code as u8))
+    Ok(code as u8)
 }

@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn quoting_comes_back() {
-        let arguments = ["plain", "", "two words", "a\"quote", "back\\slash", "new\nline", "'"].map(OsString::from);
+        let arguments =
+            ["plain", "", "two words", "a\"quote", "back\\slash", "new\nline", "'"].map(OsString::from);
         assert_eq!(split(&quoted(&arguments)), arguments);
     }
 

@@ -5,6 +5,7 @@ mod output;
 mod sink;
 
 pub(crate) use input::{Input, Opened};
+pub(crate) use output::OutputFile;
 pub(crate) use sink::OutputTrace;
 
 use std::path::Path;
