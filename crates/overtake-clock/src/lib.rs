@@ -9,6 +9,9 @@
 //! - Clocks are as long as the highest component they know, and a thread's own component is kept apart. Ten thousand
 //!   threads that know only who started them need ten thousand short clocks, not a table of a hundred million words.
 //!
+//! Where the components are many and little is known of most, or time is counted in fewer bits, there are
+//! [`ChunkedClock`]s.
+//!
 //! Threads are plain numbers here; this crate knows no traces.
 //!
 //! ```
@@ -29,6 +32,7 @@
 //! can look ordered where they are not, so races may be missed, never invented.
 #![forbid(unsafe_code)]
 
+mod chunked;
 mod epoch;
 mod snapshot;
 #[cfg(test)]
@@ -36,6 +40,7 @@ mod tests;
 mod thread;
 mod vector;
 
+pub use chunked::{ChunkedClock, Tick};
 pub use epoch::{Epoch, Time};
 pub use snapshot::{SnapshotId, Snapshots, Stamp};
 pub use thread::ThreadClock;

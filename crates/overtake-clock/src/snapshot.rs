@@ -116,13 +116,31 @@ impl Snapshots {
             return SnapshotId::EMPTY;
         }
         self.live += 1;
-        let units = rounded_units((HEADER_WORDS + times.len()).div_ceil(UNIT_WORDS));
+        let units = units_for(times.len());
         let id = self.take_free(units).unwrap_or_else(|| self.append(units));
         let (chunk, start) = place(id);
         let words = &mut self.chunks[chunk][start..start + units * UNIT_WORDS];
         words[LENGTH] = times.len() as u32;
         words[REFERENCES] = 1;
         words[HEADER_WORDS..HEADER_WORDS + times.len()].copy_from_slice(times);
+        id
+    }
+
+    /// Gives one reference to `old` back and stores the components of a clock, in the same place where that is possible.
+    /// The caller owns two references.
+    #[inline]
+    pub(crate) fn replace_by_two(&mut self, old: SnapshotId, times: &[Time]) -> SnapshotId {
+        debug_assert!(times.last() != Some(&0), "I1");
+        let (chunk, start) = place(old);
+        let words = &mut self.chunks[chunk][start..];
+        if words[REFERENCES] == 1 && words[LENGTH] as usize == times.len() {
+            words[REFERENCES] = 2;
+            words[HEADER_WORDS..HEADER_WORDS + times.len()].copy_from_slice(times);
+            return old;
+        }
+        self.release(old);
+        let id = self.insert(times);
+        self.retain(id);
         id
     }
 
@@ -184,7 +202,7 @@ impl Snapshots {
         self.live -= 1;
         let (chunk, start) = place(id);
         let words = &mut self.chunks[chunk][start..];
-        let class = size_class(rounded_units((HEADER_WORDS + words[LENGTH] as usize).div_ceil(UNIT_WORDS)));
+        let class = size_class(units_for(words[LENGTH] as usize));
         if class >= self.free.len() {
             self.free.resize(class + 1, END_OF_LIST);
         }
@@ -213,9 +231,10 @@ fn place(id: SnapshotId) -> (usize, usize) {
     (unit / CHUNK_UNITS, unit % CHUNK_UNITS * UNIT_WORDS)
 }
 
-/// The size to reserve: exact while small, then the next of four steps per power of two.
+/// The units that so many components take: exact while small, then the next of four steps per power of two.
 #[inline]
-fn rounded_units(units: usize) -> usize {
+fn units_for(components: usize) -> usize {
+    let units = (HEADER_WORDS + components).div_ceil(UNIT_WORDS);
     if units <= EXACT_SIZES { units } else { units.next_multiple_of(step(units)) }
 }
 

@@ -106,8 +106,13 @@ impl Pair {
                 *self.own(thread) += 1;
             }
             Step::Publish(thread, slot) => {
-                let stamp = self.clocks[thread].publish(&mut self.snapshots);
-                self.put(slot, Slot::Stamp(stamp));
+                match &mut self.slots[slot] {
+                    Slot::Stamp(place) => self.clocks[thread].publish_to(place, &mut self.snapshots),
+                    Slot::Merged(_) => {
+                        let stamp = self.clocks[thread].publish(&mut self.snapshots);
+                        self.put(slot, Slot::Stamp(stamp));
+                    }
+                }
                 self.naive_slots[slot] = self.naive_clocks[thread].clone();
                 *self.own(thread) += 1;
             }

@@ -83,6 +83,21 @@ impl ThreadClock {
         stamp
     }
 
+    /// As [`publish`](Self::publish), into a place that holds an earlier publication, whose reference is given back.
+    #[inline]
+    pub fn publish_to(&mut self, place: &mut Stamp, snapshots: &mut Snapshots) {
+        if self.unchanged {
+            snapshots.retain(self.snapshot);
+            snapshots.release(place.snapshot);
+        } else {
+            let snapshot = snapshots.replace_by_two(place.snapshot, self.learned.times());
+            snapshots.release(std::mem::replace(&mut self.snapshot, snapshot));
+            self.unchanged = true;
+        }
+        *place = Stamp { snapshot: self.snapshot, epoch: self.own };
+        self.tick();
+    }
+
     /// Learns what a published stamp knows. Returns whether anything was new.
     #[inline]
     pub fn join(&mut self, snapshots: &Snapshots, stamp: Stamp) -> bool {

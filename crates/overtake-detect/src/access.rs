@@ -69,6 +69,56 @@ impl AccessKind {
     }
 }
 
+/// Accesses that conflict with the same accesses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub(crate) enum Class {
+    PlainWrite = 0,
+    AtomicWrite = 1,
+    PlainRead = 2,
+    AtomicLoad = 3,
+}
+
+impl Class {
+    /// How many classes there are.
+    pub(crate) const COUNT: usize = 4;
+
+    #[inline]
+    pub(crate) fn of(kind: AccessKind) -> Class {
+        match kind {
+            AccessKind::Write | AccessKind::Free => Class::PlainWrite,
+            AccessKind::Store | AccessKind::Rmw => Class::AtomicWrite,
+            AccessKind::Read => Class::PlainRead,
+            AccessKind::Load => Class::AtomicLoad,
+        }
+    }
+
+    /// Whether accesses of these classes conflict, as [`AccessKind::conflicts`].
+    #[inline]
+    pub(crate) fn conflicts(self, other: Class) -> bool {
+        const CONFLICTS: [u8; 4] = [0b1111, 0b0101, 0b0011, 0b0001];
+        CONFLICTS[self as usize] >> other as u8 & 1 == 1
+    }
+
+    /// Whether this class conflicts with every class that `other` conflicts with.
+    #[inline]
+    pub(crate) fn supersedes(self, other: Class) -> bool {
+        const SUPERSEDES: [u8; 4] = [0b1111, 0b1010, 0b1100, 0b1000];
+        SUPERSEDES[self as usize] >> other as u8 & 1 == 1
+    }
+
+    /// The last class that this one conflicts with: reads do not conflict with the readers, of which there may be many.
+    #[inline]
+    pub(crate) fn last_conflicting(self) -> Class {
+        match self {
+            Class::PlainWrite => Class::AtomicLoad,
+            Class::AtomicWrite => Class::PlainRead,
+            Class::PlainRead => Class::AtomicWrite,
+            Class::AtomicLoad => Class::PlainWrite,
+        }
+    }
+}
+
 /// One access, as one side of a race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
@@ -76,4 +126,24 @@ pub struct Access {
     pub at: At,
     /// What it does.
     pub kind: AccessKind,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_classes_follow_from_what_conflicts() {
+        use AccessKind::*;
+        let kinds = [Read, Write, Load, Store, Rmw, Free];
+        for a in kinds {
+            for b in kinds {
+                let (class_a, class_b) = (Class::of(a), Class::of(b));
+                assert_eq!(class_a.conflicts(class_b), a.conflicts(b));
+                let supersedes = kinds.iter().all(|&kind| a.conflicts(kind) || !b.conflicts(kind));
+                assert_eq!(class_a.supersedes(class_b), supersedes);
+                assert!(!a.conflicts(b) || class_b <= class_a.last_conflicting());
+            }
+        }
+    }
 }

@@ -7,12 +7,15 @@
 mod access;
 mod auto;
 mod detector;
+mod discipline;
 mod drive;
 mod hb;
 mod race;
 mod registry;
 mod run;
 mod syncp;
+#[cfg(test)]
+mod testing;
 
 pub use access::{Access, AccessKind, At};
 pub use auto::happens_before_for;

@@ -5,8 +5,9 @@ use std::fmt;
 use overtake_trace::Checked;
 
 use crate::detector::Detector;
+use crate::discipline;
 use crate::hb::shb::Schedulable;
-use crate::hb::{FastTrack, HappensBefore};
+use crate::hb::{self, FastTrack, HappensBefore};
 use crate::race::{RaceLog, Verdict};
 use crate::run::{LiveBlocks, feed};
 
@@ -129,6 +130,11 @@ impl<D: Detector> OnePass<D> {
     pub(crate) fn new(detector: D) -> Self {
         OnePass { detector, blocks: LiveBlocks::new(), races: RaceLog::new() }
     }
+
+    #[cfg(test)]
+    pub(crate) fn detector(&self) -> &D {
+        &self.detector
+    }
 }
 
 impl<D: Detector> Analysis for OnePass<D> {
@@ -198,6 +204,24 @@ pub const DETECTORS: &[Entry] = &[
         start: one_pass::<Schedulable>,
     },
     Entry {
+        name: "short-hb",
+        summary: "happens-before races within a window, in memory that the window bounds",
+        notion: Notion::HappensBefore,
+        promise: Promise::ExactInWindow,
+        verdict: Verdict::Observed,
+        options: &["window"],
+        start: hb::short::start,
+    },
+    Entry {
+        name: "lockstamp",
+        summary: "happens-before races by lock-indexed time, in two passes",
+        notion: Notion::HappensBefore,
+        promise: Promise::Exact,
+        verdict: Verdict::Observed,
+        options: &[],
+        start: hb::lockstamp::start,
+    },
+    Entry {
         name: "syncp",
         summary: "sync-preserving races: predicted by reorderings that keep each lock's order, each with a witness",
         notion: Notion::SyncPreserving,
@@ -214,6 +238,24 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         options: &["window", "no-filter"],
         start: crate::syncp::start_short,
+    },
+    Entry {
+        name: "lock-set",
+        summary: "variables that no lock protects at all of their accesses",
+        notion: Notion::Discipline,
+        promise: Promise::Suspicion,
+        verdict: Verdict::Suspected,
+        options: &["eraser"],
+        start: discipline::lock_set::start,
+    },
+    Entry {
+        name: "lock-cover",
+        summary: "pairs of accesses without a common lock",
+        notion: Notion::Discipline,
+        promise: Promise::Suspicion,
+        verdict: Verdict::Suspected,
+        options: &[],
+        start: discipline::lock_cover::start,
     },
 ];
 

@@ -54,6 +54,8 @@ pub fn feed<D: Detector>(
         for (offset, event) in run.events.iter().enumerate() {
             let index = EventIndex(run.first.0 + offset as u64);
             let at = At { index, thread: event.thread(), location: event.location() };
+            // One match, not one for accesses and one for the rest: a jump that depends on the operation is mispredicted
+            // for every other event or so.
             let accessed = match event.action() {
                 Action::Read(var) => {
                     detector.read(at, var, races);
@@ -75,8 +77,16 @@ pub fn feed<D: Detector>(
                     detector.atomic(at, var, AccessKind::Rmw, order, races);
                     var
                 }
+                Action::Acquire(lock) => {
+                    detector.acquire(at, lock, LockMode::Exclusive);
+                    continue;
+                }
+                Action::Release(lock) => {
+                    detector.release(at, lock, LockMode::Exclusive);
+                    continue;
+                }
                 other => {
-                    without_variable(detector, blocks, checked, at, other, races);
+                    rare_event(detector, blocks, checked, at, other, races);
                     continue;
                 }
             };
@@ -87,9 +97,9 @@ pub fn feed<D: Detector>(
     }
 }
 
-/// The events that are no access to a named location or element.
-#[inline]
-fn without_variable<D: Detector>(
+/// Events that are neither accesses to named locations and elements nor operations of exclusive locks.
+#[inline(never)]
+fn rare_event<D: Detector>(
     detector: &mut D,
     blocks: &mut LiveBlocks,
     checked: &Checked<'_>,
@@ -98,8 +108,6 @@ fn without_variable<D: Detector>(
     races: &mut RaceLog,
 ) {
     match action {
-        Action::Acquire(lock) => detector.acquire(at, lock, LockMode::Exclusive),
-        Action::Release(lock) => detector.release(at, lock, LockMode::Exclusive),
         Action::AcquireShared(lock) => detector.acquire(at, lock, LockMode::Shared),
         Action::ReleaseShared(lock) => detector.release(at, lock, LockMode::Shared),
         Action::Fork(child) => detector.fork(at, child),

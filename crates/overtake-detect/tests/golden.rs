@@ -112,7 +112,8 @@ fn bless(golden: &Golden, trace: &Trace) {
         "lock-cover" => Some(events(lock_cover_races(trace))),
         "lock-set" => {
             let variables = lock_set_variables(trace).into_iter();
-            Some(variables.map(|var| trace.symbols.variables.display(var)).collect())
+            let names: BTreeSet<_> = variables.map(|var| trace.symbols.variables.display(var)).collect();
+            Some(names.into_iter().collect())
         }
         _ => None,
     };

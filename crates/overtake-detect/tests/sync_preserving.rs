@@ -1,18 +1,17 @@
 //! The sync-preserving detectors of the table against the definition, and the witnesses of their races.
 
-mod common;
+use std::collections::BTreeSet;
 
-use common::{pair, reported_pairs, run};
 use overtake_detect::witness::{self, Row, Schedule, Step};
-use overtake_detect::{Analysis, Options, Race, Verdict, find};
+use overtake_detect::{Analysis, Entry, Options, Outcome, Race, Verdict, find};
 use overtake_gen::gadgets::{Notion, Size, find_gadget};
 use overtake_gen::{Parameters, Workload, find_shape};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
-    for_each_random_trace, happens_before_races, reordering, same, second_events, sync_preserving_ideal,
-    sync_preserving_races, trace, within,
+    Pair, for_each_random_trace, happens_before_races, reordering, same, second_events,
+    sync_preserving_ideal, sync_preserving_races, trace, within,
 };
-use overtake_trace::{EventIndex, Trace};
+use overtake_trace::{Block, Checker, EventIndex, EventSource, Trace};
 
 const TRACES: u64 = 120_000;
 
@@ -30,6 +29,22 @@ fn options(window: u64, no_filter: bool) -> Options {
     options
 }
 
+/// Runs a detector on `trace`, mended where it needs to be, and returns it when it is done.
+fn run(entry: &Entry, options: &Options, trace: &Trace) -> Box<dyn Analysis> {
+    let mut analysis = (entry.start)(options).expect("options that fit");
+    loop {
+        let mut source = trace.source().with_block_events(7); // so that small traces have block borders
+        let mut checker = Checker::repairing();
+        let mut block = Block::default();
+        while source.next_block(&mut block).expect("memory does not fail") {
+            analysis.feed(&checker.check(&mut block, source.symbols_mut()).expect("ids in range"));
+        }
+        if analysis.end_of_trace() == Outcome::Done {
+            return analysis;
+        }
+    }
+}
+
 fn syncp(trace: &Trace, no_filter: bool) -> Box<dyn Analysis> {
     run(find("syncp").expect("in the table"), &options(0, no_filter), trace)
 }
@@ -40,6 +55,15 @@ fn short_syncp(trace: &Trace, window: u64) -> Box<dyn Analysis> {
 
 fn races(analysis: &dyn Analysis) -> Vec<Race> {
     analysis.races().groups().iter().map(|group| group.example).collect()
+}
+
+fn pair(race: &Race) -> Pair {
+    Pair { first: race.first.at.index, second: race.second.at.index, var: race.var }
+}
+
+/// Every reported pair, for a trace whose events all have locations of their own: then each pair of accesses is a group.
+fn reported_pairs(analysis: &dyn Analysis) -> BTreeSet<Pair> {
+    races(analysis).iter().map(pair).collect()
 }
 
 #[test]
@@ -69,9 +93,7 @@ fn syncp_reports_exactly_the_sync_preserving_races() {
 fn syncp_names_one_partner_of_each_thread() {
     for_each_random_trace(&shapes(), 20_000, |trace| {
         let expected = sync_preserving_races(trace);
-        let partner = |pair: &overtake_oracle::Pair| {
-            (pair.second, pair.var, trace.events[pair.first.0 as usize].thread().0)
-        };
+        let partner = |pair: &Pair| (pair.second, pair.var, trace.events[pair.first.0 as usize].thread().0);
         let expected: Vec<_> =
             expected.iter().map(partner).map(|(second, var, thread)| (second, var.0, thread)).collect();
         for no_filter in [false, true] {

@@ -18,6 +18,7 @@
 //! times.
 #![forbid(unsafe_code)]
 
+mod event;
 pub mod json;
 mod model;
 mod number;
@@ -26,5 +27,5 @@ pub mod text;
 
 pub use model::{
     Analysed, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement, StatisticsFacts, TraceFacts,
-    WrittenFacts,
+    WitnessFacts, WrittenFacts,
 };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use overtake_detect::witness::Schedule;
 use overtake_detect::{Entry, RaceGroup, RaceLog};
 use overtake_trace::{EventIndex, Repairs, Sizes, Symbols, TraceSummary, VarId};
 
@@ -71,6 +72,18 @@ impl Analysed<'_> {
     pub fn has_races(&self) -> bool {
         self.findings.iter().any(|findings| !findings.races.is_empty())
     }
+}
+
+/// A race with the schedule that exhibits it. The schedule has been checked.
+pub struct WitnessFacts<'a> {
+    /// The trace.
+    pub trace: &'a TraceFacts,
+    /// The names of what the schedule speaks of.
+    pub symbols: &'a Symbols,
+    /// The race and its number.
+    pub group: &'a RaceGroup,
+    /// The schedule.
+    pub schedule: &'a Schedule,
 }
 
 /// What a trace is made of.

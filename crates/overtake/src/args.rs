@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use overtake_detect::{DETECTORS, Entry, Options, Strictness, find};
+use overtake_detect::{DETECTORS, Entry, Notion, Options, Strictness, find};
 use overtake_gen::gadgets::{GADGETS, GadgetKind, find_gadget};
 use overtake_gen::{SHAPES, Shape, find_shape};
 use overtake_trace::Format;
@@ -73,6 +73,10 @@ pub(crate) enum Command {
     /// Report the data races of a trace
     #[command(after_help = ANALYZE_EXAMPLES)]
     Analyze(AnalyzeArguments),
+
+    /// Show the schedule that exhibits a predicted race, checked
+    #[command(after_help = WITNESS_EXAMPLES)]
+    Witness(WitnessArguments),
 
     /// Run every detector on a trace and print one table
     #[command(after_help = COMPARE_EXAMPLES)]
@@ -144,12 +148,21 @@ Examples:
 
 const ANALYZE_EXAMPLES: &str = "\
 Examples:
-  overtake analyze run.std                        races by happens-before
+  overtake analyze run.std                        observed and predicted races
   overtake analyze run.otr -d shb,lock-cover      two notions, one reading of the trace
   overtake analyze run.otr -d short-hb -w 1000    races at most 1,000 events apart
   zcat run.std.gz | overtake analyze - --json     for programs; see docs/json.md
 
 Exit code 66 when a race is reported, 0 when none is.";
+
+const WITNESS_EXAMPLES: &str = "\
+Examples:
+  overtake witness run.otr --race 3                what matters of the schedule, a column per thread
+  overtake witness run.otr --race 3 --full         every event
+  overtake witness run.otr --race 3 --std w.std    the reordered run as a trace of its own
+
+Races have the numbers that `overtake analyze` prints for the same detector and options. Every schedule is replayed by an
+independent checker of correct reorderings before it is shown.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -235,7 +248,7 @@ pub(crate) struct AnalyzeArguments {
     pub(crate) checked: CheckedInputArguments,
 
     /// Detectors to run, separated by commas
-    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb",
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
           value_parser = detector_parser())]
     pub(crate) detector: Vec<&'static Entry>,
 
@@ -330,6 +343,36 @@ pub(crate) struct SealArguments {
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+}
+
+/// `witness`.
+#[derive(Args)]
+pub(crate) struct WitnessArguments {
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+
+    /// Number of the race, as `analyze` prints it for the same detector
+    #[arg(long, value_name = "ID", value_parser = race_parser)]
+    pub(crate) race: u32,
+
+    /// The detector that numbers the races
+    #[arg(short, long, value_name = "NAME", default_value = "syncp", value_parser = predictor_parser())]
+    pub(crate) detector: &'static Entry,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+
+    /// Show every event of the schedule
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Write the reordered trace, the two accesses last, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) std: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `compare`.
@@ -532,6 +575,18 @@ fn detector_table() -> String {
 fn detector_parser() -> impl TypedValueParser<Value = &'static Entry> {
     let names = DETECTORS.iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary));
     PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
+}
+
+/// Detectors whose races have schedules.
+fn predictor_parser() -> impl TypedValueParser<Value = &'static Entry> {
+    let predictors = DETECTORS.iter().filter(|entry| entry.notion == Notion::SyncPreserving);
+    let names = predictors.map(|entry| PossibleValue::new(entry.name).help(entry.summary));
+    PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
+}
+
+/// A race's number, with or without the dot that `analyze` prints behind it.
+fn race_parser(text: &str) -> Result<u32, String> {
+    text.trim_end_matches('.').parse().map_err(|_| format!("expected the number of a race, found `{text}`"))
 }
 
 fn shape_parser() -> impl TypedValueParser<Value = Product> {

@@ -142,8 +142,10 @@ fn quiet_leaves_only_results() {
 fn the_limit_hides_and_says_so() {
     let mut trace = String::from("T0|fork(T1)|1\n");
     (0..5).for_each(|at| trace += &format!("T0|w(x{at})|a{at}\nT1|w(x{at})|b{at}\n"));
-    let run = overtake_with_input(&["analyze", "-", "--limit", "2"], trace.as_bytes()).expect_code(66);
+    let run =
+        overtake_with_input(&["analyze", "-", "-d", "hb", "--limit", "2"], trace.as_bytes()).expect_code(66);
     assert!(run.text().contains("... and 3 pairs of locations more"), "{}", run.text());
-    let all = overtake_with_input(&["analyze", "-", "--limit", "0"], trace.as_bytes()).expect_code(66);
+    let all =
+        overtake_with_input(&["analyze", "-", "-d", "hb", "--limit", "0"], trace.as_bytes()).expect_code(66);
     assert_eq!(all.text().matches("observed race on").count(), 5, "{}", all.text());
 }

@@ -10,6 +10,13 @@
 //! first race of a trace is sure to be possible side by side: a later one may owe the values it works on to an earlier
 //! one. The schedulable races of `shb/` are the ones that are all possible.
 //!
+//! **Where the time goes.** Of the 330 instructions that an event of a lock-heavy trace costs end to end (10 million events,
+//! 16 threads, 32 locks, 20,000 variables, `fasttrack`, from a sealed file), 150 are decoding, 50 checking and 130 the
+//! detector: 65 in the loop and the variable's history, 65 in the clocks (110 an acquire, 140 a release that publishes
+//! something new). In time, jumps that depend on the operation come first, then the cache miss on the variable's epochs,
+//! then joins. With a million variables the miss on the epochs is half of everything, which is why they are kept apart
+//! from what only races need, in 16 bytes.
+//!
 //! | file | holds |
 //! | --- | --- |
 //! | `sync.rs` | what operations order |
@@ -17,12 +24,22 @@
 //! | `full.rs` | `hb`, which reports every racy access |
 //! | `fasttrack.rs` | `fasttrack`, exact to the first race of each variable |
 //! | `shb/` | `shb`, the schedulable races |
+//! | `short.rs` | `short-hb`, races within a window, in memory that the window bounds |
+//! | `lockstamp.rs` | `lockstamp`, time indexed by locks instead of threads |
+//! | `rules.rs` | what operations order, for these two, as flows between threads and carriers |
+//! | `last_accesses.rs` | what a variable remembers, for these two |
 
 mod fasttrack;
 mod full;
 mod history;
+mod last_accesses;
+pub(crate) mod lockstamp;
+mod rules;
 pub(crate) mod shb;
+pub(crate) mod short;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use fasttrack::FastTrack;
 pub(crate) use full::HappensBefore;

@@ -48,6 +48,8 @@ pub(crate) struct SyncClocks {
     snapshots: Snapshots,
     /// Room to join clocks in.
     scratch: VectorClock,
+    /// Bytes that the clocks of threads and fences own on the heap.
+    clock_bytes: usize,
 }
 
 /// What a join with something has to teach.
@@ -95,7 +97,7 @@ impl SyncClocks {
     #[inline]
     pub(crate) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
         let LockEdges { exclusive, shared } = self.locks[lock];
-        self.threads[thread].join(&self.snapshots, exclusive);
+        self.learn(thread, exclusive);
         if mode == LockMode::Exclusive && shared != Edge::Nothing {
             self.follow(thread, shared);
         }
@@ -104,31 +106,34 @@ impl SyncClocks {
     /// A lock is given back.
     #[inline]
     pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
-        let stamp = self.publish(thread);
         let edges = &mut self.locks[lock];
         match mode {
             LockMode::Exclusive => {
-                let before = std::mem::replace(&mut edges.exclusive, stamp); // I2
-                self.snapshots.release(before.snapshot);
+                self.threads[thread].publish_to(&mut edges.exclusive, &mut self.snapshots); // I2
                 if edges.shared != Edge::Nothing {
                     std::mem::take(&mut edges.shared).give_back(&mut self.snapshots);
                 }
             }
-            LockMode::Shared => edges.shared.add(stamp, &mut self.snapshots, &mut self.scratch),
+            LockMode::Shared => {
+                let stamp = self.threads[thread].publish(&mut self.snapshots);
+                edges.shared.add(stamp, &mut self.snapshots, &mut self.scratch);
+            }
         }
     }
 
     /// Everything so far in `thread` comes before the next event of `child`.
     pub(crate) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
         let stamp = self.publish(thread);
-        self.threads[child].join(&self.snapshots, stamp);
+        self.learn(child, stamp);
         self.snapshots.release(stamp.snapshot);
     }
 
     /// Everything so far in `child` comes before the next event of `thread`.
     pub(crate) fn join(&mut self, thread: ThreadId, child: ThreadId) {
         let (clock, child) = self.threads.pair_mut(thread, child);
+        let before = clock.heap_bytes();
         clock.join_thread(child);
+        self.clock_bytes += clock.heap_bytes() - before;
     }
 
     /// An object is signalled.
@@ -158,7 +163,10 @@ impl SyncClocks {
             self.follow(thread, edge);
         } else if edge != Edge::Nothing {
             self.fences.grow_to(thread.index() + 1);
-            edge.join_into(&mut self.fences[thread].seen, &self.snapshots);
+            let seen = &mut self.fences[thread].seen;
+            let before = seen.heap_bytes();
+            edge.join_into(seen, &self.snapshots);
+            self.clock_bytes += seen.heap_bytes() - before;
         }
     }
 
@@ -210,7 +218,10 @@ impl SyncClocks {
         self.fences.grow_to(thread.index() + 1);
         let state = &mut self.fences[thread];
         if order.acquires() {
-            self.threads[thread].join_times(state.seen.times());
+            let clock = &mut self.threads[thread];
+            let before = clock.heap_bytes();
+            clock.join_times(state.seen.times());
+            self.clock_bytes += clock.heap_bytes() - before;
             state.seen.clear();
         }
         if order.releases() {
@@ -221,34 +232,34 @@ impl SyncClocks {
         }
     }
 
-    /// The clock of `thread` for others to join, as at a release; ticks. The caller owns a reference to the snapshot.
+    /// Puts the clock of `thread` where others can learn it, as a release does, and ticks. The place owns a reference.
     #[inline]
-    pub(crate) fn publish(&mut self, thread: ThreadId) -> Stamp {
+    pub(crate) fn publish_to(&mut self, thread: ThreadId, place: &mut Stamp) {
+        self.threads[thread].publish_to(place, &mut self.snapshots);
+    }
+
+    fn publish(&mut self, thread: ThreadId) -> Stamp {
         self.threads[thread].publish(&mut self.snapshots)
     }
 
     /// Joins a published stamp into the clock of `thread`.
     #[inline]
     pub(crate) fn learn(&mut self, thread: ThreadId, stamp: Stamp) {
-        self.threads[thread].join(&self.snapshots, stamp);
-    }
-
-    /// Gives the reference to a stamp's snapshot back.
-    #[inline]
-    pub(crate) fn give_back(&mut self, stamp: Stamp) {
-        self.snapshots.release(stamp.snapshot);
+        let clock = &mut self.threads[thread];
+        let before = clock.heap_bytes();
+        if clock.join(&self.snapshots, stamp) {
+            self.clock_bytes += clock.heap_bytes() - before;
+        }
     }
 
     /// Bytes of all clocks and tables.
     pub(crate) fn state_bytes(&self) -> usize {
-        let clocks: usize = self.threads.iter().map(ThreadClock::heap_bytes).sum();
-        let fences: usize = self.fences.iter().map(|state| state.seen.heap_bytes()).sum();
         let tables = self.threads.table_bytes()
             + self.locks.table_bytes()
             + self.objects.table_bytes()
             + self.sequences.table_bytes()
             + self.fences.table_bytes();
-        clocks + fences + tables + self.snapshots.heap_bytes() + self.scratch.heap_bytes()
+        tables + self.clock_bytes + self.snapshots.heap_bytes() + self.scratch.heap_bytes()
     }
 
     fn sequence(&self, var: VarId) -> Edge {
@@ -264,14 +275,14 @@ impl SyncClocks {
 
     /// `C_t ⊔= edge`.
     fn follow(&mut self, thread: ThreadId, edge: Edge) {
-        let clock = &mut self.threads[thread];
         match edge {
             Edge::Nothing => {}
-            Edge::One(stamp) => {
-                clock.join(&self.snapshots, stamp);
-            }
+            Edge::One(stamp) => self.learn(thread, stamp),
             Edge::Many(joined) => {
+                let clock = &mut self.threads[thread];
+                let before = clock.heap_bytes();
                 clock.join_times(self.snapshots.times(joined));
+                self.clock_bytes += clock.heap_bytes() - before;
             }
         }
     }

@@ -63,7 +63,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
                 self.clocks.sections.snapshots.release(entry.learned);
             }
         }
-        work += self.history.sweep();
+        work += self.history.sweep(&mut self.held);
         self.cursors.clear();
         self.cursors.shrink_to(work);
         self.collections = Collections::after(work);

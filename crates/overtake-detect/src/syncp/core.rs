@@ -35,7 +35,7 @@ pub(super) struct SyncPreserving<const BOUNDED: bool> {
     pub(super) census: Census,
     pub(super) clocks: Clocks,
     order: SyncClocks,
-    held: HeldSets,
+    pub(super) held: HeldSets,
     pub(super) history: History<BOUNDED>,
     event: OpenEvent,
     beginning: Beginning,

@@ -1,9 +1,10 @@
 //! What is remembered of accesses: a log of them in trace order, and per variable how to find the ones that matter.
 //!
-//! **State.** One log of all accesses. Per variable either a *chain*, its latest access from which each leads to the one
+//! **State.** One log of accesses. Per variable either a *chain*, its latest access from which each leads to the one
 //! before, or *lists*, its accesses by thread and by whether they write. A chain costs nothing but its link. It is enough
 //! as long as no pair of accesses needs a look: all are of one thread, all conflicting ones share a lock, or none
-//! conflict. The first access for which this does not hold turns the chain into lists, once.
+//! conflict. The first access for which this does not hold turns the chain into lists. From then on lists are searched
+//! while there is an access among those kept that shares no lock with the rest.
 //!
 //! **Cost.** O(1) per access of a chain; O(threads that accessed the variable) otherwise.
 
@@ -113,10 +114,10 @@ impl Log {
 pub(super) struct VarState {
     /// The clock of the latest write.
     pub(super) last_write: Stamp,
-    /// Locks common to all accesses.
+    /// Locks common to all accesses that are kept.
     common: HeldId,
     shape: Shape,
-    /// Whether there was a plain access, and a write.
+    /// Whether there is a plain access among them, and a write.
     plain: bool,
     written: bool,
     /// Number of the latest access, while the accesses are a chain.
@@ -246,6 +247,24 @@ impl Lists {
         (list.items.capacity() - before) * size_of::<Item>()
     }
 
+    /// Drops what is gone from the log, and finds out anew what is common to the rest. Returns how much there was to do.
+    fn compact(&mut self, log: &Log, state: &mut VarState, held: &mut HeldSets) -> usize {
+        let mut is_first = true;
+        for list in self.lists.iter_mut().flatten() {
+            list.compact(log);
+            for (at, &item) in list.items.iter().enumerate() {
+                let access = NewEntry::from(log.at(log.number(item)));
+                list.common = if at == 0 { access.held } else { held.meet(list.common, access.held) };
+                if std::mem::take(&mut is_first) { state.begin(&access) } else { state.join(&access, held) }
+            }
+        }
+        let is_used = |[reads, writes]: &[List; 2]| !(reads.items.is_empty() && writes.items.is_empty());
+        let mut used = self.lists.iter().map(is_used).collect::<Vec<_>>().into_iter();
+        self.threads.retain(|_| used.next().unwrap_or(true));
+        self.lists.retain(is_used);
+        self.threads.len() + self.lists.iter().flatten().map(|list| list.items.len()).sum::<usize>()
+    }
+
     fn heap_bytes(&self) -> Bytes {
         let items: usize = self.lists.iter().flatten().map(|list| list.items.capacity()).sum();
         items * size_of::<Item>()
@@ -257,15 +276,14 @@ impl Lists {
 type Bytes = usize;
 
 impl List {
-    /// Drops the items that are gone from the log; false if none is left.
-    fn compact(&mut self, log: &Log) -> bool {
+    /// Drops the items that are gone from the log.
+    fn compact(&mut self, log: &Log) {
         self.skip_gone(log);
         self.items.drain(..self.gone);
         self.gone = 0;
         if self.items.capacity() > 4 * self.items.len() + 16 {
             self.items.shrink_to(2 * self.items.len());
         }
-        !self.items.is_empty()
     }
 
     #[inline]
@@ -345,17 +363,16 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         held: &mut HeldSets,
     ) -> Option<u32> {
         let state = &self.vars[var];
-        let other_threads = match state.shape {
-            Shape::Listed(place) => return Some(place),
-            Shape::Untouched => false,
-            Shape::Private(thread) => thread != access.at.thread,
-            Shape::Protected => true,
-        };
-        let check = other_threads
+        let check = state.shape != Shape::Untouched
+            && state.shape != Shape::Private(access.at.thread)
             && (state.written || access.kind.writes())
             && (state.plain || !access.kind.is_atomic())
             && !held.protect(state.common, access.held);
-        if check { self.spread(var, held) } else { None }
+        match state.shape {
+            _ if !check => None,
+            Shape::Listed(place) => Some(place),
+            _ => self.spread(var, held),
+        }
     }
 
     /// The lists at a place.
@@ -380,12 +397,12 @@ impl<const BOUNDED: bool> History<BOUNDED> {
             return false;
         }
         match self.vars[var].shape {
-            Shape::Listed(place) => self.record_in_list(place, access, held),
+            Shape::Listed(place) => self.record_in_list(var, place, access, held),
             _ => self.record_in_chain(var, access, held),
         }
     }
 
-    fn record_in_list(&mut self, place: u32, access: &NewEntry, held: &mut HeldSets) -> bool {
+    fn record_in_list(&mut self, var: VarId, place: u32, access: &NewEntry, held: &mut HeldSets) -> bool {
         let lists = &mut self.lists[place as usize];
         if !BOUNDED {
             let slot = lists.slot(access.at.thread);
@@ -396,6 +413,7 @@ impl<const BOUNDED: bool> History<BOUNDED> {
             }
         }
         self.list_bytes += lists.push(self.log.next(), access, held);
+        self.vars[var].join(access, held);
         self.log.push(access, 0);
         true
     }
@@ -405,13 +423,17 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         let number = self.log.next();
         let mut previous = 0;
         if state.shape == Shape::Untouched || state.latest < self.log.oldest() {
-            state.begin_chain(access);
+            state.shape = Shape::Private(access.at.thread);
+            state.begin(access);
         } else {
             if !BOUNDED && self.log.repeats(state.latest, access) {
                 return false;
             }
             previous = (number - state.latest) as u32;
-            state.join_chain(access, held);
+            if state.shape != Shape::Private(access.at.thread) {
+                state.shape = Shape::Protected;
+            }
+            state.join(access, held);
         }
         state.latest = number;
         self.log.push(access, previous);
@@ -454,25 +476,19 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         numbers
     }
 
-    /// Drops what is gone from the log from all lists, and lists with nothing left. Returns how much there was to do.
-    pub(super) fn sweep(&mut self) -> usize {
+    /// Drops what is gone from the log from all lists, and lists with nothing left. What is common to the accesses of a
+    /// variable is found anew: a stray access stops to matter when it is gone. Returns how much there was to do.
+    pub(super) fn sweep(&mut self, held: &mut HeldSets) -> usize {
         let mut work = self.lists.len();
         self.list_bytes = 0;
         for (place, lists) in self.lists.iter_mut().enumerate() {
             let Some(var) = lists.var else { continue };
-            work += lists.threads.len();
-            let log = &self.log;
-            let mut keep =
-                lists.lists.iter_mut().map(|[reads, writes]| reads.compact(log) | writes.compact(log));
-            let keep: Vec<bool> = keep.by_ref().collect();
-            let mut kept = keep.iter();
-            lists.threads.retain(|_| *kept.next().unwrap_or(&true));
-            let mut kept = keep.iter();
-            lists.lists.retain(|_| *kept.next().unwrap_or(&true));
+            let state = &mut self.vars[var];
+            work += lists.compact(&self.log, state, held);
             if lists.threads.is_empty() {
                 *lists = Lists::default();
                 self.free_lists.push(place as u32);
-                self.vars[var].shape = Shape::Untouched;
+                state.shape = Shape::Untouched;
             }
             self.list_bytes += lists.heap_bytes();
         }
@@ -488,17 +504,15 @@ impl<const BOUNDED: bool> History<BOUNDED> {
 }
 
 impl VarState {
-    fn begin_chain(&mut self, access: &NewEntry) {
-        self.shape = Shape::Private(access.at.thread);
+    /// Notes the first of the accesses that are kept.
+    fn begin(&mut self, access: &NewEntry) {
         self.common = access.held;
         self.plain = !access.kind.is_atomic();
         self.written = access.kind.writes();
     }
 
-    fn join_chain(&mut self, access: &NewEntry, held: &mut HeldSets) {
-        if self.shape != Shape::Private(access.at.thread) {
-            self.shape = Shape::Protected;
-        }
+    /// Notes a further access.
+    fn join(&mut self, access: &NewEntry, held: &mut HeldSets) {
         self.common = held.meet(self.common, access.held);
         self.plain |= !access.kind.is_atomic();
         self.written |= access.kind.writes();

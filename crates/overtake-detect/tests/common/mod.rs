@@ -12,7 +12,10 @@ pub(crate) fn run<T>(
 ) -> T {
     let mut driver = Driver::start(&[entry], options, Strictness::Repair).expect("options that fit");
     loop {
-        let mut source = trace.source().with_block_events(7); // so that small traces have block borders
+        let mut source = trace.source();
+        if trace.events.len() < 1000 {
+            source = source.with_block_events(7); // so that small traces have block borders
+        }
         if driver.pass(&mut source, &mut |_| ()).expect("ids in range") == Outcome::Done {
             return look(&driver.jobs()[0]);
         }

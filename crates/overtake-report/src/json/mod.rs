@@ -2,6 +2,7 @@
 
 mod generated;
 mod statistics;
+mod witness;
 
 use std::io;
 
@@ -12,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 pub use self::generated::generated;
 pub use self::statistics::statistics;
+pub use self::witness::witness;
 use crate::model::{Analysed, Findings, TraceFacts, WrittenFacts};
 
 /// The version of the form.

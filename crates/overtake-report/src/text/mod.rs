@@ -10,6 +10,7 @@ mod races;
 mod recorded;
 mod statistics;
 mod table;
+mod witness;
 
 use anstyle::{AnsiColor, Style};
 use overtake_detect::Verdict;
@@ -20,6 +21,7 @@ pub use notes::{expected, generated, notes, timing, validation, written};
 pub use races::races;
 pub use recorded::recorded;
 pub use statistics::statistics;
+pub use witness::witness;
 
 /// How much room there is.
 #[derive(Clone, Debug)]

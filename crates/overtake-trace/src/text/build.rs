@@ -263,10 +263,16 @@ impl Builder {
         self.waiting.contains_key(&thread)
     }
 
+    /// Whether any thread is inside a monitor's wait.
+    #[inline]
+    pub(super) fn anyone_waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Before a thread's next event, ends the monitor's wait it may be in.
     #[inline]
     pub(super) fn come_back(&mut self, thread: ThreadId, out: &mut Vec<Event>) -> Result<()> {
-        if self.waiting.is_empty() { Ok(()) } else { self.end_wait(thread, out) }
+        if self.anyone_waits() { self.end_wait(thread, out) } else { Ok(()) }
     }
 
     #[cold]

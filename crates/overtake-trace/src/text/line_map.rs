@@ -24,13 +24,14 @@ impl LineMap {
     }
 
     /// Notes that the events from position `from` to before `to` are all of `line`.
-    #[inline]
+    #[cold]
     pub(super) fn note_all(&mut self, from: usize, to: usize, line: u64) {
         for at in from..to {
             self.note(at, line);
         }
     }
 
+    #[cold]
     fn start_run(&mut self, at: usize, line: u64) {
         self.runs.push((at as u64, line));
         self.shift = line.wrapping_sub(at as u64);

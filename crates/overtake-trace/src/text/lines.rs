@@ -5,14 +5,14 @@ use std::io::{ErrorKind as IoErrorKind, Read};
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::input::is_damage;
 
-/// How many bytes are asked of the input at a time.
-pub(crate) const CHUNK_BYTES: usize = 1 << 20;
+/// How many bytes are asked of the input at a time: few enough to be still in the second-level cache when they are parsed.
+pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// A longer line is refused: a file without line ends must not be read into memory whole.
 pub(crate) const LONGEST_LINE: usize = 4 << 20;
 
 /// Bytes that stay readable behind the last line, so that scanners may load whole words.
-pub(super) const PADDING: usize = 16;
+pub(super) const PADDING: usize = 32;
 
 /// What some editors put at the start of a file.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -87,9 +87,10 @@ impl<R: Read, F: LineFormat> TextReader<R, F> {
                     .format
                     .take_line(&text[at..], number, events)
                     .map_err(|error| Place { line: number, column: 1 }.locate(error))?;
-                if events.len() > before {
+                if events.len() == before + 1 {
                     self.line_map.note(before, number);
-                    self.line_map.note_all(before + 1, events.len(), number);
+                } else {
+                    self.line_map.note_all(before, events.len(), number);
                 }
                 number += 1;
             }

@@ -1,59 +1,41 @@
 //! Short names as machine words, and a table from these to ids.
 //!
-//! Almost every name of a trace has fewer than 16 bytes, and almost every occurrence is of a name seen before. Loading
-//! such a name as one word finds its end without a loop and makes it its own key: one multiplication, one slot. Behind
-//! this table stands [`Names`](crate::Names), which takes any name and does the numbering.
+//! Almost every name of a trace has fewer than 16 bytes, most have fewer than 8, and almost every occurrence is of a name
+//! seen before. Loading a name and the separator behind it as one word finds its end without a loop and makes it its own
+//! key: one multiplication, one slot. Behind this table stands [`Names`](crate::Names), which takes any name and does the
+//! numbering.
 
-/// A name of up to 15 bytes, zero-extended, with its length in the highest byte, so that it is never 0.
+/// A name with the separator behind it, zero-extended. The separator is in no name, so different names are different
+/// keys, even with zero bytes in them, and no key is 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Key {
-    /// Up to 7 bytes.
+    /// Up to 7 bytes and the separator.
     Word(u64),
-    /// 8 to 15 bytes.
+    /// 8 to 15 bytes and the separator.
     TwoWords(u128),
 }
 
-/// A field at the start of a text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Field {
-    pub(super) length: usize,
-    pub(super) key: Key,
-}
-
-/// The bytes of `text` before the first `end`, if that is among the first 16; `None` also for an empty field.
-#[inline]
-pub(super) fn short_field(text: &[u8], end: u8) -> Option<Field> {
+/// The name before the first `end` in `text`, with its length, if it has 1 to 15 bytes.
+pub(super) fn short_name(text: &[u8], end: u8) -> Option<(Key, usize)> {
     let low = u64::from_le_bytes(*text.first_chunk()?);
-    let found = matches(low, end);
-    if found != 0 {
-        let length = (found.trailing_zeros() / 8) as usize;
-        let name = low & !(u64::MAX << (8 * length));
-        return (length > 0).then_some(Field { length, key: Key::Word(name | (length as u64) << 56) });
+    if let Some((word, length)) = word_through(low, end) {
+        return (length > 0).then_some((Key::Word(word), length));
     }
-    two_word_field(text, low, end)
-}
-
-/// As [`short_field`], where `end` is not in the first word, `low`.
-fn two_word_field(text: &[u8], low: u64, end: u8) -> Option<Field> {
     let high = u64::from_le_bytes(*text[8..].first_chunk()?);
-    let found = matches(high, end);
-    if found == 0 {
-        return None;
-    }
-    let beyond = (found.trailing_zeros() / 8) as usize;
-    let length = 8 + beyond;
-    let high = high & !(u64::MAX << (8 * beyond)) | (length as u64) << 56;
-    Some(Field { length, key: Key::TwoWords(u128::from(low) | u128::from(high) << 64) })
+    let (high, beyond) = word_through(high, end)?;
+    Some((Key::TwoWords(u128::from(low) | u128::from(high) << 64), 8 + beyond))
 }
 
-/// A word whose lowest non-zero byte is where `wanted` first is in `word`; 0 if it is not. Bytes above that one may be
-/// set wrongly, for a borrow runs upwards.
-#[inline]
-fn matches(word: u64, wanted: u8) -> u64 {
+/// The bytes of `word` through the first `end`, and the number of bytes before it.
+#[inline(always)]
+fn word_through(word: u64, end: u8) -> Option<(u64, usize)> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let differences = word ^ (ONES * u64::from(wanted));
-    differences.wrapping_sub(ONES) & !differences & HIGHS
+    let differences = word ^ (ONES * u64::from(end));
+    // The lowest byte set is the first `end`. Bytes above it may be set wrongly, for a borrow runs upwards.
+    let found = differences.wrapping_sub(ONES) & !differences & HIGHS;
+    let through = found ^ found.wrapping_sub(1);
+    (found != 0).then_some((word & through, (found.trailing_zeros() / 8) as usize))
 }
 
 /// Ids by key.
@@ -64,8 +46,25 @@ pub(super) struct ShortNames {
 }
 
 impl ShortNames {
+    /// The id of the name of up to 7 bytes at `at` in `window`, before the first `end`, and the name's length, if it is in
+    /// the table.
+    #[inline(always)]
+    pub(super) fn find_word<const N: usize>(
+        &self,
+        window: &[u8; N],
+        at: usize,
+        end: u8,
+    ) -> Option<(u32, usize)> {
+        let word = u64::from_le_bytes(window.get(at..at + 8)?.try_into().ok()?);
+        let (key, length) = word_through(word, end)?;
+        let id = match self.words.get_at_home(key) {
+            Some(id) => id,
+            None => self.words.get(key)?,
+        };
+        Some((id, length))
+    }
+
     /// The id under `key`.
-    #[inline]
     pub(super) fn get(&self, key: Key) -> Option<u32> {
         match key {
             Key::Word(key) => self.words.get(key),
@@ -74,7 +73,6 @@ impl ShortNames {
     }
 
     /// Puts `id` under `key`, which must not be there yet.
-    #[cold]
     pub(super) fn insert(&mut self, key: Key, id: u32) {
         match key {
             Key::Word(key) => self.words.insert(key, id),
@@ -95,7 +93,8 @@ impl Word for u64 {
     #[inline]
     fn hash(self) -> usize {
         // Every byte of the name has a say in the upper half of the product.
-        (self.wrapping_mul(ODD) >> 32) as usize
+        let product = u128::from(self) * u128::from(ODD);
+        ((product >> 64) as u64 ^ product as u64) as usize
     }
 }
 
@@ -106,79 +105,76 @@ impl Word for u128 {
     }
 }
 
-/// How many keys of 8 bytes, with their ids, fill a cache line of 64 bytes.
-const SLOTS: usize = 5;
-
-/// A hash table whose buckets are cache lines. A key whose bucket is full is in the next one that has room.
+/// A hash table with linear probing from pairs of slots.
 #[derive(Debug)]
 struct Table<K> {
-    buckets: Vec<Bucket<K>>,
+    /// A power of two of them.
+    slots: Vec<Slot<K>>,
     used: usize,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
-#[repr(align(64))]
-struct Bucket<K> {
-    keys: [K; SLOTS],
-    ids: [u32; SLOTS],
+struct Slot<K> {
+    key: K,
+    id: u32,
 }
 
-const _: () = assert!(size_of::<Bucket<u64>>() == 64);
+/// Tables up to this size are at most an eighth full, so that hardly a pair of slots overflows; larger ones half, since the
+/// cache would not hold them.
+const SPARSE_SLOTS: usize = 1 << 14;
 
 impl<K: Word> Default for Table<K> {
     fn default() -> Self {
-        Table { buckets: vec![Bucket::default()], used: 0 }
+        Table { slots: vec![Slot::default(); 16], used: 0 }
     }
 }
 
 impl<K: Word> Table<K> {
-    #[inline]
+    /// The id under `key`, if the key is in the first two slots where it may be. Nearly all are; which of the two it is
+    /// nobody can predict, so there is no branch on it.
+    #[inline(always)]
+    fn get_at_home(&self, key: K) -> Option<u32> {
+        let home = key.hash() & (self.slots.len() - 1);
+        let (first, second) = (&self.slots[home & !1], &self.slots[home | 1]);
+        let id = if first.key == key { first.id } else { second.id };
+        ((first.key == key) | (second.key == key)).then_some(id)
+    }
+
+    /// The id under `key`.
+    #[inline(never)]
     fn get(&self, key: K) -> Option<u32> {
-        let mask = self.buckets.len() - 1;
-        let mut at = key.hash() & mask;
-        loop {
-            let bucket = &self.buckets[at];
-            // All slots are compared, without a branch for each: which one it is cannot be predicted.
-            let mut found = SLOTS;
-            for slot in 0..SLOTS {
-                found = if bucket.keys[slot] == key { slot } else { found };
-            }
-            if found < SLOTS {
-                return Some(bucket.ids[found]);
-            }
-            if bucket.keys[SLOTS - 1] == K::default() {
-                return None;
-            }
+        let slot = self.slots[self.slot_of(key)];
+        (slot.key == key).then_some(slot.id)
+    }
+
+    /// The slot with `key`, or the free one where it would be.
+    fn slot_of(&self, key: K) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = key.hash() & mask & !1;
+        while self.slots[at].key != key && self.slots[at].key != K::default() {
             at = (at + 1) & mask;
         }
+        at
     }
 
     fn insert(&mut self, key: K, id: u32) {
-        debug_assert!(self.get(key).is_none());
-        if self.used * 2 >= self.buckets.len() * SLOTS {
-            let bigger = vec![Bucket::default(); self.buckets.len() * 2];
-            for bucket in std::mem::replace(&mut self.buckets, bigger) {
-                let slots = bucket.keys.iter().zip(bucket.ids).filter(|&(&key, _)| key != K::default());
-                slots.for_each(|(&key, id)| self.place(key, id));
+        let room = if self.slots.len() <= SPARSE_SLOTS { self.slots.len() / 8 } else { self.slots.len() / 2 };
+        if self.used >= room {
+            let bigger = vec![Slot::default(); self.slots.len() * 2];
+            for slot in std::mem::replace(&mut self.slots, bigger) {
+                if slot.key != K::default() {
+                    self.place(slot);
+                }
             }
         }
-        self.place(key, id);
+        self.place(Slot { key, id });
         self.used += 1;
     }
 
-    /// Fills the first free slot; a table is at most half full.
-    fn place(&mut self, key: K, id: u32) {
-        let mask = self.buckets.len() - 1;
-        let mut at = key.hash() & mask;
-        loop {
-            let bucket = &mut self.buckets[at];
-            if let Some(slot) = bucket.keys.iter().position(|&key| key == K::default()) {
-                bucket.keys[slot] = key;
-                bucket.ids[slot] = id;
-                return;
-            }
-            at = (at + 1) & mask;
-        }
+    fn place(&mut self, slot: Slot<K>) {
+        let at = self.slot_of(slot.key);
+        debug_assert!(self.slots[at].key == K::default(), "the key is there already");
+        self.slots[at] = slot;
     }
 }
 
@@ -191,16 +187,15 @@ mod tests {
     }
 
     #[test]
-    fn a_field_ends_before_the_first_end() {
+    fn a_name_ends_before_the_first_end() {
         for length in 1..=15 {
             let mut text = vec![b'x'; length];
             text.extend_from_slice(b"|y|");
-            let field = short_field(&padded(&text), b'|').unwrap();
-            assert_eq!(field.length, length);
+            assert_eq!(short_name(&padded(&text), b'|').unwrap().1, length);
         }
-        assert_eq!(short_field(&padded(b"|x"), b'|'), None);
-        assert_eq!(short_field(&padded(&[b'x'; 16]), b'|'), None);
-        assert_eq!(short_field(b"short", b'|'), None);
+        assert_eq!(short_name(&padded(b"|x"), b'|'), None);
+        assert_eq!(short_name(&padded(&[b'x'; 16]), b'|'), None);
+        assert_eq!(short_name(b"short", b'|'), None);
     }
 
     #[test]
@@ -224,9 +219,9 @@ mod tests {
         all.dedup();
         let mut keys: Vec<_> = Vec::new();
         for name in &all {
-            let field = short_field(&padded(&[&name[..], b"|"].concat()), b'|').unwrap();
-            assert_eq!(field.length, name.len());
-            keys.push(field.key);
+            let (key, length) = short_name(&padded(&[&name[..], b"|"].concat()), b'|').unwrap();
+            assert_eq!(length, name.len());
+            keys.push(key);
         }
         keys.sort_unstable();
         keys.dedup();
@@ -236,13 +231,24 @@ mod tests {
     #[test]
     fn the_table_gives_back_what_was_put_in() {
         let mut table = ShortNames::default();
-        let key = |number: u64| short_field(&padded(format!("V{number}|").as_bytes()), b'|').unwrap().key;
-        for number in 0..10_000 {
-            assert_eq!(table.get(key(number)), None);
-            table.insert(key(number), number as u32);
+        let names: Vec<Vec<u8>> = ["V", "", "W", "object-", "a0", "numbered-"]
+            .iter()
+            .flat_map(|prefix| (0..4000).map(move |number| padded(format!("{prefix}{number}|").as_bytes())))
+            .collect();
+        let key = |name: &[u8]| short_name(name, b'|').unwrap().0;
+        for (id, name) in names.iter().enumerate() {
+            assert_eq!(table.get(key(name)), None);
+            table.insert(key(name), id as u32);
         }
-        for number in 0..10_000 {
-            assert_eq!(table.get(key(number)), Some(number as u32));
+        for (id, name) in names.iter().enumerate() {
+            assert_eq!(table.get(key(name)), Some(id as u32));
+            let length = name.iter().position(|&byte| byte == b'|').unwrap();
+            let found = table.find_word::<16>(name.first_chunk().unwrap(), 0, b'|');
+            assert_eq!(found, (length < 8).then_some((id as u32, length)));
+        }
+        for absent in ["|V3", "V|", "V3)", "V03|", "V4000|"] {
+            let found = table.find_word::<16>(padded(absent.as_bytes()).first_chunk().unwrap(), 0, b'|');
+            assert_eq!(found, None, "{absent}");
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
     }
     arguments.options.warn_of_unused(&detectors, console);
     let options = arguments.options.options();
-    let examined = Examined::of(input, &detectors, &options, arguments.checked.strictness(), console)?;
+    let examined = Examined::of(&mut input, &detectors, &options, arguments.checked.strictness(), console)?;
     let analysed = examined.analysed();
     console.say(&text::notes(analysed.trace));
     match arguments.json {

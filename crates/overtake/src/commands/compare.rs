@@ -12,9 +12,9 @@ use crate::files::Input;
 /// Prints the table.
 pub(crate) fn run(arguments: &CompareArguments, console: Console) -> Outcome {
     let entries: Vec<_> = DETECTORS.iter().collect();
-    let input = Input::new(&arguments.checked.input);
+    let mut input = Input::new(&arguments.checked.input);
     let options = arguments.options.options();
-    let examined = Examined::of(input, &entries, &options, arguments.checked.strictness(), console)?;
+    let examined = Examined::of(&mut input, &entries, &options, arguments.checked.strictness(), console)?;
     let analysed = examined.analysed();
     console.say(&text::notes(analysed.trace));
     match arguments.json {

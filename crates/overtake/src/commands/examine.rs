@@ -20,7 +20,7 @@ pub(crate) struct Examined {
 impl Examined {
     /// Runs the detectors, as many passes as they want.
     pub(crate) fn of(
-        mut input: Input,
+        input: &mut Input,
         entries: &[&'static Entry],
         options: &Options,
         strictness: Strictness,
@@ -29,7 +29,7 @@ impl Examined {
         let mut driver = Driver::start(entries, options, strictness)?;
         let start = Instant::now();
         if driver.may_need_another_pass() {
-            input.make_rereadable(console)?;
+            input.make_rereadable(strictness, console)?;
         }
         loop {
             let mut opened = input.open()?;

@@ -15,6 +15,7 @@ mod run;
 mod seal;
 mod stat;
 mod validate;
+mod witness;
 
 use std::ffi::OsString;
 
@@ -34,6 +35,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Seal(arguments) => seal::run(arguments, console),
         Command::Finish { log } => finish::run(log, console),
         Command::Analyze(arguments) => analyze::run(arguments, console),
+        Command::Witness(arguments) => witness::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),
         Command::Validate(arguments) => validate::run(arguments, console),
         Command::Stat(arguments) => stat::run(arguments, console),

@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
+use overtake_detect::Strictness;
 use overtake_report::TraceFacts;
 use overtake_trace::{
-    self as trace, Block, Error, EventSink, EventSource, Format, OtrFile, OtrReader, OtrWriter, Repairs,
+    self as trace, Block, Checker, Error, EventSink, EventSource, Format, OtrFile, OtrReader, OtrWriter,
+    Repairs,
 };
 
 use crate::args::InputArguments;
@@ -49,7 +51,13 @@ impl Input {
     }
 
     /// Makes sure that the trace can be opened more than once: what comes through a pipe is kept in a temporary file.
-    pub(crate) fn make_rereadable(&mut self, console: Console) -> Result<(), Failure> {
+    ///
+    /// A strict check happens on the way: later nobody knows the lines any more.
+    pub(crate) fn make_rereadable(
+        &mut self,
+        strictness: Strictness,
+        console: Console,
+    ) -> Result<(), Failure> {
         if self.is_file() || self.kept.is_some() {
             return Ok(());
         }
@@ -59,8 +67,17 @@ impl Input {
         let mut bar = console.progress();
         let mut writer = OtrWriter::new(file).map_err(|error| self.failure(error))?;
         let mut block = Block::default();
+        let mut checker = Checker::strict();
         while opened.next_block(&mut block)? {
             bar.show(opened.source().progress());
+            if strictness == Strictness::Refuse {
+                let source = opened.source_mut();
+                let refused = checker.check(&mut block, source.symbols_mut()).err();
+                if let Some(error) = refused {
+                    let located = source.located(error);
+                    return Err(opened.failure(located));
+                }
+            }
             writer.write(&block.events, opened.source().symbols()).map_err(|error| self.failure(error))?;
         }
         writer.finish(opened.source().symbols()).map_err(|error| self.failure(error))?;
@@ -81,7 +98,7 @@ impl Input {
         if let Ok(file) = OtrFile::open(&self.path) {
             return Ok((file.parameters().threads, file.parameters().locks));
         }
-        self.make_rereadable(console)?;
+        self.make_rereadable(Strictness::Repair, console)?;
         let mut opened = self.open()?;
         let mut bar = console.progress();
         let mut block = Block::default();

@@ -72,15 +72,8 @@ impl Schedulable {
             self.clocks.atomic_release(thread, var, kind, order);
         }
         if kind.writes() {
-            self.publish_write(thread, var);
+            self.clocks.publish_to(thread, &mut self.last_writes[var]);
         }
-    }
-
-    #[inline]
-    fn publish_write(&mut self, thread: ThreadId, var: VarId) {
-        let stamp = self.clocks.publish(thread);
-        let before = std::mem::replace(&mut self.last_writes[var], stamp);
-        self.clocks.give_back(before);
     }
 
     /// The read of the heap block that the latest access lies in.
@@ -128,7 +121,7 @@ impl Detector for Schedulable {
         let access = Judged { at, kind, verdict: Verdict::Observed };
         self.histories.write(clock, epoch, var, access, races);
         self.latest_write = Some((at.index, epoch));
-        self.publish_write(at.thread, var);
+        self.clocks.publish_to(at.thread, &mut self.last_writes[var]);
     }
 
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {

@@ -3,13 +3,15 @@
 //! Whatever is out of the ordinary is left to the general parser, which is the definition; this one only has to notice.
 //! Fields that were met before are recognised by one look at a table of words. A field gets into the table only after
 //! it was found clean: not empty, nothing to trim, no separator inside.
+//!
+//! [`FastPath::known_line`] takes lines whose three fields are all short and known, [`FastPath::line`] longer and new ones.
 
 use crate::error::Result;
 use crate::event::{Event, MemoryOrder, Op};
 use crate::id::{LocationId, LockId, ThreadId};
 use crate::text::build::Builder;
 use crate::text::lines::line_length;
-use crate::text::short_names::{Field, ShortNames, short_field};
+use crate::text::short_names::{Key, ShortNames, short_name};
 
 /// Tables of clean fields.
 #[derive(Default, Debug)]
@@ -20,10 +22,58 @@ pub(super) struct FastPath {
     locations: ShortNames,
 }
 
+/// A line with three fields of up to 7 bytes is not longer than this.
+const WINDOW: usize = 32;
+
 impl FastPath {
     /// Appends the event of the first line of `text` and returns the line's length with its line end; nothing for a line
-    /// that the general parser has to look at.
-    #[inline]
+    /// with a field that is long or new.
+    #[inline(always)]
+    pub(super) fn known_line(
+        &self,
+        text: &[u8],
+        builder: &mut Builder,
+        out: &mut Vec<Event>,
+    ) -> Option<usize> {
+        let window: &[u8; WINDOW] = text.first_chunk()?;
+        if builder.anyone_waits() {
+            return None;
+        }
+        let (thread, length) = self.threads.find_word(window, 0, b'|')?;
+        let (thread, at) = (ThreadId(thread), length + 1);
+        let word = u32::from_le_bytes(window.get(at..at + 4)?.try_into().ok()?);
+        if let Some(op) = access(word) {
+            let (var, length) = self.variables.find_word(window, at + 2, b')')?;
+            self.finish(window, at + 2 + length + 1, (thread, op, var), out)
+        } else {
+            let op = lock_operation(word)?;
+            let (lock, length) = self.locks.find_word(window, at + 4, b')')?;
+            let end = self.finish(window, at + 4 + length + 1, (thread, op, lock), out)?;
+            builder.track(thread, op, LockId(lock));
+            Some(end)
+        }
+    }
+
+    /// The location from `at` on, and the event.
+    #[inline(always)]
+    fn finish(
+        &self,
+        window: &[u8; WINDOW],
+        at: usize,
+        (thread, op, operand): (ThreadId, Op, u32),
+        out: &mut Vec<Event>,
+    ) -> Option<usize> {
+        if *window.get(at)? != b'|' {
+            return None;
+        }
+        let (location, length) = self.locations.find_word(window, at + 1, b'\n')?;
+        out.push(Event::from_parts(thread, op, MemoryOrder::Relaxed, operand, LocationId(location)));
+        Some(at + 1 + length + 1)
+    }
+
+    /// As [`known_line`](Self::known_line), for fields of any length, which get to be known; nothing for a line that the
+    /// general parser has to look at.
+    #[inline(never)]
     pub(super) fn line(
         &mut self,
         text: &[u8],
@@ -32,9 +82,11 @@ impl FastPath {
     ) -> Result<Option<usize>> {
         let Some((thread, length)) = self.thread(text, builder)? else { return Ok(None) };
         let mut at = length + 1;
-        let Some((word, operand_at)) = Word::at(&text[at..]) else { return Ok(None) };
-        at += operand_at;
-        let Some((operand, length)) = self.operand(word, &text[at..], builder)? else { return Ok(None) };
+        let Some(&start) = text[at..].first_chunk() else { return Ok(None) };
+        let word = u32::from_le_bytes(start);
+        let Some(op) = access(word).or_else(|| lock_operation(word)) else { return Ok(None) };
+        at += if is_access(op) { 2 } else { 4 };
+        let Some((operand, length)) = self.operand(op, &text[at..], builder)? else { return Ok(None) };
         at += length + 1;
         let mut location = LocationId::UNKNOWN;
         if text[at] == b'|' {
@@ -44,21 +96,16 @@ impl FastPath {
             at += length;
         }
         builder.come_back(thread, out)?;
-        let op = match word {
-            Word::Access(op) => op,
-            Word::Lock(op) => {
-                builder.track(thread, op, LockId(operand));
-                op
-            }
-        };
+        if !is_access(op) {
+            builder.track(thread, op, LockId(operand));
+        }
         out.push(Event::from_parts(thread, op, MemoryOrder::Relaxed, operand, location));
         Ok(Some(at + 1))
     }
 
     /// The thread, and the length of its field.
-    #[inline]
     fn thread(&mut self, text: &[u8], builder: &mut Builder) -> Result<Option<(ThreadId, usize)>> {
-        let Some(Field { length, key }) = short_field(text, b'|') else { return Ok(None) };
+        let Some((key, length)) = short_name(text, b'|') else { return Ok(None) };
         if let Some(id) = self.threads.get(key) {
             return Ok(Some((ThreadId(id), length)));
         }
@@ -72,84 +119,73 @@ impl FastPath {
     }
 
     /// The operand that `text` begins with, and its length. The operand ends with the field.
-    #[inline]
-    fn operand(&mut self, word: Word, text: &[u8], builder: &mut Builder) -> Result<Option<(u32, usize)>> {
-        let table = match word {
-            Word::Access(_) => &mut self.variables,
-            Word::Lock(_) => &mut self.locks,
-        };
-        let short = short_field(text, b')').filter(|field| matches!(text[field.length + 1], b'|' | b'\n'));
-        if let Some(Field { length, key }) = short
-            && let Some(id) = table.get(key)
-        {
+    fn operand(&mut self, op: Op, text: &[u8], builder: &mut Builder) -> Result<Option<(u32, usize)>> {
+        let table = if is_access(op) { &mut self.variables } else { &mut self.locks };
+        let short = short_name(text, b')').filter(|&(_, length)| matches!(text[length + 1], b'|' | b'\n'));
+        if let Some((id, length)) = known(table, short) {
             return Ok(Some((id, length)));
         }
-        let length = match short {
-            Some(field) => field.length,
-            None => match long_operand(text) {
-                Some(length) => length,
-                None => return Ok(None),
-            },
-        };
-        let name = &text[..length];
-        if !is_clean(name) {
+        let length = short.map(|(_, length)| length).or_else(|| long_operand(text));
+        let Some(name) = length.map(|length| &text[..length]).filter(|name| is_clean(name)) else {
             return Ok(None);
-        }
-        let id = match word {
-            Word::Access(_) => builder.symbols.variables.intern(name)?.0,
-            Word::Lock(_) => builder.symbols.locks.intern(name)?.0,
         };
-        if let Some(field) = short {
-            table.insert(field.key, id);
+        let symbols = &mut builder.symbols;
+        let id =
+            if is_access(op) { symbols.variables.intern(name)?.0 } else { symbols.locks.intern(name)?.0 };
+        if let Some((key, _)) = short {
+            table.insert(key, id);
         }
-        Ok(Some((id, length)))
+        Ok(Some((id, name.len())))
     }
 
     /// The location, and the length of its field, which is the rest of the line.
-    #[inline]
     fn location(&mut self, text: &[u8], builder: &mut Builder) -> Result<Option<(LocationId, usize)>> {
-        let short = short_field(text, b'\n');
-        if let Some(Field { length, key }) = short
-            && let Some(id) = self.locations.get(key)
-        {
+        let short = short_name(text, b'\n');
+        if let Some((id, length)) = known(&self.locations, short) {
             return Ok(Some((LocationId(id), length)));
         }
-        let length = line_length(text);
-        if length == 0 {
+        let name = &text[..line_length(text)];
+        if name.is_empty() {
             return Ok(Some((LocationId::UNKNOWN, 0)));
         }
-        let name = &text[..length];
         if !is_clean(name) {
             return Ok(None);
         }
         let location = builder.symbols.locations.intern(name)?;
-        if let Some(field) = short {
-            self.locations.insert(field.key, location.0);
+        if let Some((key, _)) = short {
+            self.locations.insert(key, location.0);
         }
-        Ok(Some((location, length)))
+        Ok(Some((location, name.len())))
     }
 }
 
-/// The operations of nearly all lines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Word {
-    Access(Op),
-    Lock(Op),
+/// The access that a line's operation begins with, its parenthesis included.
+#[inline]
+fn access(word: u32) -> Option<Op> {
+    const READ: u16 = u16::from_le_bytes(*b"r(");
+    const WRITE: u16 = u16::from_le_bytes(*b"w(");
+    let word = word as u16;
+    // Which of the two comes next is anyone's guess, so there is no branch on it.
+    let op = if word == WRITE { Op::Write } else { Op::Read };
+    ((word == READ) | (word == WRITE)).then_some(op)
 }
 
-impl Word {
-    /// The word that `text` begins with, and the length up to the operand.
-    #[inline]
-    fn at(text: &[u8]) -> Option<(Word, usize)> {
-        let start: [u8; 4] = *text.first_chunk()?;
-        if start[1] == b'(' {
-            // Which of the two comes next is anyone's guess, so there is no branch on it.
-            let op = if start[0] == b'w' { Op::Write } else { Op::Read };
-            return matches!(start[0], b'r' | b'w').then_some((Word::Access(op), 2));
-        }
-        let op = if start[0] == b'a' { Op::Acquire } else { Op::Release };
-        matches!(&start, b"acq(" | b"rel(").then_some((Word::Lock(op), 4))
-    }
+fn is_access(op: Op) -> bool {
+    matches!(op, Op::Read | Op::Write)
+}
+
+/// The lock operation that a line's operation begins with, its parenthesis included.
+#[inline]
+fn lock_operation(word: u32) -> Option<Op> {
+    const ACQUIRE: u32 = u32::from_le_bytes(*b"acq(");
+    const RELEASE: u32 = u32::from_le_bytes(*b"rel(");
+    let op = if word == ACQUIRE { Op::Acquire } else { Op::Release };
+    ((word == ACQUIRE) | (word == RELEASE)).then_some(op)
+}
+
+fn known(table: &ShortNames, name: Option<(Key, usize)>) -> Option<(u32, usize)> {
+    let (key, length) = name?;
+    table.get(key).map(|id| (id, length))
 }
 
 /// The length of an operand that is long or has a `)` inside: up to the `)` that ends the field.

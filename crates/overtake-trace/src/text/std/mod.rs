@@ -40,12 +40,10 @@ pub struct StdLines {
 impl LineFormat for StdLines {
     #[inline]
     fn take_line(&mut self, text: &[u8], number: u64, out: &mut Vec<Event>) -> Result<usize> {
-        if let Some(length) = self.fast_path.line(text, &mut self.builder, out)? {
-            return Ok(length);
+        match self.fast_path.known_line(text, &mut self.builder, out) {
+            Some(length) => Ok(length),
+            None => self.other_line(text, number, out),
         }
-        let length = line_length(text);
-        self.any_line(&text[..length], number, out)?;
-        Ok(length + 1)
     }
 
     fn symbols(&self) -> &Symbols {
@@ -63,6 +61,17 @@ impl LineFormat for StdLines {
 }
 
 impl StdLines {
+    /// A line that the fastest path did not take.
+    #[inline(never)]
+    fn other_line(&mut self, text: &[u8], number: u64, out: &mut Vec<Event>) -> Result<usize> {
+        if let Some(length) = self.fast_path.line(text, &mut self.builder, out)? {
+            return Ok(length);
+        }
+        let length = line_length(text);
+        self.any_line(&text[..length], number, out)?;
+        Ok(length + 1)
+    }
+
     /// A line in any of its forms: blank, comment, stack frame or event.
     fn any_line(&mut self, line: &[u8], number: u64, out: &mut Vec<Event>) -> Result<()> {
         let (text, indent) = trimmed(line);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::block::{Block, EventSource, Trace};
+use crate::block::{Block, Trace};
 use crate::error::Result;
 use crate::open::open;
 

@@ -1,5 +1,8 @@
 //! Opening a trace: which format it is in, and the reader for it.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};

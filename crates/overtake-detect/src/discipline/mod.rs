@@ -1,0 +1,7 @@
+//! Locking discipline: suspicions from the locks held at accesses, whatever order the run had.
+
+pub(crate) mod held;
+pub(crate) mod lock_cover;
+pub(crate) mod lock_set;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,348 @@
+//! Happens-before races by lock-indexed time, in two passes.
+//!
+//! **Source.** *Fine-grained complexity* (Theorem 4: HB races in O(N·L)). Instead of how much of each *thread* an event
+//! knows, it is stamped with which crossings of each *channel* it knows; a lock is a channel, releases are its crossings.
+//! **Order.** For `e1` before `e2` in different threads, with `released(e1)[c]` the first crossing of `c` that `e1` comes
+//! before and `acquired(e2)[c]` the last one that has reached `e2`: `e1` happens before `e2` iff
+//! `released(e1)[c] <= acquired(e2)[c]` for some channel `c`. Any path between threads crosses a channel, and a channel
+//! is such that its crossings up to the one received all come before (see [`network`]).
+//! **Passes.** The first keeps the flows of knowledge (12 bytes per synchronising event, nothing per access) and at its
+//! end goes backward over them, leaving a checkpoint after each chunk. The second goes forward: it recomputes the released
+//! stamps of one chunk at a time from its checkpoint, keeps acquired stamps as it goes, and compares.
+//! **Answer.** Every access that races with an earlier one, with the latest such: [`LastAccesses`] keeps the accesses of all threads, where the paper
+//! keeps the last write and stops at the first race.
+//! **Differs from the paper.** Channels for fork, join and all other operations than exclusive locks, few of them by
+//! construction; stamps hold only the channels they know, and are shared by all accesses between two crossings.
+//! **Limit.** A channel is crossed fewer than 2^32 - 1 times.
+//! **Cost.** O(N·C) for C channels while no variable races, C at most 2L + T; a racy variable is compared with one access
+//! per thread each time. Memory: the flows, the checkpoints, the stamps that kept accesses refer to.
+
+mod network;
+mod stamps;
+
+use std::rc::Rc;
+
+use overtake_trace::{Checked, EventIndex, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+
+use self::network::{Flow, Network};
+use self::stamps::{Backward, Forward, Ledger, Released};
+use super::last_accesses::{Entry, LastAccesses};
+use super::rules::{self, Carrier, Flows};
+use crate::access::{Access, AccessKind, At};
+use crate::detector::{Detector, LockMode};
+use crate::race::{Race, RaceLog, Verdict};
+use crate::registry::{Analysis, OptionError, Options, Outcome};
+use crate::run::{LiveBlocks, feed};
+
+/// Fewest flows between checkpoints: the stamps of one chunk are in memory at once.
+const LEAST_CHUNK: usize = 16 * 1024;
+
+/// Starts the detector.
+pub(crate) fn start(_options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+    Ok(Box::new(Lockstamp::new(LEAST_CHUNK)))
+}
+
+/// The analysis: the pass at work, and the races.
+pub(crate) struct Lockstamp {
+    pass: Pass,
+    blocks: LiveBlocks,
+    races: RaceLog,
+    least_chunk: usize,
+}
+
+enum Pass {
+    First(Box<Walk<Vec<Flow>>>),
+    Second(Box<Walk<Judge>>),
+}
+
+impl Lockstamp {
+    /// An analysis with checkpoints at least `least_chunk` flows apart.
+    pub(crate) fn new(least_chunk: usize) -> Lockstamp {
+        let pass = Pass::First(Box::new(Walk { network: Network::default(), work: Vec::new() }));
+        Lockstamp { pass, blocks: LiveBlocks::new(), races: RaceLog::new(), least_chunk }
+    }
+}
+
+impl Analysis for Lockstamp {
+    fn feed(&mut self, checked: &Checked<'_>) {
+        match &mut self.pass {
+            Pass::First(walk) => feed(&mut **walk, &mut self.blocks, checked, &mut self.races),
+            Pass::Second(walk) => feed(&mut **walk, &mut self.blocks, checked, &mut self.races),
+        }
+    }
+
+    fn end_of_trace(&mut self) -> Outcome {
+        let Pass::First(walk) = &mut self.pass else { return Outcome::Done };
+        let flows = std::mem::take(&mut walk.work);
+        let network = std::mem::take(&mut walk.network);
+        let work = Judge::new(network, flows, self.least_chunk);
+        self.pass = Pass::Second(Box::new(Walk { network: Network::default(), work }));
+        self.blocks = LiveBlocks::new();
+        Outcome::AnotherPass
+    }
+
+    fn races(&self) -> &RaceLog {
+        &self.races
+    }
+
+    fn state_bytes(&self) -> usize {
+        match &self.pass {
+            Pass::First(walk) => walk.state_bytes(),
+            Pass::Second(walk) => walk.state_bytes(),
+        }
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        let (network, flows) = match &self.pass {
+            Pass::First(walk) => (&walk.network, walk.work.len()),
+            Pass::Second(walk) => (&walk.work.network, walk.work.flows.len()),
+        };
+        vec![("channels", network.channels() as u64), ("flows", flows as u64)]
+    }
+}
+
+/// What a pass does with flows and accesses.
+trait Work {
+    fn flow(&mut self, index: EventIndex, flow: Flow);
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog);
+    fn state_bytes(&self) -> usize;
+}
+
+/// The first pass: keeps the flows.
+impl Work for Vec<Flow> {
+    fn flow(&mut self, _index: EventIndex, flow: Flow) {
+        self.push(flow);
+    }
+
+    fn access(&mut self, _: At, _: VarId, _: AccessKind, _: &mut RaceLog) {}
+
+    fn state_bytes(&self) -> usize {
+        self.capacity() * size_of::<Flow>()
+    }
+}
+
+/// The second pass: compares stamps.
+struct Judge {
+    /// All nodes and channels there are. The walk numbers them again as it meets them, in the same way.
+    network: Network,
+    flows: Vec<Flow>,
+    /// How many of the flows have happened.
+    done: usize,
+    chunk: usize,
+    /// The state after each chunk, the last chunk first; taken when the chunk begins.
+    checkpoints: Vec<Backward>,
+    /// For each flow of the current chunk that a thread gives: what is released from that thread after it.
+    upcoming: Vec<Option<Rc<Released>>>,
+    forward: Forward,
+    leaving: IdVec<ThreadId, Leaving>,
+    variables: IdVec<VarId, LastAccesses<Mark>>,
+    access_bytes: usize,
+    nothing: Rc<Released>,
+    ledger: Ledger,
+}
+
+/// What is released from a thread.
+#[derive(Debug)]
+struct Leaving {
+    now: Rc<Released>,
+    /// The same before the event at `changed_at`, the last one that gave something away.
+    before: Rc<Released>,
+    changed_at: Option<EventIndex>,
+}
+
+impl Leaving {
+    fn change(&mut self, index: EventIndex, released: Rc<Released>) {
+        let now = std::mem::replace(&mut self.now, released);
+        if self.changed_at != Some(index) {
+            (self.before, self.changed_at) = (now, Some(index));
+        }
+    }
+
+    /// What is released from the event at `index`, the current one: itself included, if it is a release.
+    fn at(&self, index: EventIndex) -> Rc<Released> {
+        Rc::clone(if self.changed_at == Some(index) { &self.before } else { &self.now })
+    }
+}
+
+/// Time of an access.
+#[derive(Clone, Debug)]
+struct Mark {
+    index: EventIndex,
+    released: Rc<Released>,
+}
+
+impl PartialEq for Mark {
+    fn eq(&self, other: &Self) -> bool {
+        self.index == other.index
+    }
+}
+
+impl PartialOrd for Mark {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        self.index.partial_cmp(&other.index)
+    }
+}
+
+impl Judge {
+    /// Goes backward over the flows.
+    fn new(network: Network, flows: Vec<Flow>, least_chunk: usize) -> Judge {
+        let ledger = Ledger::default();
+        // A checkpoint holds a pointer per node and a count per channel; it must not outweigh the flows it stands for.
+        let chunk = least_chunk.max(network.nodes() + network.channels()).max(1);
+        let mut state = Backward::at_end(&network, &flows, &ledger);
+        let mut checkpoints = Vec::new();
+        for chunk in flows.chunks(chunk).rev() {
+            checkpoints.push(state.clone());
+            chunk.iter().rev().for_each(|&flow| state.undo(&network, flow));
+        }
+        let nothing = Released::empty(&ledger);
+        let leaving = |released: Option<u32>| {
+            let now = released.map_or(&nothing, |node| state.released(node));
+            Leaving { now: Rc::clone(now), before: Rc::clone(&nothing), changed_at: None }
+        };
+        let leaving = network.threads().map(leaving).collect();
+        Judge {
+            network,
+            flows,
+            done: 0,
+            chunk,
+            checkpoints,
+            upcoming: Vec::new(),
+            forward: Forward::default(),
+            leaving,
+            variables: IdVec::new(),
+            access_bytes: 0,
+            nothing,
+            ledger,
+        }
+    }
+
+    /// Recomputes the released stamps of the chunk that begins now.
+    fn enter_chunk(&mut self) {
+        self.upcoming.clear();
+        let Some(mut state) = self.checkpoints.pop() else { return };
+        let end = self.flows.len().min(self.done + self.chunk);
+        for &flow in self.flows[self.done..end].iter().rev() {
+            let giver = flow.from().filter(|&node| self.network.thread_of(node).is_some());
+            self.upcoming.push(giver.map(|node| Rc::clone(state.released(node))));
+            state.undo(&self.network, flow);
+        }
+    }
+}
+
+impl Work for Judge {
+    fn flow(&mut self, index: EventIndex, flow: Flow) {
+        debug_assert_eq!(self.flows.get(self.done), Some(&flow), "both passes see the same trace");
+        if self.done.is_multiple_of(self.chunk) {
+            self.enter_chunk();
+        }
+        self.done += 1;
+        self.forward.apply(&self.network, flow);
+        if let Some(Some(released)) = self.upcoming.pop()
+            && let Some(thread) = flow.from().and_then(|node| self.network.thread_of(node))
+        {
+            self.leaving[thread].change(index, released);
+        }
+    }
+
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        let released = match self.leaving.get(at.thread) {
+            Some(leaving) => leaving.at(at.index),
+            None => Rc::clone(&self.nothing),
+        };
+        let mark = Mark { index: at.index, released };
+        let acquired = self.network.node_of(at.thread).and_then(|node| self.forward.acquired(node));
+        let accesses = self.variables.entry(var);
+        let before = accesses.heap_bytes();
+        let partner = accesses
+            .access(Entry { thread: at.thread, location: at.location, mark, kind }, |entry| {
+                acquired.is_some_and(|acquired| entry.mark.released.reaches(acquired))
+            });
+        self.access_bytes = self.access_bytes + accesses.heap_bytes() - before;
+        if let Some(entry) = partner {
+            report(races, var, &entry, Access { at, kind });
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        let checkpoints: usize = self.checkpoints.iter().map(Backward::table_bytes).sum();
+        self.network.state_bytes()
+            + self.flows.capacity() * size_of::<Flow>()
+            + checkpoints
+            + self.upcoming.capacity() * size_of::<Option<Rc<Released>>>()
+            + self.forward.state_bytes()
+            + self.leaving.table_bytes()
+            + self.variables.table_bytes()
+            + self.access_bytes
+            + self.ledger.get()
+    }
+}
+
+#[cold]
+fn report(races: &mut RaceLog, var: VarId, entry: &Entry<Mark>, second: Access) {
+    let at = At { index: entry.mark.index, thread: entry.thread, location: entry.location };
+    let first = Access { at, kind: entry.kind };
+    races.report(Race { var, verdict: Verdict::Observed, first, second });
+}
+
+/// A pass over the trace: events become flows and accesses.
+struct Walk<W> {
+    network: Network,
+    work: W,
+}
+
+impl<W: Work> Walk<W> {
+    fn synchronise(&mut self, at: At) -> impl Flows {
+        let Walk { network, work } = self;
+        network.flows(move |flow| work.flow(at.index, flow))
+    }
+}
+
+impl<W: Work> Detector for Walk<W> {
+    fn reserve(&mut self, _sizes: &Sizes) {}
+
+    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+        self.work.access(at, var, AccessKind::Read, races);
+    }
+
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.work.access(at, var, kind, races);
+    }
+
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+        rules::atomic(&mut self.synchronise(at), at.thread, var, kind, order);
+        self.work.access(at, var, kind, races);
+    }
+
+    fn fence(&mut self, at: At, order: MemoryOrder) {
+        rules::fence(&mut self.synchronise(at), at.thread, order);
+    }
+
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+        rules::acquire(&mut self.synchronise(at), at.thread, lock, mode);
+    }
+
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+        rules::release(&mut self.synchronise(at), at.thread, lock, mode);
+    }
+
+    fn fork(&mut self, at: At, child: ThreadId) {
+        self.synchronise(at).start(at.thread, child);
+    }
+
+    fn join(&mut self, at: At, child: ThreadId) {
+        self.synchronise(at).end(child, at.thread);
+    }
+
+    fn post(&mut self, at: At, object: SyncId) {
+        self.synchronise(at).publish(at.thread, Carrier::Object(object));
+    }
+
+    fn wait(&mut self, at: At, object: SyncId) {
+        self.synchronise(at).receive(at.thread, Carrier::Object(object));
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.network.state_bytes() + self.work.state_bytes()
+    }
+}

@@ -1,0 +1,316 @@
+//! Happens-before races whose accesses are at most a window apart, in memory that the window bounds.
+//!
+//! **Source.** Algorithm 2 and Theorem 5 of *short-races* (short happens-before races of span at most w).
+//! **Answer.** Exactly the accesses that race with one at most `w` events back, each with the latest such: pairs at `i < j`
+//! with `j - i + 1 <= w`.
+//! Whether `i` happens before `j` depends only on what lies between them, so everything older is dropped.
+//! **State.** Times count within the window: the event at index `i` has time `i + 1 - base`, in the narrowest integer that
+//! holds two windows. Per thread and per carrier of knowledge a clock of such times ([`sync`]); per variable the
+//! accesses of the window that can still race ([`LastAccesses`]); a ring of what the last `w` events put into those.
+//! **Invariants.**
+//!   I1  The ring has a record of the event that a stored access or carrier is from. At each cleaning
+//!       ([`Upkeep`]) what is more than `w - 1` events old is freed.
+//!   I2  A component of a clock that is older than the window orders nothing of the window, the same as 0.
+//!   I3  Times are in `1..=2 * period`, where `period` is the larger of `w` and 4096.
+//! **Differs from the paper.** Times are not slots of a circular array, which need comparators that know where the array's
+//! head is, and lists of everyone who refers to a slot. Instead every `period` events all times are moved back by the
+//! same amount (`age`), stale ones to 0; plain comparison and plain maximum are right in between. The last access of
+//! every thread is kept and not only the last write, so that all second events are found and not only one. All
+//! operations of `docs/semantics.md` are covered.
+//! **Cost.** O(N·T) time. O(w) for ring, variables and carriers, times T·log w for each clock, as in Theorem 5; clocks
+//! hold only neighbourhoods of threads they know of, so that it is less where threads do not all meet.
+
+mod slots;
+mod sync;
+mod table;
+
+use std::collections::VecDeque;
+
+use overtake_clock::Tick;
+use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+
+use self::slots::Slots;
+use self::sync::{Knowledge, covers};
+use self::table::SlotTable;
+use super::last_accesses::{Entry, LastAccesses};
+use super::rules::{self, Carrier, Flows};
+use crate::access::{Access, AccessKind, At, Class};
+use crate::detector::{Detector, LockMode};
+use crate::race::{Race, RaceLog, Verdict};
+use crate::registry::{Analysis, OnePass, OptionError, Options};
+
+/// How often to do what need not be done at every event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Upkeep {
+    /// What has left the window is freed after this many events at the latest. Freed together, entries cost fewer cache
+    /// misses: their loads do not wait for each other.
+    pub(crate) cleaning: u64,
+    /// Times are moved back after at least this many events, more than `cleaning`.
+    pub(crate) least_period: u64,
+}
+
+impl Upkeep {
+    pub(crate) const USUAL: Upkeep = Upkeep { cleaning: 256, least_period: 4096 };
+
+    fn period(self, window: u64) -> u64 {
+        window.max(self.least_period)
+    }
+}
+
+/// Starts the detector with the narrowest time that holds the window.
+pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+    let window = options.window.min(u64::MAX / 2); // no trace is longer
+    if window == 0 {
+        return Err(OptionError(
+            "window is 0 events, expected at least 1 (2 or more to find anything)".into(),
+        ));
+    }
+    Ok(if fits::<u16>(window) {
+        Box::new(OnePass::new(ShortHb::<u16>::new(window, Upkeep::USUAL)))
+    } else if fits::<u32>(window) {
+        Box::new(OnePass::new(ShortHb::<u32>::new(window, Upkeep::USUAL)))
+    } else {
+        Box::new(OnePass::new(ShortHb::<u64>::new(window, Upkeep::USUAL)))
+    })
+}
+
+/// I3.
+fn fits<T: Tick>(window: u64) -> bool {
+    Upkeep::USUAL.period(window) <= T::LIMIT / 2
+}
+
+/// The detector; `T` counts time within the window.
+#[derive(Debug)]
+pub(crate) struct ShortHb<T> {
+    window: u64,
+    upkeep: Upkeep,
+    /// The event at index `i` has time `i + 1 - base`.
+    base: u64,
+    /// The index at which to clean next.
+    next_cleaning: u64,
+    ring: VecDeque<Record<T>>,
+    knowledge: Knowledge<T>,
+    variables: Slots<Variable<T>>,
+    slot_of: SlotTable,
+    access_bytes: usize,
+}
+
+/// What an event of the window put where.
+#[derive(Clone, Copy, Debug)]
+struct Record<T> {
+    slot: u32,
+    thread: ThreadId,
+    time: T,
+    /// The class of an access to the variable in `slot`; `None` is a carrier in `slot`.
+    class: Option<Class>,
+}
+
+#[derive(Debug)]
+struct Variable<T> {
+    accesses: LastAccesses<T>,
+    var: VarId,
+}
+
+impl<T> Default for Variable<T> {
+    fn default() -> Self {
+        Variable { accesses: LastAccesses::default(), var: VarId(u32::MAX) }
+    }
+}
+
+impl<T: Tick> ShortHb<T> {
+    pub(crate) fn new(window: u64, upkeep: Upkeep) -> Self {
+        debug_assert!(fits::<T>(window));
+        ShortHb {
+            window,
+            upkeep,
+            base: 0,
+            next_cleaning: 0,
+            ring: VecDeque::new(),
+            knowledge: Knowledge::default(),
+            variables: Slots::default(),
+            slot_of: SlotTable::default(),
+            access_bytes: 0,
+        }
+    }
+
+    /// The time of the event at `index`.
+    #[inline]
+    fn advance(&mut self, index: EventIndex) -> T {
+        if index.0 >= self.next_cleaning {
+            self.clean(index);
+        }
+        T::from_number(index.0 + 1 - self.base)
+    }
+
+    /// Frees what has left the window, and keeps times small.
+    #[cold]
+    fn clean(&mut self, index: EventIndex) {
+        self.next_cleaning = index.0 + self.upkeep.cleaning;
+        let time = index.0 + 1 - self.base;
+        while let Some(record) = self.ring.front()
+            && record.time.number() + self.window <= time
+        {
+            self.evict_front();
+        }
+        if time > 2 * self.upkeep.period(self.window) - self.upkeep.cleaning {
+            self.age(time.saturating_sub(self.window)); // I3
+        }
+    }
+
+    /// Frees what the oldest recorded event left, unless something newer took its place.
+    #[inline]
+    fn evict_front(&mut self) {
+        let Some(Record { slot, thread, time, class }) = self.ring.pop_front() else { return };
+        let Some(class) = class else { return self.knowledge.evict(slot, time) };
+        let variable = self.variables.get_mut(slot);
+        variable.accesses.forget(class, thread, time);
+        if variable.accesses.is_empty() {
+            self.access_bytes -= variable.accesses.heap_bytes();
+            self.slot_of.remove(variable.var.0);
+            self.variables.remove(slot);
+        }
+    }
+
+    /// Moves all times back by `by`. I3.
+    #[cold]
+    fn age(&mut self, by: u64) {
+        self.base += by;
+        let by = T::from_number(by.min(T::LIMIT));
+        self.knowledge.age(by);
+        self.ring.iter_mut().for_each(|record| record.time = record.time.earlier(by));
+        self.variables.iter_mut().for_each(|variable| {
+            variable.accesses.marks_mut().for_each(|time| *time = time.earlier(by));
+        });
+    }
+
+    /// Applies the rules of one synchronising event.
+    #[inline]
+    fn synchronise(&mut self, at: At, rule: impl FnOnce(&mut Knowledge<T>)) {
+        let time = self.advance(at.index);
+        for &slot in self.knowledge.at(time, rule) {
+            self.ring.push_back(Record { slot, thread: at.thread, time, class: None });
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        let time = self.advance(at.index);
+        let slot = self.slot_of.get_or_insert(var.0, || {
+            let slot = self.variables.add();
+            self.variables.get_mut(slot).var = var;
+            slot
+        });
+        let accesses = &mut self.variables.get_mut(slot).accesses;
+        let clock = &self.knowledge.threads[at.thread];
+        let before = accesses.heap_bytes();
+        let partner = accesses
+            .access(Entry { thread: at.thread, location: at.location, mark: time, kind }, |entry| {
+                covers(clock, entry.thread, entry.mark)
+            });
+        self.access_bytes = self.access_bytes + accesses.heap_bytes() - before;
+        self.ring.push_back(Record { slot, thread: at.thread, time, class: Some(Class::of(kind)) });
+        // The latest partner may be out of the window and not yet freed; then all are.
+        if let Some(entry) = partner
+            && entry.mark.number() + self.window > time.number()
+        {
+            report(races, self.base, var, &entry, Access { at, kind });
+        }
+    }
+}
+
+/// What is stored, in numbers.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Live {
+    pub(crate) records: usize,
+    pub(crate) variables: usize,
+    pub(crate) carriers: usize,
+    pub(crate) threads_that_know: usize,
+    pub(crate) heap_bytes: usize,
+}
+
+#[cfg(test)]
+impl<T: Tick> ShortHb<T> {
+    pub(crate) fn live(&self) -> Live {
+        assert_eq!(self.variables.live(), self.slot_of.len());
+        Live {
+            records: self.ring.len(),
+            variables: self.variables.live(),
+            carriers: self.knowledge.live_carriers(),
+            threads_that_know: self.knowledge.threads.iter().filter(|clock| !clock.is_empty()).count(),
+            heap_bytes: self.access_bytes + self.knowledge.heap_bytes(),
+        }
+    }
+}
+
+#[cold]
+fn report<T: Tick>(races: &mut RaceLog, base: u64, var: VarId, entry: &Entry<T>, second: Access) {
+    let index = EventIndex(entry.mark.number() + base - 1);
+    let at = At { index, thread: entry.thread, location: entry.location };
+    let first = Access { at, kind: entry.kind };
+    races.report(Race { var, verdict: Verdict::Observed, first, second });
+}
+
+impl<T: Tick> Detector for ShortHb<T> {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.knowledge.threads.grow_to(sizes.threads);
+    }
+
+    #[inline]
+    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+        self.access(at, var, AccessKind::Read, races);
+    }
+
+    #[inline]
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.access(at, var, kind, races);
+    }
+
+    /// What an atomic access acquires is ordered before it, so the rules come before the check.
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+        self.synchronise(at, |knowledge| rules::atomic(knowledge, at.thread, var, kind, order));
+        self.access(at, var, kind, races);
+    }
+
+    fn fence(&mut self, at: At, order: MemoryOrder) {
+        self.synchronise(at, |knowledge| rules::fence(knowledge, at.thread, order));
+    }
+
+    #[inline]
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.synchronise(at, |knowledge| rules::acquire(knowledge, at.thread, lock, mode));
+    }
+
+    #[inline]
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.synchronise(at, |knowledge| rules::release(knowledge, at.thread, lock, mode));
+    }
+
+    fn fork(&mut self, at: At, child: ThreadId) {
+        self.synchronise(at, |knowledge| knowledge.start(at.thread, child));
+    }
+
+    fn join(&mut self, at: At, child: ThreadId) {
+        self.synchronise(at, |knowledge| knowledge.end(child, at.thread));
+    }
+
+    fn post(&mut self, at: At, object: SyncId) {
+        self.synchronise(at, |knowledge| knowledge.publish(at.thread, Carrier::Object(object)));
+    }
+
+    fn wait(&mut self, at: At, object: SyncId) {
+        self.synchronise(at, |knowledge| knowledge.receive(at.thread, Carrier::Object(object)));
+    }
+
+    fn other(&mut self, at: At) {
+        self.advance(at.index);
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.ring.capacity() * size_of::<Record<T>>()
+            + self.variables.table_bytes()
+            + self.slot_of.table_bytes()
+            + self.access_bytes
+            + self.knowledge.state_bytes()
+    }
+}

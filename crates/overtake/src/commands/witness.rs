@@ -1,0 +1,81 @@
+//! `overtake witness`: the schedule that exhibits a predicted race.
+
+use std::path::Path;
+
+use overtake_detect::{RaceGroup, Strictness, witness};
+use overtake_report::{WitnessFacts, json, text};
+use overtake_trace::{Event, EventSink, Format};
+
+use super::examine::Examined;
+use crate::args::WitnessArguments;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome, Verdict};
+use crate::files::{Input, OutputTrace};
+
+/// Finds the race again, builds its schedule, has it checked, and shows it.
+pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
+    let mut input = Input::new(&arguments.input);
+    input.make_rereadable(Strictness::Repair, console)?;
+    arguments.options.warn_of_unused(&[arguments.detector], console);
+    let options = arguments.options.options();
+    let examined = Examined::of(&mut input, &[arguments.detector], &options, Strictness::Repair, console)?;
+    let analysed = examined.analysed();
+    let groups = analysed.findings[0].races.groups();
+    let group =
+        groups.iter().find(|group| group.id == arguments.race).ok_or_else(|| unknown(arguments, groups))?;
+
+    let (mut first, mut second) = (input.open()?, input.open()?);
+    let built = witness::build(first.source_mut(), second.source_mut(), &group.example);
+    let schedule = built.map_err(|error| first.failure(error))?;
+    let mut replayed = input.open()?;
+    let verdict =
+        witness::verify(replayed.source_mut(), &schedule).map_err(|error| replayed.failure(error))?;
+    if let Err(violation) = verdict {
+        return Err(Failure::Error(format!(
+            "BUG IN OVERTAKE: race {} was reported, but its schedule is no correct reordering of the run ({violation}); \
+             please report this with the trace",
+            group.id
+        )));
+    }
+    let facts = WitnessFacts {
+        trace: analysed.trace,
+        symbols: replayed.source().symbols(),
+        group,
+        schedule: &schedule,
+    };
+    show(arguments, &facts, console)?;
+    if let Some(path) = &arguments.std {
+        write_std(path, &facts, console)?;
+    }
+    Ok(Verdict::Races)
+}
+
+fn show(arguments: &WitnessArguments, facts: &WitnessFacts<'_>, console: Console) -> Result<(), Failure> {
+    match arguments.json {
+        true => console.write(|out| json::witness(out, facts)),
+        false => console.print(&text::witness(facts, arguments.full, &console.layout(0))),
+    }
+}
+
+/// The reordered run as a trace of its own.
+fn write_std(path: &Path, facts: &WitnessFacts<'_>, console: Console) -> Result<(), Failure> {
+    let events: Vec<Event> = facts.schedule.events().map(|step| step.event).collect();
+    let mut output = OutputTrace::create(path, Some(Format::Std))?;
+    let written = output.write(&events, facts.symbols).and_then(|()| output.finish(facts.symbols));
+    written.map_err(|error| output.failure(error))?;
+    console.say(&text::written(&output.complete()?));
+    Ok(())
+}
+
+fn unknown(arguments: &WitnessArguments, groups: &[RaceGroup]) -> Failure {
+    let name = arguments.detector.name;
+    Failure::Usage(match groups.len() {
+        0 => format!(
+            "expected a race that {name} reports, found {}: it reports none in this trace",
+            arguments.race
+        ),
+        count => {
+            format!("expected a race from 1 to {count}, as {name} numbers them, found {}", arguments.race)
+        }
+    })
+}
