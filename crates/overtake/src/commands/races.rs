@@ -41,7 +41,7 @@ impl Search<'_> {
         let detectors = self.suited(trace)?;
         let quiet = Console { quiet: true };
         let examined =
-            Examined::of(Input::new(&arguments), &detectors, &self.options, Strictness::Repair, quiet)?;
+            Examined::of(&mut Input::new(&arguments), &detectors, &self.options, Strictness::Repair, quiet)?;
         let analysed = examined.analysed();
         console.say(&text::notes(analysed.trace));
         let mut races = recorded::races(&analysed);

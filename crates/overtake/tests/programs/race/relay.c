@@ -3,7 +3,7 @@
 #include "../hidden_order.h"
 
 static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER;
-static int shared;
+int shared;
 
 static void touch(pthread_mutex_t *lock)
 {

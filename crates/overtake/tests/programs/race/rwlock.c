@@ -3,7 +3,7 @@
 #include "../hidden_order.h"
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static int shared;
+int shared;
 
 static void *first(void *unused)
 {
