@@ -22,6 +22,7 @@ mod event;
 pub mod json;
 mod model;
 mod number;
+pub mod recorded;
 pub mod text;
 
 pub use model::{

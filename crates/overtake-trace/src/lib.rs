@@ -29,5 +29,8 @@ pub use open::{Format, Opened, open};
 pub use otr::{Damage, OtrFile, OtrReader, OtrWriter};
 pub use parameters::Parameters;
 pub use stats::{CriticalSection, LockUsage, Statistics, TraceSummary, VariableUsage};
-pub use symbols::{ArrayFacts, Names, Sizes, Symbols, SyncObjects, Variable, Variables};
+pub use symbols::{
+    ArrayFacts, Frame, Memory, MemoryKind, Module, Names, Program, Site, Sizes, Symbols, SyncObjects,
+    ThreadFacts, Variable, Variables,
+};
 pub use text::{CsvReader, CsvWriter, RoadRunnerReader, StdReader, StdWriter};

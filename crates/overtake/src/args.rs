@@ -1,5 +1,6 @@
 //! What can be typed. Help, completions and manual pages all come from these definitions.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,6 +40,37 @@ Results go to standard output, everything else to standard error.";
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Run a program and report its data races, those that happened and those that almost did
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArguments),
+
+    /// Run a program and keep what it does as traces, one for each process
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(RecordArguments),
+
+    /// Compile or link C as `cc` does, so that the program can be recorded
+    #[command(after_help = COMPILER_EXAMPLES, disable_help_flag = true)]
+    Cc(CompilerArguments),
+
+    /// Compile or link C++ as `c++` does, so that the program can be recorded
+    #[command(name = "c++", after_help = COMPILER_EXAMPLES, disable_help_flag = true)]
+    Cxx(CompilerArguments),
+
+    /// Run a build with `overtake cc` and `overtake c++` as its compilers
+    #[command(after_help = BUILD_EXAMPLES)]
+    Build(BuildArguments),
+
+    /// Turn the log of a recorded process into a trace
+    Seal(SealArguments),
+
+    /// Report the races in the log of a program that was started directly
+    #[command(hide = true)]
+    Finish {
+        /// The log
+        #[arg(value_name = "LOG")]
+        log: PathBuf,
+    },
+
     /// Report the data races of a trace
     #[command(after_help = ANALYZE_EXAMPLES)]
     Analyze(AnalyzeArguments),
@@ -84,6 +116,36 @@ pub(crate) enum Command {
         out: Option<PathBuf>,
     },
 }
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  overtake run bank.c                       compile, run, report
+  overtake run -- ./server --port 80        a program built with overtake cc or overtake c++
+  overtake run --keep traces -- ./server    keep the traces for overtake analyze, stat, compare
+
+The report goes to standard error. Exit code 66 when a race is reported, else that of the program; 128 + n when signal n
+ended it.";
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  overtake record -o traces -- ./server --port 80
+  overtake analyze traces/server.1234.otr
+
+The exit code is that of the program.";
+
+const COMPILER_EXAMPLES: &str = "\
+Examples:
+  overtake cc -O2 -c bank.c && overtake cc bank.o -o bank && ./bank
+  make CC='overtake cc' CXX='overtake c++'
+  CC='overtake cc' CXX='overtake c++' cmake -B build
+
+OVERTAKE_CC and OVERTAKE_CXX name the real compilers. A program built this way records itself; started directly, it reports
+its races when it ends.";
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  overtake build -- make
+  overtake build -- cmake -B build && overtake build -- cmake --build build";
 
 const ANALYZE_EXAMPLES: &str = "\
 Examples:
@@ -214,6 +276,83 @@ pub(crate) struct AnalyzeArguments {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is recorded.
+#[derive(Args, Clone)]
+pub(crate) struct RecordingArguments {
+    /// Record every access, also those that repeat one of the same thread since it last synchronised
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Keep only the newest part of each process, about this many bytes
+    #[arg(long, value_name = "BYTES", value_parser = count_parser)]
+    pub(crate) max_size: Option<u64>,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// `run`.
+#[derive(Args)]
+pub(crate) struct RunArguments {
+    /// Detectors to run, separated by commas
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', value_parser = detector_parser())]
+    pub(crate) detector: Vec<&'static Entry>,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+
+    /// Show at most this many races of each process; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    pub(crate) limit: usize,
+
+    /// Keep the traces in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordingArguments,
+}
+
+/// `record`.
+#[derive(Args)]
+pub(crate) struct RecordArguments {
+    /// Where the traces go
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordingArguments,
+}
+
+/// `cc` and `c++`. What is typed never gets here: a compiler's arguments are not ours to parse.
+#[derive(Args)]
+pub(crate) struct CompilerArguments {
+    /// What the real compiler takes
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// `build`.
+#[derive(Args)]
+pub(crate) struct BuildArguments {
+    /// The build and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `seal`.
+#[derive(Args)]
+pub(crate) struct SealArguments {
+    /// The log: a directory called overtake.<process>.<number>
+    #[arg(value_name = "LOG")]
+    pub(crate) log: PathBuf,
+
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
 }
 
 /// `witness`.

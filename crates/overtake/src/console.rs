@@ -41,6 +41,12 @@ impl Console {
         }
     }
 
+    /// Prints a report on a program, whose standard output is its own: on standard error, quiet or not.
+    pub(crate) fn report(self, text: &str) {
+        // Nobody is left to be told that standard error is gone.
+        let _ = anstream::stderr().lock().write_all(text.as_bytes());
+    }
+
     /// The room that standard output has.
     pub(crate) fn layout(self, limit: usize) -> Layout {
         let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _height)| width.0);

@@ -13,6 +13,8 @@ pub(crate) enum Verdict {
     Fine,
     /// Races were reported.
     Races,
+    /// A program that was started ended with this code.
+    Program(u8),
 }
 
 impl From<Verdict> for ExitCode {
@@ -20,6 +22,7 @@ impl From<Verdict> for ExitCode {
         ExitCode::from(match verdict {
             Verdict::Fine => 0,
             Verdict::Races => 66,
+            Verdict::Program(code) => code,
         })
     }
 }

@@ -3,9 +3,11 @@
 
 mod args;
 mod commands;
+mod compile;
 mod console;
 mod failure;
 mod files;
+mod recording;
 
 use std::process::ExitCode;
 
@@ -15,6 +17,13 @@ use crate::args::Arguments;
 use crate::console::Console;
 
 fn main() -> ExitCode {
+    let typed: Vec<_> = std::env::args_os().collect();
+    if let Some((language, arguments)) = compile::asked_for(&typed) {
+        return compile::run(language, arguments).map(ExitCode::from).unwrap_or_else(|failure| {
+            Console { quiet: false }.say(&failure.to_string());
+            failure.exit_code()
+        });
+    }
     let arguments = Arguments::from_arg_matches(&args::command().get_matches());
     let arguments = arguments.unwrap_or_else(|error| error.exit());
     let console = Console { quiet: arguments.quiet };

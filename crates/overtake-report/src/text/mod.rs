@@ -7,6 +7,7 @@ mod bench;
 mod compare;
 mod notes;
 mod races;
+mod recorded;
 mod statistics;
 mod table;
 mod witness;
@@ -18,6 +19,7 @@ pub use bench::bench;
 pub use compare::compare;
 pub use notes::{expected, generated, notes, timing, validation, written};
 pub use races::races;
+pub use recorded::recorded;
 pub use statistics::statistics;
 pub use witness::witness;
 

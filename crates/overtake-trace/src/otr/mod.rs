@@ -23,6 +23,7 @@ mod footer;
 mod layout;
 mod names;
 mod pack;
+mod program;
 mod reader;
 mod scan;
 #[cfg(test)]

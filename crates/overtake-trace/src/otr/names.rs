@@ -10,6 +10,7 @@ use crate::id::{ArrayId, Id, LocationId, LockId, MarkerId, SyncId, ThreadId, Var
 use crate::symbols::{Sizes, Symbols, Variable};
 
 use super::layout::{MAX_CHUNK_NAMES, corrupt};
+use super::program::{self, PIECE_BYTES, ProgramPieces, Translate};
 use super::wire::{Cursor, put_bytes, put_varint};
 
 /// A chunk is closed when its content reaches this size.
@@ -23,6 +24,8 @@ const SECTION_HEADER_BYTES: usize = 13;
 const ZSTD_LEVEL: i32 = 1;
 /// Numbers from here on are tables that a reader may skip.
 const FIRST_OPTIONAL_TABLE: u8 = 128;
+/// Pieces of what is known of the recorded program.
+const PROGRAM_TABLE: u8 = 128;
 
 /// Tables, by their number in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,7 +120,13 @@ impl NameWriter {
     /// Writes everything that has not been written yet.
     pub(super) fn write_rest(&mut self, symbols: &Symbols, emit: &mut ChunkSink<'_>) -> Result<()> {
         let arrays = (0..symbols.variables.array_count()).map(ArrayId::from_index);
-        self.write_tables(symbols, arrays, emit)
+        self.write_tables(symbols, arrays, emit)?;
+        let program = program::to_bytes(&symbols.program);
+        for (number, piece) in program.chunks(PIECE_BYTES).enumerate() {
+            self.put_entries(PROGRAM_TABLE, number, number + 1, |_| put_name(piece))?;
+            self.close_chunk(emit)?;
+        }
+        Ok(())
     }
 
     fn write_tables(
@@ -126,7 +135,7 @@ impl NameWriter {
         allocated: impl Iterator<Item = ArrayId>,
         emit: &mut ChunkSink<'_>,
     ) -> Result<()> {
-        let Symbols { threads, locks, variables, objects, markers, locations } = symbols;
+        let Symbols { threads, locks, variables, objects, markers, locations, program: _ } = symbols;
         self.put_new(Table::Threads, threads.len(), |at| put_name(threads.name(ThreadId(at))), emit)?;
         self.put_new(Table::Locks, locks.len(), |at| put_name(locks.name(LockId(at))), emit)?;
         self.put_new(Table::Markers, markers.len(), |at| put_name(markers.name(MarkerId(at))), emit)?;
@@ -171,26 +180,38 @@ impl NameWriter {
     ) -> Result<()> {
         let mut at = self.written[table as usize];
         while at < end {
-            let first = at;
-            let header = self.content.len();
-            self.content.extend_from_slice(&[0; SECTION_HEADER_BYTES]);
-            while at < end && !self.is_full() {
-                entry(at as u32)(&mut self.content)?;
-                self.entries += 1;
-                at += 1;
-            }
-            let length = self.content.len() - header - SECTION_HEADER_BYTES;
-            self.content[header] = table as u8;
-            for (field, number) in [first, at - first, length].into_iter().enumerate() {
-                let place = header + 1 + 4 * field;
-                self.content[place..place + 4].copy_from_slice(&(number as u32).to_le_bytes());
-            }
+            at = self.put_entries(table as u8, at, end, &entry)?;
             if self.is_full() {
                 self.close_chunk(emit)?;
             }
         }
         self.written[table as usize] = end;
         Ok(())
+    }
+
+    /// Writes a section with entries from `first` on, as many as the chunk takes. Returns the first it does not.
+    fn put_entries<P: FnOnce(&mut Vec<u8>) -> Result<()>>(
+        &mut self,
+        table: u8,
+        first: usize,
+        end: usize,
+        entry: impl Fn(u32) -> P,
+    ) -> Result<usize> {
+        let mut at = first;
+        let header = self.content.len();
+        self.content.extend_from_slice(&[0; SECTION_HEADER_BYTES]);
+        while at < end && !self.is_full() {
+            entry(at as u32)(&mut self.content)?;
+            self.entries += 1;
+            at += 1;
+        }
+        let length = self.content.len() - header - SECTION_HEADER_BYTES;
+        self.content[header] = table;
+        for (field, number) in [first, at - first, length].into_iter().enumerate() {
+            let place = header + 1 + 4 * field;
+            self.content[place..place + 4].copy_from_slice(&(number as u32).to_le_bytes());
+        }
+        Ok(at)
     }
 
     fn is_full(&self) -> bool {
@@ -313,10 +334,37 @@ impl IdMap {
     }
 }
 
+/// What the file's numbers stand for, where they are known.
+struct FileNumbers<'a> {
+    maps: &'a [IdMap; Table::ALL.len()],
+}
+
+impl FileNumbers<'_> {
+    fn id<I: Id>(&self, table: Table, number: u32) -> Option<I> {
+        let map = &self.maps[table as usize];
+        ((number as usize) < map.count).then(|| I::from_index(map.get(number as usize).index()))
+    }
+}
+
+impl Translate for FileNumbers<'_> {
+    fn thread(&self, number: u32) -> Option<ThreadId> {
+        self.id(Table::Threads, number)
+    }
+
+    fn array(&self, number: u32) -> Option<ArrayId> {
+        self.id(Table::Arrays, number)
+    }
+
+    fn location(&self, number: u32) -> Option<LocationId> {
+        self.id(Table::Locations, number)
+    }
+}
+
 /// Loads symbol chunks in file order into symbol tables that others may extend in between.
 #[derive(Default)]
 pub(super) struct NameLoader {
     maps: [IdMap; Table::ALL.len()],
+    program: ProgramPieces,
     decompressor: zstd::bulk::Decompressor<'static>,
     content: Vec<u8>,
     /// How many lost names may still be made up for; none but in salvage.
@@ -424,6 +472,11 @@ impl NameLoader {
             }
             match Table::ALL.get(number as usize) {
                 Some(&table) => self.load_section(table, first, entries, &mut section, symbols)?,
+                None if number == PROGRAM_TABLE => {
+                    for _ in 0..entries {
+                        self.load_program_piece(take_name(&mut section)?, symbols)?;
+                    }
+                }
                 None if number >= FIRST_OPTIONAL_TABLE => {}
                 None => {
                     let message = format!("symbol table {number} is not known to this version of the reader");
@@ -459,6 +512,14 @@ impl NameLoader {
         if !section.is_empty() {
             let name = table.describe();
             return Err(corrupt(format!("{} bytes after the last {name} of a section", section.remaining())));
+        }
+        Ok(())
+    }
+
+    fn load_program_piece(&mut self, piece: &[u8], symbols: &mut Symbols) -> Result<()> {
+        let NameLoader { maps, program, .. } = self;
+        if let Some(program) = program.take(piece, &FileNumbers { maps })? {
+            symbols.program = program;
         }
         Ok(())
     }

@@ -3,11 +3,13 @@
 //! Names enter here in the reader and leave here in the report; between the two there are only ids.
 
 mod names;
+mod program;
 mod variables;
 
 use rustc_hash::FxHashMap;
 
 pub use names::Names;
+pub use program::{Frame, Memory, MemoryKind, Module, Program, Site, ThreadFacts};
 pub use variables::{ArrayFacts, Variable, Variables};
 pub(crate) use variables::{canonical_number, split_element};
 
@@ -29,6 +31,8 @@ pub struct Symbols {
     pub markers: Names<MarkerId>,
     /// Source locations.
     pub locations: Names<LocationId>,
+    /// Call stacks, creators and memory of a recorded program.
+    pub program: Program,
 }
 
 /// How many ids of each kind exist: what a detector's tables are sized by.

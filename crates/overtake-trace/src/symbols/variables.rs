@@ -122,6 +122,11 @@ impl Variables {
         Ok(var)
     }
 
+    /// A new element without looking whether it is there already: for sealing, which knows.
+    pub fn push_element(&mut self, array: ArrayId, index: u64) -> Result<VarId> {
+        self.push(Shape::Element(array, index))
+    }
+
     /// The variable that stands for the whole of `array`, as `alloc` and `free` need it.
     pub fn intern_block(&mut self, array: ArrayId) -> Result<VarId> {
         if let Some(block) = self.facts[array].block {

@@ -2,23 +2,39 @@
 
 mod analyze;
 mod bench;
+mod build;
 mod compare;
 mod convert;
 mod definitions;
 mod examine;
+mod finish;
 mod generate;
+mod races;
+mod record;
+mod run;
+mod seal;
 mod stat;
 mod tester;
 mod validate;
 mod witness;
 
+use std::ffi::OsString;
+
 use crate::args::Command;
+use crate::compile::{self, Language};
 use crate::console::Console;
-use crate::failure::Outcome;
+use crate::failure::{Outcome, Verdict};
 
 /// Does what was asked for.
 pub(crate) fn run(command: &Command, console: Console) -> Outcome {
     match command {
+        Command::Run(arguments) => run::run(arguments, console),
+        Command::Record(arguments) => record::run(arguments, console),
+        Command::Cc(arguments) => compiled(Language::C, &arguments.arguments),
+        Command::Cxx(arguments) => compiled(Language::Cpp, &arguments.arguments),
+        Command::Build(arguments) => build::run(arguments),
+        Command::Seal(arguments) => seal::run(arguments, console),
+        Command::Finish { log } => finish::run(log, console),
         Command::Analyze(arguments) => analyze::run(arguments, console),
         Command::Witness(arguments) => witness::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),
@@ -30,4 +46,9 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Completions { shell } => definitions::completions(*shell, console),
         Command::Man { out } => definitions::manual(out.as_deref(), console),
     }
+}
+
+/// A compiler behind options of our own: `overtake -q cc`.
+fn compiled(language: Language, arguments: &[OsString]) -> Outcome {
+    compile::run(language, arguments).map(Verdict::Program)
 }

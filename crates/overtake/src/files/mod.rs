@@ -6,6 +6,7 @@ mod sealed;
 mod sink;
 
 pub(crate) use input::{Input, Opened};
+pub(crate) use output::OutputFile;
 pub(crate) use sealed::Sealed;
 pub(crate) use sink::OutputTrace;
 

@@ -1,0 +1,216 @@
+//! Plain accesses and function entry and exit.
+//!
+//! The exported functions are two instructions: they pass on the return address, which is the program counter of the access, and
+//! jump to the code below. (Stable Rust has no other way to ask for it.)
+
+use core::ffi::c_void;
+
+use crate::libc_hooks::real::Real;
+use crate::process;
+use crate::thread;
+
+macro_rules! accesses {
+    ($($export:ident => $handler:ident: $write:literal, $size:literal;)*) => {$(
+        extern "C" fn $handler(address: usize, pc: usize) {
+            if let Some(thread) = thread::current() {
+                thread.access::<$write, $size>(address, pc);
+            }
+        }
+        forward!($export => $handler, "rsi");
+    )*};
+}
+
+/// Exports a function that jumps to a handler with the return address in a further argument register, or after another
+/// instruction.
+macro_rules! forward {
+    ($export:ident => $handler:ident, $register:literal) => {
+        $crate::abi::forward!($export => $handler: concat!("mov ", $register, ", [rsp]"));
+    };
+    ($export:ident => $handler:ident: $instruction:expr) => {
+        #[cfg(feature = "staticlib")]
+        core::arch::global_asm!(
+            concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
+            concat!(".globl ", stringify!($export)),
+            concat!(".type ", stringify!($export), ", @function"),
+            ".p2align 4",
+            concat!(stringify!($export), ":"),
+            ".cfi_startproc",
+            $instruction,
+            "jmp {handler}",
+            ".cfi_endproc",
+            concat!(".size ", stringify!($export), ", . - ", stringify!($export)),
+            ".popsection",
+            handler = sym $handler,
+        );
+    };
+}
+pub(crate) use forward;
+
+accesses! {
+    __tsan_read1 => read1: false, 1;
+    __tsan_read2 => read2: false, 2;
+    __tsan_read4 => read4: false, 4;
+    __tsan_read8 => read8: false, 8;
+    __tsan_read16 => read16: false, 16;
+    __tsan_write1 => write1: true, 1;
+    __tsan_write2 => write2: true, 2;
+    __tsan_write4 => write4: true, 4;
+    __tsan_write8 => write8: true, 8;
+    __tsan_write16 => write16: true, 16;
+}
+
+/// Accesses that may cross a cache line, and those that read and write.
+macro_rules! ranges {
+    ($($export:ident => $handler:ident: $read:literal, $write:literal, $size:literal;)*) => {$(
+        extern "C" fn $handler(address: usize, pc: usize) {
+            if let Some(thread) = thread::current() {
+                if $read {
+                    thread.access_range::<false>(address, $size, pc);
+                }
+                if $write {
+                    thread.access_range::<true>(address, $size, pc);
+                }
+            }
+        }
+        forward!($export => $handler, "rsi");
+    )*};
+}
+
+ranges! {
+    __tsan_unaligned_read1 => unaligned_read1: true, false, 1;
+    __tsan_unaligned_read2 => unaligned_read2: true, false, 2;
+    __tsan_unaligned_read4 => unaligned_read4: true, false, 4;
+    __tsan_unaligned_read8 => unaligned_read8: true, false, 8;
+    __tsan_unaligned_read16 => unaligned_read16: true, false, 16;
+    __tsan_unaligned_write1 => unaligned_write1: false, true, 1;
+    __tsan_unaligned_write2 => unaligned_write2: false, true, 2;
+    __tsan_unaligned_write4 => unaligned_write4: false, true, 4;
+    __tsan_unaligned_write8 => unaligned_write8: false, true, 8;
+    __tsan_unaligned_write16 => unaligned_write16: false, true, 16;
+    __tsan_read_write1 => read_write1: true, true, 1;
+    __tsan_read_write2 => read_write2: true, true, 2;
+    __tsan_read_write4 => read_write4: true, true, 4;
+    __tsan_read_write8 => read_write8: true, true, 8;
+    __tsan_read_write16 => read_write16: true, true, 16;
+    __tsan_unaligned_read_write1 => unaligned_read_write1: true, true, 1;
+    __tsan_unaligned_read_write2 => unaligned_read_write2: true, true, 2;
+    __tsan_unaligned_read_write4 => unaligned_read_write4: true, true, 4;
+    __tsan_unaligned_read_write8 => unaligned_read_write8: true, true, 8;
+    __tsan_unaligned_read_write16 => unaligned_read_write16: true, true, 16;
+    __tsan_volatile_read1 => volatile_read1: true, false, 1;
+    __tsan_volatile_read2 => volatile_read2: true, false, 2;
+    __tsan_volatile_read4 => volatile_read4: true, false, 4;
+    __tsan_volatile_read8 => volatile_read8: true, false, 8;
+    __tsan_volatile_read16 => volatile_read16: true, false, 16;
+    __tsan_volatile_write1 => volatile_write1: false, true, 1;
+    __tsan_volatile_write2 => volatile_write2: false, true, 2;
+    __tsan_volatile_write4 => volatile_write4: false, true, 4;
+    __tsan_volatile_write8 => volatile_write8: false, true, 8;
+    __tsan_volatile_write16 => volatile_write16: false, true, 16;
+    __tsan_unaligned_volatile_read1 => unaligned_volatile_read1: true, false, 1;
+    __tsan_unaligned_volatile_read2 => unaligned_volatile_read2: true, false, 2;
+    __tsan_unaligned_volatile_read4 => unaligned_volatile_read4: true, false, 4;
+    __tsan_unaligned_volatile_read8 => unaligned_volatile_read8: true, false, 8;
+    __tsan_unaligned_volatile_read16 => unaligned_volatile_read16: true, false, 16;
+    __tsan_unaligned_volatile_write1 => unaligned_volatile_write1: false, true, 1;
+    __tsan_unaligned_volatile_write2 => unaligned_volatile_write2: false, true, 2;
+    __tsan_unaligned_volatile_write4 => unaligned_volatile_write4: false, true, 4;
+    __tsan_unaligned_volatile_write8 => unaligned_volatile_write8: false, true, 8;
+    __tsan_unaligned_volatile_write16 => unaligned_volatile_write16: false, true, 16;
+    __tsan_vptr_read => vptr_read: true, false, 8;
+}
+
+// The variants that are told the program counter.
+forward!(__tsan_read1_pc => read1: "");
+forward!(__tsan_read2_pc => read2: "");
+forward!(__tsan_read4_pc => read4: "");
+forward!(__tsan_read8_pc => read8: "");
+forward!(__tsan_read16_pc => read16: "");
+forward!(__tsan_write1_pc => write1: "");
+forward!(__tsan_write2_pc => write2: "");
+forward!(__tsan_write4_pc => write4: "");
+forward!(__tsan_write8_pc => write8: "");
+forward!(__tsan_write16_pc => write16: "");
+forward!(__tsan_read_range_pc => read_range: "");
+forward!(__tsan_write_range_pc => write_range: "");
+
+extern "C" fn read_range(address: usize, length: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<false>(address, length, pc);
+    }
+}
+forward!(__tsan_read_range => read_range, "rdx");
+
+extern "C" fn write_range(address: usize, length: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<true>(address, length, pc);
+    }
+}
+forward!(__tsan_write_range => write_range, "rdx");
+
+/// A constructor or destructor sets the table of virtual functions; setting it to what it is is no write.
+extern "C" fn vptr_update(slot: *const usize, new: usize, pc: usize) {
+    // SAFETY: the compiler passes the address of an object's table pointer.
+    if unsafe { slot.read_volatile() } != new
+        && let Some(thread) = thread::current()
+    {
+        thread.access_range::<true>(slot as usize, 8, pc);
+    }
+}
+forward!(__tsan_vptr_update => vptr_update, "rdx");
+
+extern "C" fn enter_function(call: usize, stack_pointer: usize) {
+    if let Some(thread) = thread::current() {
+        thread.enter_function(call, stack_pointer);
+    }
+}
+
+extern "C" fn leave_function(stack_pointer: usize) {
+    if let Some(thread) = thread::current() {
+        thread.leave_function(stack_pointer);
+    }
+}
+
+forward!(__tsan_func_entry => enter_function: "mov rsi, rsp");
+forward!(__tsan_func_exit => leave_function: "mov rdi, rsp");
+
+/// Called by a constructor of every instrumented object file.
+extern "C" fn start() {
+    process::start();
+}
+forward!(__tsan_init => start: "");
+
+extern "C" fn memory_copy(to: usize, from: usize, length: usize, pc: usize) -> *mut c_void {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<false>(from, length, pc);
+        thread.access_range::<true>(to, length, pc);
+    }
+    MEMMOVE.call(to, from, length)
+}
+forward!(__tsan_memcpy => memory_copy, "rcx");
+forward!(__tsan_memmove => memory_copy, "rcx");
+
+extern "C" fn memory_set(to: usize, value: usize, length: usize, pc: usize) -> *mut c_void {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<true>(to, length, pc);
+    }
+    MEMSET.call(to, value, length)
+}
+forward!(__tsan_memset => memory_set, "rcx");
+
+/// A function of libc behind one of ours.
+struct Behind(Real);
+
+static MEMMOVE: Behind = Behind(Real::new("memmove\0"));
+static MEMSET: Behind = Behind(Real::new("memset\0"));
+
+impl Behind {
+    fn call(&self, to: usize, from: usize, length: usize) -> *mut c_void {
+        // SAFETY: both functions have this type, up to the type of the second argument; our caller meant to call them.
+        unsafe {
+            let function: unsafe extern "C" fn(usize, usize, usize) -> *mut c_void =
+                core::mem::transmute(self.0.address());
+            function(to, from, length)
+        }
+    }
+}

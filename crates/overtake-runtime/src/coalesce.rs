@@ -1,0 +1,496 @@
+//! Which bytes this thread has already recorded since its last synchronisation.
+//!
+//! Between two synchronisation operations of a thread (a *region*) an access that repeats an earlier one of the same kind to the
+//! same bytes races with whatever the earlier one races with, so it need not be recorded. A direct-mapped table has a slot
+//! per cache line: which bytes were accessed, which were written, and which were written again after their recorded
+//! write. The last must be known to prediction, because a later reader sees the *last* write and depends on everything
+//! before it: such bytes get one closing write when the region ends.
+//!
+//! **Invariants.**
+//!   C1  A slot speaks of the current region only if its key holds the region's number; numbers are not reused
+//!       without clearing the table.
+//!   C2  Every slot of the current region with `rewritten` bytes is in `dirty`, or its closing write is in the log, or
+//!       `dirty` has overflowed and the whole table will be searched when the region ends.
+//!   C3  A slot's masks are those of its key: the key is taken away while the masks change hands, so that a signal
+//!       handler never takes the one for the other. Masks of one key grow by single instructions.
+//!   C4  A table that was outgrown stays mapped: code that a signal handler interrupted may hold a slot of it.
+//!
+//! What this hides: a second code location of the same race, in the same region. What a signal handler can lose: the closing
+//! write of a line whose slot it takes while the interrupted code is about to note something there.
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
+
+use crate::sys;
+
+/// Bytes per slot.
+pub(crate) const LINE_BYTES: usize = 64;
+const LINE_BITS: u32 = 6;
+/// Line addresses take the low 42 bits of a key, the region's number the rest.
+const REGION_SHIFT: u32 = 48 - LINE_BITS;
+const ONE_REGION: u64 = 1 << REGION_SHIFT;
+
+const FIRST_SLOTS: usize = 1 << 10;
+/// Matrix multiplication on 200 by 200 doubles takes 1.7 s with 4,096 slots, where lines evict each other, and 0.4 s with these.
+const MOST_SLOTS: usize = 1 << 16;
+/// With more dirty slots than this, searching a table of the largest size costs no more than 16 slots for each.
+const DIRTY_SLOTS: usize = 4096;
+/// A slot, and the program counter of a write behind the slots.
+const BYTES_PER_SLOT: usize = size_of::<Slot>() + 8;
+
+#[repr(C, align(32))]
+pub(crate) struct Slot {
+    key: Cell<u64>,
+    accessed: Cell<u64>,
+    written: Cell<u64>,
+    rewritten: Cell<u64>,
+}
+
+/// All zeros is a table that has not been opened; it must be before it is used.
+pub(crate) struct Coalescer {
+    slots: Cell<*const Slot>,
+    mask: Cell<u64>,
+    /// The region's number, in place in a key.
+    region: Cell<u64>,
+    /// Lines of the current region that took the place of another line of it.
+    evictions: Cell<u32>,
+    /// False if every access is recorded.
+    active: Cell<bool>,
+    /// Number of dirty slots; those beyond the list are found by searching.
+    dirty_count: AtomicUsize,
+    dirty: [Cell<u32>; DIRTY_SLOTS],
+    /// Tables that were outgrown (C4), by the binary logarithm of their size.
+    outgrown: [Cell<*const Slot>; usize::BITS as usize],
+}
+
+/// Takes closing writes: address of the line, its rewritten bytes, program counter of one of the writes.
+pub(crate) trait Close: Fn(u64, u64, u64) {}
+impl<F: Fn(u64, u64, u64)> Close for F {}
+
+/// What to do about an access.
+pub(crate) enum Found<'a> {
+    /// Nothing: the log has it.
+    Recorded,
+    /// Record it, then call [`Coalescer::note`].
+    New(&'a Slot),
+}
+
+/// The slot of a table that stays empty.
+struct NoSlot(Slot);
+// SAFETY: only ever read.
+unsafe impl Sync for NoSlot {}
+static NO_SLOT: NoSlot = NoSlot(Slot {
+    key: Cell::new(0),
+    accessed: Cell::new(0),
+    written: Cell::new(0),
+    rewritten: Cell::new(0),
+});
+
+impl Coalescer {
+    /// An empty table. With `exact`, or without memory for a table, nothing is ever found in it.
+    pub(crate) fn open(&self, exact: bool) {
+        let table = if exact { None } else { sys::map_private(FIRST_SLOTS * BYTES_PER_SLOT).ok() };
+        self.active.set(table.is_some());
+        self.slots.set(table.map_or(&raw const NO_SLOT.0, |slots| slots.cast_const().cast()));
+        self.mask.set(if table.is_some() { FIRST_SLOTS as u64 - 1 } else { 0 });
+        self.region.set(ONE_REGION);
+    }
+
+    /// Looks an access up whose bytes are within one line.
+    #[inline(always)]
+    pub(crate) fn find<const WRITE: bool>(&self, line: u64, bytes: u64, pc: u64) -> Found<'_> {
+        let slot = self.slot(line);
+        if slot.key.get() == line | self.region.get() {
+            if WRITE {
+                if slot.written.get() & bytes == bytes {
+                    if slot.rewritten.get() & bytes != bytes {
+                        self.note_rewritten(slot, bytes, pc);
+                    }
+                    return Found::Recorded;
+                }
+            } else if slot.accessed.get() & bytes == bytes {
+                return Found::Recorded;
+            }
+        }
+        Found::New(slot)
+    }
+
+    #[inline(always)]
+    fn slot(&self, line: u64) -> &Slot {
+        // Arrays with a power of two as stride would meet in few slots without the mix.
+        let at = (line ^ (line >> 10) ^ (line >> 20)) & self.mask.get();
+        // SAFETY: masked to the table's size; the table is this thread's own.
+        unsafe { &*self.slots.get().add(at as usize) }
+    }
+
+    /// Notes an access as recorded.
+    #[inline]
+    pub(crate) fn note<const WRITE: bool>(&self, slot: &Slot, line: u64, bytes: u64, close: impl Close) {
+        let key = line | self.region.get();
+        if slot.key.get() == key {
+            add_bits(&slot.accessed, bytes);
+            if WRITE {
+                add_bits(&slot.written, bytes);
+            }
+        } else if self.active.get() {
+            self.take_over(slot, key, &close);
+            slot.accessed.set(bytes);
+            slot.written.set(if WRITE { bytes } else { 0 });
+            slot.rewritten.set(0);
+            compiler_fence(Ordering::SeqCst);
+            slot.key.set(key); // C3
+            if u64::from(self.evictions.get()) > self.mask.get() {
+                self.grow(close);
+            }
+        }
+    }
+
+    /// Takes a slot away from its line.
+    #[inline]
+    fn take_over(&self, slot: &Slot, key: u64, close: &impl Close) {
+        let old = slot.key.get();
+        if old >> REGION_SHIFT == key >> REGION_SHIFT {
+            self.evictions.set(self.evictions.get() + 1);
+            if slot.rewritten.get() != 0 {
+                self.close_slot(slot, close); // C2
+            }
+        }
+        slot.key.set(0);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// The closing write of a slot.
+    #[cold]
+    #[inline(never)]
+    fn close_slot(&self, slot: &Slot, close: &impl Close) {
+        let pc = self.rewriter(self.index(slot)).get();
+        close(line_of(slot.key.get()), slot.rewritten.replace(0), pc);
+    }
+
+    fn index(&self, slot: &Slot) -> usize {
+        (&raw const *slot as usize).wrapping_sub(self.slots.get() as usize) / size_of::<Slot>()
+    }
+
+    /// The program counter of a write of rewritten bytes of the slot with this index.
+    fn rewriter(&self, index: usize) -> &Cell<u64> {
+        let slots = self.mask.get() as usize + 1;
+        // SAFETY: behind the slots of the table there is a word for each.
+        unsafe { &*self.slots.get().add(slots).cast::<Cell<u64>>().add(index & (slots - 1)) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_rewritten(&self, slot: &Slot, bytes: u64, pc: u64) {
+        let index = self.index(slot);
+        if slot.rewritten.get() == 0 {
+            let count = self.dirty_count.load(Ordering::Relaxed);
+            if let Some(place) = self.dirty.get(count) {
+                place.set(index as u32);
+            }
+            self.dirty_count.store(count + 1, Ordering::Relaxed);
+        }
+        self.rewriter(index).set(pc);
+        add_bits(&slot.rewritten, bytes);
+    }
+
+    /// The closing writes of the region, which is about to end.
+    #[inline]
+    pub(crate) fn close_region(&self, close: impl Close) {
+        if self.dirty_count.load(Ordering::Relaxed) > 0 {
+            self.close_dirty(close);
+        }
+    }
+
+    /// Starts a new region: nothing is known. One instruction, so that regions of signal handlers are different ones.
+    #[inline]
+    pub(crate) fn next_region(&self) {
+        self.evictions.set(0);
+        // SAFETY: adds to a field of this thread's own.
+        unsafe {
+            core::arch::asm!(
+                "add qword ptr [{region}], {one}",
+                region = in(reg) self.region.as_ptr(),
+                one = in(reg) ONE_REGION,
+                options(nostack),
+            );
+        }
+        if self.region.get() == 0 {
+            self.clear();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn close_dirty(&self, close: impl Close) {
+        let mut done = 0;
+        loop {
+            let count = self.dirty_count.load(Ordering::Relaxed);
+            if count <= DIRTY_SLOTS {
+                for index in self.dirty.iter().take(count).skip(done) {
+                    self.close_if_dirty(index.get() as usize, &close);
+                }
+            } else {
+                for index in 0..=self.mask.get() as usize {
+                    self.close_if_dirty(index, &close);
+                }
+            }
+            done = count;
+            // A signal handler may have added to the list.
+            if self.dirty_count.compare_exchange(count, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                return;
+            }
+        }
+    }
+
+    fn close_if_dirty(&self, index: usize, close: &impl Close) {
+        // SAFETY: within the table: the index comes from `note_rewritten`, and when the table grows, the list is emptied.
+        let slot = unsafe { &*self.slots.get().add(index) };
+        if slot.rewritten.get() != 0 && slot.key.get() >> REGION_SHIFT == self.region.get() >> REGION_SHIFT {
+            self.close_slot(slot, close);
+        }
+    }
+
+    /// Forgets a range of memory, whose meaning changes (allocated, freed). False if it is too long to look through: the
+    /// caller ends the region instead.
+    pub(crate) fn forget(&self, address: u64, length: u64, close: impl Close) -> bool {
+        const MOST_LINES: u64 = 64;
+        let (first, last) = (address >> LINE_BITS, (address + length.max(1) - 1) >> LINE_BITS);
+        if !self.active.get() {
+            return true;
+        }
+        if last - first >= MOST_LINES {
+            return false;
+        }
+        for line in first..=last {
+            let slot = self.slot(line);
+            if slot.key.get() == line | self.region.get() {
+                if slot.rewritten.get() != 0 {
+                    self.close_slot(slot, &close);
+                }
+                slot.key.set(0);
+            }
+        }
+        true
+    }
+
+    /// C1: the numbers start again.
+    #[cold]
+    #[inline(never)]
+    fn clear(&self) {
+        let _quiet = sys::NoSignals::new();
+        if self.active.get() {
+            for at in 0..=self.mask.get() as usize {
+                // SAFETY: within the table, which is this thread's own.
+                unsafe { (*self.slots.get().add(at)).key.set(0) };
+            }
+        }
+        self.region.set(ONE_REGION);
+    }
+
+    /// Four times the slots, all empty.
+    #[cold]
+    #[inline(never)]
+    fn grow(&self, close: impl Close) {
+        let _quiet = sys::NoSignals::new();
+        self.evictions.set(0);
+        let slots = self.mask.get() as usize + 1;
+        if slots >= MOST_SLOTS {
+            return;
+        }
+        let Ok(table) = sys::map_private(slots * 4 * BYTES_PER_SLOT) else { return };
+        self.close_dirty(close);
+        let old = self.slots.replace(table.cast_const().cast());
+        self.mask.set(slots as u64 * 4 - 1);
+        if let Some(place) = self.outgrown.get(slots.trailing_zeros() as usize) {
+            place.set(old); // C4
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        if !self.active.replace(false) {
+            return;
+        }
+        let slots = self.mask.get() as usize + 1;
+        // SAFETY: the thread is over; only it knew the tables, whose sizes are powers of two.
+        unsafe {
+            sys::unmap(self.slots.get().cast_mut().cast(), slots * BYTES_PER_SLOT);
+            for (exponent, outgrown) in self.outgrown.iter().enumerate() {
+                if !outgrown.get().is_null() {
+                    sys::unmap(outgrown.get().cast_mut().cast(), BYTES_PER_SLOT << exponent);
+                }
+            }
+        }
+    }
+}
+
+/// Sets bits by one instruction (C3).
+#[inline(always)]
+fn add_bits(mask: &Cell<u64>, bits: u64) {
+    // SAFETY: changes one word of this thread's own.
+    unsafe {
+        core::arch::asm!(
+            "or qword ptr [{mask}], {bits}",
+            mask = in(reg) mask.as_ptr(),
+            bits = in(reg) bits,
+            options(nostack),
+        );
+    }
+}
+
+fn line_of(key: u64) -> u64 {
+    key & (ONE_REGION - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::RefCell;
+
+    extern crate std;
+    use std::vec::Vec;
+
+    struct Log {
+        coalescer: std::boxed::Box<Coalescer>,
+        closed: RefCell<Vec<(u64, u64, u64)>>,
+    }
+
+    impl Log {
+        fn new(exact: bool) -> Log {
+            // SAFETY: zeros are valid.
+            let coalescer = unsafe { std::boxed::Box::<Coalescer>::new_zeroed().assume_init() };
+            coalescer.open(exact);
+            Log { coalescer, closed: RefCell::default() }
+        }
+
+        /// Whether an access would be recorded; notes it if so.
+        fn access<const WRITE: bool>(&self, line: u64, bytes: u64, pc: u64) -> bool {
+            match self.coalescer.find::<WRITE>(line, bytes, pc) {
+                Found::Recorded => false,
+                Found::New(slot) => {
+                    self.coalescer.note::<WRITE>(slot, line, bytes, self.close());
+                    true
+                }
+            }
+        }
+
+        fn close(&self) -> impl Close {
+            |line, bytes, pc| self.closed.borrow_mut().push((line, bytes, pc))
+        }
+
+        fn end_region(&self) -> Vec<(u64, u64, u64)> {
+            self.coalescer.close_region(self.close());
+            self.coalescer.next_region();
+            self.closed.take()
+        }
+    }
+
+    impl Drop for Log {
+        fn drop(&mut self) {
+            self.coalescer.close();
+        }
+    }
+
+    #[test]
+    fn repeated_accesses_are_recorded_once_per_region() {
+        let log = Log::new(false);
+        assert!(log.access::<false>(5, 0xf, 1));
+        assert!(!log.access::<false>(5, 0xf, 1));
+        assert!(!log.access::<false>(5, 0x3, 1)); // some of its bytes
+        assert!(log.access::<false>(5, 0x1f, 1)); // one byte more
+        assert!(log.access::<true>(5, 0xf, 1)); // another kind
+        assert!(!log.access::<false>(5, 0xf, 1));
+        assert_eq!(log.end_region(), []);
+        assert!(log.access::<false>(5, 0xf, 1));
+    }
+
+    #[test]
+    fn bytes_written_again_get_one_closing_write() {
+        let log = Log::new(false);
+        assert!(log.access::<true>(5, 0xff, 1));
+        assert!(!log.access::<true>(5, 0xf0, 2));
+        assert!(!log.access::<true>(5, 0xf0, 3));
+        assert_eq!(log.end_region(), [(5, 0xf0, 2)]);
+        assert_eq!(log.end_region(), []);
+    }
+
+    #[test]
+    fn evicted_lines_are_closed_at_once() {
+        let log = Log::new(false);
+        let (line, rival) = (1, 1 ^ (1 << 10) ^ 1); // both in slot 1
+        assert_eq!(
+            log.coalescer.index(log.coalescer.slot(line)),
+            log.coalescer.index(log.coalescer.slot(rival))
+        );
+        assert!(log.access::<true>(line, 1, 7));
+        assert!(!log.access::<true>(line, 1, 8));
+        assert!(log.access::<true>(rival, 1, 9));
+        assert_eq!(log.closed.take(), [(line, 1, 8)]);
+        assert_eq!(log.end_region(), []);
+    }
+
+    #[test]
+    fn any_number_of_lines_gets_closing_writes() {
+        let log = Log::new(false);
+        let lines = 2 * DIRTY_SLOTS as u64;
+        for round in 0..10 {
+            for line in 0..lines {
+                log.access::<true>(line, 1, round);
+            }
+        }
+        // Once the table has grown large enough: all of them, at the end.
+        assert!(log.coalescer.mask.get() >= lines);
+        log.end_region();
+        for line in 0..lines {
+            assert!(log.access::<true>(line, 1, 1));
+            assert!(!log.access::<true>(line, 1, 2));
+        }
+        let closed = log.end_region();
+        assert_eq!(closed.len() as u64, lines);
+        assert!(closed.iter().all(|(_, bytes, pc)| (*bytes, *pc) == (1, 2)));
+        assert_eq!(log.end_region(), []);
+    }
+
+    #[test]
+    fn frequent_evictions_let_the_table_grow() {
+        let log = Log::new(false);
+        for _ in 0..8 {
+            for line in 0..10_000 {
+                log.access::<true>(line, 1, 0);
+            }
+        }
+        assert_eq!(log.coalescer.mask.get(), (1 << 14) - 1);
+        assert!((0..10_000).all(|line| !log.access::<true>(line, 1, 0)));
+    }
+
+    #[test]
+    fn forgotten_memory_is_recorded_again() {
+        let log = Log::new(false);
+        log.access::<true>(4, 1, 0);
+        log.access::<true>(4, 1, 3);
+        log.access::<true>(9, 1, 0);
+        assert!(log.coalescer.forget(4 * 64 + 8, 100, log.close()));
+        assert_eq!(log.closed.take(), [(4, 1, 3)]);
+        assert!(log.access::<true>(4, 1, 0));
+        assert!(!log.access::<true>(9, 1, 0));
+        assert!(!log.coalescer.forget(0, 1 << 20, log.close()));
+    }
+
+    #[test]
+    fn region_numbers_that_start_again_find_nothing_old() {
+        let log = Log::new(false);
+        assert!(log.access::<true>(4, 1, 0));
+        for _ in 0..(1 << (64 - REGION_SHIFT)) - 1 {
+            log.coalescer.next_region();
+        }
+        assert_eq!(log.coalescer.region.get(), ONE_REGION);
+        assert!(log.access::<true>(4, 1, 0));
+    }
+
+    #[test]
+    fn exact_recording_coalesces_nothing() {
+        let log = Log::new(true);
+        assert!(log.access::<true>(4, 1, 0));
+        assert!(log.access::<true>(4, 1, 0));
+        assert_eq!(log.end_region(), []);
+    }
+}

@@ -1,0 +1,430 @@
+//! The state of a recorded thread, and its records.
+
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, head};
+
+use crate::buffer::Buffer;
+use crate::coalesce::{Coalescer, Found, LINE_BYTES};
+use crate::libc_hooks;
+use crate::process;
+use crate::stack::CallStack;
+use crate::stamp;
+use crate::sys::{self, NoSignals};
+use crate::tls;
+
+/// Number of a thread whose creator is unknown.
+pub(crate) const NO_THREAD: u32 = u32::MAX;
+
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Events of threads that are over or could not be set up.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// Everything recording needs to know of one thread. Only that thread, and signal handlers on it, use it. All zeros is valid.
+#[repr(C)]
+pub(crate) struct ThreadState {
+    coalescer: Coalescer,
+    stack: CallStack,
+    buffer: Buffer,
+    last_stamp: Cell<u64>,
+    number: Cell<u32>,
+    /// Depth of `AnnotateIgnore*Begin` and the like.
+    ignore_reads: Cell<u32>,
+    ignore_writes: Cell<u32>,
+    ignore_sync: Cell<u32>,
+    /// What `pthread_once` is about to call for which control, see `libc_hooks::once`.
+    pub(crate) once: Cell<(usize, usize)>,
+}
+
+/// Stands for a thread that is being set up: what its hooks see is our own doing.
+const SETTING_UP: *const ThreadState = 1 as *const ThreadState;
+/// Stands for a thread that is over.
+const OVER: *const ThreadState = 2 as *const ThreadState;
+
+/// The next free thread number.
+pub(crate) fn next_number() -> u32 {
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Number of events that were not recorded because their thread was over or could not be set up.
+pub(crate) fn lost() -> u64 {
+    LOST.load(Ordering::Relaxed)
+}
+
+/// This thread's state, set up if need be; `None` if the thread records nothing.
+#[inline(always)]
+pub(crate) fn current() -> Option<&'static ThreadState> {
+    let state = tls::state();
+    if state > OVER {
+        // SAFETY: set by `begin` on this thread, valid until `end` replaces it.
+        Some(unsafe { &*state })
+    } else {
+        set_up(state)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> {
+    if state == SETTING_UP || !process::is_recording() {
+        return None;
+    }
+    if state == OVER {
+        LOST.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    begin(next_number(), NO_THREAD, 0);
+    let state = tls::state();
+    // SAFETY: as in `current`.
+    (state > OVER).then(|| unsafe { &*state })
+}
+
+/// Starts recording this thread under `number`.
+pub(crate) fn begin(number: u32, parent: u32, start: u64) {
+    let _quiet = NoSignals::new();
+    tls::set_state(SETTING_UP);
+    tls::set_number(number);
+    let stack = process::current_stack();
+    let state = new_state(number, parent, stack);
+    libc_hooks::threads::end_with_thread();
+    tls::set_state(if state.is_null() { OVER } else { state });
+    if let Some(thread) = current() {
+        thread.sync(RecordKind::ThreadStart, 0, u64::from(number), start);
+    }
+}
+
+/// A state with a file of its own; null if there is no memory. Signals are blocked.
+fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState {
+    let Ok(room) = sys::map_private(size_of::<ThreadState>()) else { return core::ptr::null() };
+    let state: *const ThreadState = room.cast_const().cast();
+    // SAFETY: fresh zeroed memory of the right size, for which zeros are valid; mappings are page-aligned.
+    let thread = unsafe { &*state };
+    thread.number.set(number);
+    if !thread.stack.open(stack) {
+        // SAFETY: nobody knows of it yet.
+        unsafe { sys::unmap(room, size_of::<ThreadState>()) };
+        return core::ptr::null();
+    }
+    thread.coalescer.open(process::is_exact());
+    thread.open_log(parent, stack);
+    state
+}
+
+/// A fiber: a thread that runs where it is switched to. Null if there is no memory.
+pub(crate) fn new_fiber(number: u32, parent: u32) -> *const ThreadState {
+    let _quiet = NoSignals::new();
+    let fiber = new_state(number, parent, (0, 0));
+    // SAFETY: fresh, known only here.
+    if let Some(fiber) = unsafe { fiber.as_ref() } {
+        fiber.sync(RecordKind::ThreadStart, 2, u64::from(number), 0);
+    }
+    fiber
+}
+
+/// Ends the recording of this thread.
+pub(crate) fn end() {
+    let _quiet = NoSignals::new();
+    let state = tls::state();
+    tls::set_state(OVER);
+    if state > OVER {
+        // SAFETY: as in `current`; the thread-local pointer was the only one.
+        unsafe { end_state(state) };
+    }
+}
+
+/// # Safety
+/// A state that nobody uses any more.
+pub(crate) unsafe fn end_state(state: *const ThreadState) {
+    // SAFETY: the caller's promise.
+    let thread = unsafe { &*state };
+    thread.ignore_sync.set(0);
+    thread.sync(RecordKind::ThreadEnd, 0, u64::from(thread.number()), 0);
+    if let Some(header) = thread.buffer.header() {
+        header.ended = 1;
+    }
+    thread.buffer.close();
+    thread.stack.close();
+    thread.coalescer.close();
+    // SAFETY: the caller's promise.
+    unsafe { sys::unmap(state.cast_mut().cast(), size_of::<ThreadState>()) };
+}
+
+/// In a child process after `fork`, before it has a log: the files so far are the parent's.
+pub(crate) fn abandon_after_fork() {
+    NEXT_NUMBER.store(0, Ordering::Relaxed);
+    LOST.store(0, Ordering::Relaxed);
+    crate::buffer::restart_after_fork();
+    let state = tls::state();
+    if state > OVER {
+        // SAFETY: as in `current`.
+        unsafe { &*state }.buffer.abandon();
+    }
+}
+
+/// In a child process after `fork`, once it has a log: this thread goes on as thread 0, with the call stack it has.
+pub(crate) fn go_on_after_fork() {
+    let number = next_number();
+    let state = tls::state();
+    tls::set_number(number);
+    if state > OVER {
+        // SAFETY: as in `current`.
+        let thread = unsafe { &*state };
+        thread.number.set(number);
+        thread.last_stamp.set(0);
+        thread.coalescer.next_region();
+        thread.open_log(NO_THREAD, thread.stack.own());
+        thread.sync(RecordKind::ThreadStart, 1, u64::from(number), 0);
+    }
+}
+
+/// In a child process after `fork` that has no log.
+pub(crate) fn stop_after_fork() {
+    tls::set_state(OVER);
+}
+
+impl ThreadState {
+    pub(crate) fn number(&self) -> u32 {
+        self.number.get()
+    }
+
+    fn open_log(&self, parent: u32, (stack_low, stack_high): (u64, u64)) {
+        self.buffer.open(&ThreadHeader {
+            magic: THREAD_MAGIC,
+            number: self.number(),
+            parent,
+            tid: sys::kernel_thread_id(),
+            ended: 0,
+            stack_low,
+            stack_high,
+            thread_pointer: tls::thread_pointer() as u64,
+            lost_bytes: 0,
+            first_chunk: overtake_rawlog::HEADER_BYTES as u64,
+            dropped_bytes: 0,
+            closing_writes: 0,
+        });
+        self.start_chunk();
+    }
+
+    /// A plain access of `SIZE` bytes, aligned so that it lies within one cache line.
+    #[inline(always)]
+    pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        self.access_within::<WRITE>(address, SIZE, pc);
+    }
+
+    /// A plain access of up to 63 bytes within one cache line.
+    #[inline(always)]
+    fn access_within<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
+        let line = (address / LINE_BYTES) as u64;
+        let bytes = ((1_u64 << length) - 1) << (address % LINE_BYTES);
+        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
+            if self.is_ignoring(WRITE) {
+                return;
+            }
+            self.prepare();
+            let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
+            self.buffer.write([head(kind, length as u8, address as u64), pc as u64]);
+            self.coalescer
+                .note::<WRITE>(slot, line, bytes, |line, bytes, pc| self.close_line(line, bytes, pc));
+        }
+    }
+
+    /// A plain access of any size and alignment.
+    #[inline]
+    pub(crate) fn access_range<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
+        if length < LINE_BYTES && address % LINE_BYTES + length <= LINE_BYTES {
+            if length > 0 {
+                self.access_within::<WRITE>(address, length, pc);
+            }
+        } else {
+            self.access_lines::<WRITE>(address, length, pc);
+        }
+    }
+
+    #[inline(never)]
+    fn access_lines<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
+        /// Longer ranges are recorded without asking.
+        const MOST_BYTES: usize = 2048;
+        let is_short = length <= MOST_BYTES;
+        if self.is_ignoring(WRITE)
+            || is_short
+                && lines(address, length).all(|(line, bytes)| {
+                    matches!(self.coalescer.find::<WRITE>(line, bytes, pc as u64), Found::Recorded)
+                })
+        {
+            return;
+        }
+        self.prepare();
+        let kind = if WRITE { RecordKind::WriteRange } else { RecordKind::ReadRange };
+        self.buffer.write([head(kind, 0, address as u64), pc as u64, length as u64 & (u64::MAX >> 16)]);
+        if is_short {
+            for (line, bytes) in lines(address, length) {
+                if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
+                    let close = |line, bytes, pc| self.close_line(line, bytes, pc);
+                    self.coalescer.note::<WRITE>(slot, line, bytes, close);
+                }
+            }
+        }
+    }
+
+    /// Records that bytes of a line were written again after their recorded write: one record per run of bytes.
+    #[cold]
+    #[inline(never)]
+    fn close_line(&self, line: u64, mut bytes: u64, pc: u64) {
+        while bytes != 0 {
+            let start = bytes.trailing_zeros();
+            let length = (bytes >> start).trailing_ones();
+            if !self.buffer.has_room() {
+                self.new_chunk();
+            }
+            let address = line * LINE_BYTES as u64 + u64::from(start);
+            self.buffer.write([head(RecordKind::WriteAgain, length as u8, address), pc]);
+            bytes &= u64::MAX.checked_shl(start + length).unwrap_or(0);
+            if let Some(header) = self.buffer.header() {
+                header.closing_writes += 1;
+            }
+        }
+    }
+
+    /// A synchronisation operation on `value`, stamped now.
+    #[inline]
+    pub(crate) fn sync(&self, kind: RecordKind, extra: u8, value: u64, pc: u64) {
+        debug_assert_eq!(kind.words(), 3);
+        if self.ignore_sync.get() == 0 {
+            self.close_region();
+            self.write_stamped(|stamp| [head(kind, extra, value), pc, stamp]);
+            self.coalescer.next_region();
+        }
+    }
+
+    /// A synchronisation operation with one more number.
+    pub(crate) fn sync_with(&self, kind: RecordKind, value: u64, pc: u64, more: u64) {
+        debug_assert_eq!(kind.words(), 4);
+        if self.ignore_sync.get() == 0 {
+            self.close_region();
+            self.write_stamped(|stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
+            self.coalescer.next_region();
+        }
+    }
+
+    /// A block of memory was allocated.
+    pub(crate) fn allocated(&self, address: u64, size: u64, pc: u64) {
+        self.forget(address, size);
+        self.write_stamped(|stamp| [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]);
+    }
+
+    /// A block of memory is about to be freed.
+    pub(crate) fn freed(&self, address: u64, size: u64, pc: u64) {
+        self.forget(address, size);
+        self.write_stamped(|stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
+    }
+
+    /// The thread with this number has a name.
+    pub(crate) fn name_thread(&self, number: u32, name: &[u8]) {
+        let mut words = [0_u64; 3];
+        for (word, part) in words.iter_mut().zip(name.chunks(7)) {
+            for (at, byte) in part.iter().enumerate() {
+                *word |= u64::from(*byte) << (8 * at);
+            }
+        }
+        self.prepare();
+        self.buffer.write([head(RecordKind::ThreadName, 0, u64::from(number)), words[0], words[1], words[2]]);
+    }
+
+    fn forget(&self, address: u64, size: u64) {
+        if !self.coalescer.forget(address, size, |line, bytes, pc| self.close_line(line, bytes, pc)) {
+            self.close_region();
+            self.coalescer.next_region();
+        }
+    }
+
+    /// Writes the closing writes of the region.
+    pub(crate) fn close_region(&self) {
+        self.coalescer.close_region(|line, bytes, pc| self.close_line(line, bytes, pc));
+    }
+
+    /// Writes a record with a stamp. If a signal handler records something between stamp and record, takes another stamp:
+    /// stamps of a thread never decrease.
+    #[inline(always)]
+    fn write_stamped<const WORDS: usize>(&self, record: impl Fn(u64) -> [u64; WORDS]) {
+        loop {
+            self.prepare();
+            let place = self.buffer.place();
+            let stamp = stamp::now();
+            if self.buffer.write_at(place, record(stamp)) {
+                self.last_stamp.set(stamp);
+                return;
+            }
+        }
+    }
+
+    /// Makes room for a record and brings the call stack up to date.
+    #[inline(always)]
+    fn prepare(&self) {
+        if !self.buffer.has_room() {
+            self.new_chunk();
+        }
+        if !self.stack.is_written() {
+            self.stack.write(&self.buffer, || self.new_chunk());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_chunk(&self) {
+        let _quiet = NoSignals::new();
+        process::note_new_modules();
+        if !self.buffer.has_room() {
+            self.start_chunk(); // unless a signal handler was here first
+        }
+    }
+
+    /// Signals are blocked.
+    fn start_chunk(&self) {
+        self.buffer.next_chunk(self.last_stamp.get(), self.stack.too_many() as u64);
+        self.stack.write_all(&self.buffer);
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter_function(&self, call: usize, stack_pointer: usize) {
+        self.stack.enter(call as u64, stack_pointer as u64);
+    }
+
+    #[inline(always)]
+    pub(crate) fn leave_function(&self, stack_pointer: usize) {
+        self.stack.leave(stack_pointer as u64);
+    }
+
+    #[inline(always)]
+    fn is_ignoring(&self, write: bool) -> bool {
+        (if write { &self.ignore_writes } else { &self.ignore_reads }).get() > 0
+    }
+
+    /// Counts up or down how often reads, writes and synchronisation are to be ignored.
+    pub(crate) fn ignore(&self, reads: i32, writes: i32, sync: i32) {
+        for (depth, change) in
+            [(&self.ignore_reads, reads), (&self.ignore_writes, writes), (&self.ignore_sync, sync)]
+        {
+            depth.set(depth.get().saturating_add_signed(change));
+        }
+    }
+
+    /// As what the public interface hands out and takes back.
+    pub(crate) fn as_fiber(&self) -> *mut c_void {
+        (&raw const *self).cast_mut().cast()
+    }
+}
+
+/// The lines of a range, each with the bytes of it that are in the range.
+#[inline]
+fn lines(address: usize, length: usize) -> impl Iterator<Item = (u64, u64)> {
+    let end = address + length;
+    let first = address & !(LINE_BYTES - 1);
+    (first..end).step_by(LINE_BYTES).map(move |line| {
+        let from = address.saturating_sub(line);
+        let to = (end - line).min(LINE_BYTES);
+        ((line / LINE_BYTES) as u64, (u64::MAX >> (LINE_BYTES - (to - from))) << from)
+    })
+}

@@ -1,0 +1,45 @@
+//! Raw logs of recorded programs turned into traces.
+//!
+//! A recorded process leaves a log per thread (see `overtake-rawlog`). Sealing reads them twice: once to learn how accesses cut
+//! memory into variables, once to merge the threads by their stamps into one well-formed trace, with bytes resolved to
+//! variables, objects to ids, and program counters to call stacks. Whatever a crash left behind is enough.
+#![forbid(unsafe_code)]
+
+mod code;
+mod error;
+mod log;
+mod memory;
+mod merge;
+mod objects;
+mod pages;
+mod scan;
+mod stacks;
+
+use std::path::Path;
+
+pub use error::{Error, Result};
+pub use log::{Log, Reader, ThreadLog};
+
+use overtake_trace::{EventSink, Symbols};
+
+/// What sealing a log gave.
+#[derive(Debug)]
+pub struct Sealed {
+    /// Number of events written.
+    pub events: u64,
+    /// The names and stacks.
+    pub symbols: Symbols,
+    /// What the log says of the process.
+    pub log: Log,
+}
+
+/// Seals the log in `directory` into `out`.
+pub fn seal(directory: &Path, out: &mut dyn EventSink) -> Result<Sealed> {
+    let mut log = Log::open(directory)?;
+    let scan = scan::scan(&log)?;
+    if scan.shortened > 0 {
+        log.damage.push(format!("{} ranges of more than {} bytes cut", scan.shortened, scan::LONGEST_RANGE));
+    }
+    let (events, symbols) = merge::merge(&log, scan, out)?;
+    Ok(Sealed { events, symbols, log })
+}

@@ -1,0 +1,326 @@
+//! Addresses turned into variables.
+//!
+//! Memory is divided into *areas*: heap blocks, stacks of threads, mappings, globals. An area is an array of the trace, its
+//! variables are elements indexed by byte offset. A word's variables are made when the word is first touched and forgotten
+//! when another area takes its place, so that reused memory is new variables. A freed block stays until then: an access to
+//! it meets the free.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use overtake_trace::{
+    Action, ArrayId, Event, LocationId, Memory, MemoryKind, Result, Symbols, ThreadId, VarId,
+};
+use rustc_hash::FxHashMap;
+
+use crate::code::Code;
+use crate::pages::{Cuts, PAGE_WORDS};
+
+/// What is at which address now.
+pub(crate) struct AddressSpace {
+    cuts: Cuts,
+    /// The first variable of each word, in the places that the cuts have.
+    variables: Vec<[u32; PAGE_WORDS]>,
+    areas: BTreeMap<u64, Area>,
+    /// The area that was asked for last.
+    latest: Option<(Range<u64>, ArrayId)>,
+    names: FxHashMap<String, u32>,
+    heap_blocks: u64,
+    elsewhere: Option<ArrayId>,
+    /// Ranges that are not to be checked.
+    benign: Vec<Range<u64>>,
+}
+
+struct Area {
+    end: u64,
+    memory: Memory,
+    name: AreaName,
+    /// The array, once a word of the area was touched.
+    array: Option<ArrayId>,
+    freed: bool,
+}
+
+/// Most areas are never named.
+enum AreaName {
+    Heap(u64),
+    Mapping,
+    Given(String),
+}
+
+/// No variable yet.
+const UNTOUCHED: u32 = u32::MAX;
+
+/// The bytes of one access, word by word.
+struct Words {
+    next: u64,
+    end: u64,
+}
+
+impl AddressSpace {
+    pub(crate) fn new(cuts: Cuts) -> AddressSpace {
+        AddressSpace {
+            variables: vec![[UNTOUCHED; PAGE_WORDS]; cuts.pages.len()],
+            cuts,
+            areas: BTreeMap::new(),
+            latest: None,
+            names: FxHashMap::default(),
+            heap_blocks: 0,
+            elsewhere: None,
+            benign: Vec::new(),
+        }
+    }
+
+    /// A heap block comes into being.
+    pub(crate) fn alloc(&mut self, start: u64, bytes: u64, thread: ThreadId, location: LocationId) {
+        self.heap_blocks += 1;
+        let memory =
+            Memory { kind: MemoryKind::Heap, bytes, thread: Some(thread), allocated_at: Some(location) };
+        self.begin(start, bytes.max(1), memory, AreaName::Heap(self.heap_blocks));
+    }
+
+    /// A heap block is freed. Returns the variable of the block if anything in it was accessed.
+    pub(crate) fn free(&mut self, start: u64, symbols: &Symbols) -> Option<VarId> {
+        let area = self.areas.get_mut(&start).filter(|area| area.memory.kind == MemoryKind::Heap)?;
+        if std::mem::replace(&mut area.freed, true) {
+            return None;
+        }
+        symbols.variables.array_facts(area.array?).block
+    }
+
+    /// A thread's stack is in use from now on.
+    pub(crate) fn stack(&mut self, range: Range<u64>, thread: ThreadId, name: &str) {
+        if range.start < range.end {
+            let bytes = range.end - range.start;
+            let memory = Memory { kind: MemoryKind::Stack, bytes, thread: Some(thread), allocated_at: None };
+            self.begin(range.start, bytes, memory, AreaName::Given(format!("stack of {name}")));
+        }
+    }
+
+    /// Memory is mapped: whatever was there is gone.
+    pub(crate) fn map(&mut self, start: u64, bytes: u64, thread: ThreadId, location: LocationId) {
+        let memory =
+            Memory { kind: MemoryKind::Mapped, bytes, thread: Some(thread), allocated_at: Some(location) };
+        self.begin(start, bytes.max(1), memory, AreaName::Mapping);
+    }
+
+    /// Memory is unmapped.
+    pub(crate) fn unmap(&mut self, start: u64, bytes: u64) {
+        self.clear(start..start.saturating_add(bytes));
+    }
+
+    /// Accesses to these bytes are not to be checked from now on.
+    pub(crate) fn ignore(&mut self, start: u64, bytes: u64) {
+        self.benign.push(start..start.saturating_add(bytes));
+    }
+
+    fn begin(&mut self, start: u64, bytes: u64, memory: Memory, name: AreaName) {
+        let end = start.saturating_add(bytes);
+        self.clear(start..end);
+        self.areas.insert(start, Area { end, memory, name, array: None, freed: false });
+    }
+
+    /// Ends what is within a range. An area that starts before it stays, unless it is a freed block: a heap in a mapping.
+    fn clear(&mut self, range: Range<u64>) {
+        self.latest = None;
+        let before = self.areas.range(..range.start).next_back();
+        let overlapped = before.filter(|(_, area)| area.freed && area.end > range.start).map(|(&at, _)| at);
+        if let Some(start) = overlapped {
+            self.areas.remove(&start);
+        }
+        while let Some((&start, _)) = self.areas.range(range.clone()).next() {
+            self.areas.remove(&start);
+        }
+        for (place, words) in self.cuts.directory.within(range.start / 8..range.end.div_ceil(8)) {
+            self.variables[place][words].fill(UNTOUCHED);
+        }
+    }
+
+    /// The variables of an access, handed to `each` in address order.
+    #[inline]
+    pub(crate) fn variables(
+        &mut self,
+        address: u64,
+        length: u64,
+        context: &mut Naming<'_>,
+        mut each: impl FnMut(VarId, &mut Vec<Event>),
+    ) -> Result<()> {
+        let mut words = Words { next: address, end: address.saturating_add(length) };
+        while let Some((word, bytes)) = words.next_word() {
+            let place = match self.cuts.directory.find(word) {
+                Some(place) => place,
+                None => self.new_page(word),
+            };
+            let at = word as usize % PAGE_WORDS;
+            let cuts = self.cuts.pages[place][at] & !1;
+            let first = match self.variables[place][at] {
+                UNTOUCHED => self.touch(word, place, context)?,
+                first => first,
+            };
+            // The part that a byte lies in is the number of cuts at or before it.
+            let part_of = |byte: u32| (cuts & (0xff_u8 >> (7 - byte))).count_ones();
+            let (low, high) = (part_of(bytes.trailing_zeros()), part_of(7 - bytes.leading_zeros()));
+            for part in low..=high {
+                if self.benign.is_empty() || !self.is_benign(word, cuts, part) {
+                    each(VarId(first + part), context.events);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn new_page(&mut self, word: u64) -> usize {
+        let place = self.cuts.place(word);
+        self.variables.resize(self.cuts.pages.len(), [UNTOUCHED; PAGE_WORDS]);
+        place
+    }
+
+    #[cold]
+    fn is_benign(&self, word: u64, cuts: u8, part: u32) -> bool {
+        let starts = (0..8).filter(|byte| (cuts | 1) & (1 << byte) != 0);
+        let address = word * 8 + starts.clone().nth(part as usize).unwrap_or(0);
+        self.benign.iter().any(|range| range.contains(&address))
+    }
+
+    /// Makes the variables of a word: one for each part between cuts, with consecutive ids.
+    #[cold]
+    fn touch(&mut self, word: u64, place: usize, context: &mut Naming<'_>) -> Result<u32> {
+        let cuts = self.cuts.pages[place][word as usize % PAGE_WORDS] | 1;
+        let mut elements = [None; 8];
+        // Areas need not start at words: neighbouring globals may share one.
+        for byte in (0..8).filter(|byte| cuts & (1 << byte) != 0) {
+            let address = word * 8 + byte;
+            let (array, base) = self.array_at(address, context)?;
+            elements[byte as usize] = Some((array, address - base));
+        }
+        let mut first = None;
+        for (array, index) in elements.into_iter().flatten() {
+            let var = context.symbols.variables.push_element(array, index)?;
+            first.get_or_insert(var.0);
+        }
+        let first = first.expect("bit 0 is always set");
+        self.variables[place][word as usize % PAGE_WORDS] = first;
+        Ok(first)
+    }
+
+    /// The array of the area that an address lies in, and the area's start.
+    fn array_at(&mut self, address: u64, context: &mut Naming<'_>) -> Result<(ArrayId, u64)> {
+        if let Some((range, array)) = &self.latest
+            && range.contains(&address)
+        {
+            return Ok((*array, range.start));
+        }
+        let area = self.areas.range_mut(..=address).next_back().filter(|(_, area)| address < area.end);
+        let Some((&start, area)) = area else { return self.outside_areas(address, context) };
+        let array = match area.array {
+            Some(array) => array,
+            None => area.make_array(start, &mut self.names, context)?,
+        };
+        // A range that ends where the next area starts: what is cached must not hide an inner area.
+        let end = self.areas.range(start + 1..).next().map_or(u64::MAX, |(&next, _)| next);
+        let end = self.areas.get(&start).map_or(end, |area| area.end.min(end));
+        self.latest = Some((start..end, array));
+        Ok((array, start))
+    }
+
+    fn outside_areas(&mut self, address: u64, context: &mut Naming<'_>) -> Result<(ArrayId, u64)> {
+        if let Some(global) = context.code.global(address) {
+            let memory = Memory { kind: MemoryKind::Global, bytes: global.bytes, ..Memory::default() };
+            let (start, end) = (address - global.offset, address - global.offset + global.bytes);
+            let name = AreaName::Given(printable(&global.name));
+            let mut area = Area { end, memory, name, array: None, freed: false };
+            let array = area.make_array(start, &mut self.names, context)?;
+            self.areas.insert(start, area);
+            return Ok((array, start));
+        }
+        let array = match self.elsewhere {
+            Some(array) => array,
+            None => context.symbols.variables.intern_array(b"memory")?,
+        };
+        self.elsewhere = Some(array);
+        Ok((array, 0))
+    }
+
+    /// A name for the object at an address, for locks and the like.
+    pub(crate) fn describe(&mut self, address: u64, code: &mut Code) -> String {
+        let area = self.areas.range(..=address).next_back().filter(|(_, area)| address < area.end);
+        let (name, offset) = match area {
+            Some((start, area)) => (area.name.text(*start), address - start),
+            None => match code.global(address) {
+                Some(global) => (printable(&global.name), global.offset),
+                None => return format!("{address:#x}"),
+            },
+        };
+        if offset == 0 { name } else { format!("{name}+{offset}") }
+    }
+}
+
+impl Area {
+    fn make_array(
+        &mut self,
+        start: u64,
+        names: &mut FxHashMap<String, u32>,
+        context: &mut Naming<'_>,
+    ) -> Result<ArrayId> {
+        let mut name = self.name.text(start);
+        if !matches!(self.name, AreaName::Heap(_)) {
+            // Static variables of several files may bear one name.
+            let count = names.entry(name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                name = format!("{name}~{count}");
+            }
+        }
+        let variables = &mut context.symbols.variables;
+        let array = variables.intern_array(name.as_bytes())?;
+        self.array = Some(array);
+        *context.symbols.program.memory.entry(array) = self.memory;
+        if self.memory.kind == MemoryKind::Heap && !self.freed {
+            variables.set_length(array, self.memory.bytes);
+            let block = variables.intern_block(array)?;
+            // The allocation orders nothing, so it may stand here, where the block first matters.
+            let location = self.memory.allocated_at.unwrap_or(LocationId::UNKNOWN);
+            context.events.push(Event::new(context.thread, Action::Alloc(block), location));
+        }
+        Ok(array)
+    }
+}
+
+impl AreaName {
+    fn text(&self, start: u64) -> String {
+        match self {
+            AreaName::Heap(number) => format!("heap#{number}"),
+            AreaName::Mapping => format!("mapping@{start:x}"),
+            AreaName::Given(name) => name.clone(),
+        }
+    }
+}
+
+/// A C++ name without what text traces reserve.
+fn printable(name: &str) -> String {
+    name.replace(['|', '\n', '\r'], "_")
+}
+
+/// What naming a variable needs, and where an allocation event goes.
+pub(crate) struct Naming<'a> {
+    pub(crate) symbols: &'a mut Symbols,
+    pub(crate) code: &'a mut Code,
+    pub(crate) thread: ThreadId,
+    pub(crate) events: &'a mut Vec<Event>,
+}
+
+impl Words {
+    /// The next word of the access and which of its bytes are meant.
+    #[inline]
+    fn next_word(&mut self) -> Option<(u64, u8)> {
+        if self.next >= self.end {
+            return None;
+        }
+        let word = self.next / 8;
+        let stop = self.end.min(word * 8 + 8);
+        let (low, high) = (self.next % 8, stop - word * 8);
+        self.next = stop;
+        let bytes = (0xff_u16 << low) & (0xff_u16 >> (8 - high));
+        Some((word, bytes as u8))
+    }
+}

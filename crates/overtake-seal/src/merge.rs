@@ -1,0 +1,441 @@
+//! The second pass: the threads' records in one order, as events.
+//!
+//! Order between threads comes from stamps. The accesses between two stamps of a thread may stand anywhere between them
+//! without changing what happens before what, or what a race-free read sees; they are spread by their places in the file, in
+//! batches, so that traces compress and caches stay warm.
+//!
+//! Stamps of operations on one object are in the order in which they took effect, and a thread's never decrease; so the merged
+//! trace is well formed.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
+use overtake_trace::{
+    Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, SyncId, ThreadFacts, ThreadId,
+    VarId,
+};
+use rustc_hash::FxHashMap;
+
+use crate::code::Code;
+use crate::error::Result;
+use crate::log::{Log, Reader, ThreadLog};
+use crate::memory::{AddressSpace, Naming};
+use crate::objects::{Objects, Released, Taken};
+use crate::pages::Cuts;
+use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, stamp_of};
+use crate::stacks::{Node, Stacks, ThreadStack};
+
+/// Accesses of one thread that stand together. Larger batches compress better and interleave less finely.
+const BATCH: usize = 64;
+
+/// When a record happens, and which comes first of several at one time: what lets others go on comes before what waits.
+type Moment = (u64, u8);
+
+/// Merges a log into `out`. Returns the number of events.
+pub(crate) fn merge(log: &Log, scan: Scan, out: &mut dyn EventSink) -> Result<(u64, Symbols)> {
+    let mut merger = Merger::new(log, scan.cuts, &scan.names)?;
+    let mut queue = BinaryHeap::new();
+    let mut threads = Vec::new();
+    for (at, (thread_log, thread_scan)) in log.threads.iter().zip(&scan.threads).enumerate() {
+        threads.push(Cursor::new(thread_log, thread_scan, scan.last_stamp));
+        queue.push(Reverse(((thread_scan.start, 0), at)));
+    }
+    while let Some(Reverse((_, at))) = queue.pop() {
+        let others = queue.peek().map(|Reverse((moment, _))| *moment);
+        if let Some(moment) = merger.go_on(&mut threads[at], ThreadId(at as u32), others, out)? {
+            queue.push(Reverse((moment, at)));
+        }
+    }
+    merger.flush(out)?;
+    merger.symbols.program.modules = merger.code.modules();
+    out.finish(&merger.symbols)?;
+    Ok((merger.written, merger.symbols))
+}
+
+/// Where one thread is in its log.
+struct Cursor<'a> {
+    log: &'a ThreadLog,
+    scan: &'a ThreadScan,
+    /// Read when the thread's turn comes: most threads of a program with thousands never live at the same time.
+    reader: Reader<'a>,
+    started: bool,
+    peeked: Option<Record>,
+    stack: ThreadStack,
+    /// The stamps around the accesses that are due.
+    before: Stamp,
+    after: Stamp,
+    last_stamp: u64,
+    recent: Vec<(Node, u64, LocationId)>,
+}
+
+/// Locations that each thread looks up again and again; a power of two.
+const RECENT_LOCATIONS: usize = 256;
+
+impl<'a> Cursor<'a> {
+    fn new(log: &'a ThreadLog, scan: &'a ThreadScan, last_stamp: u64) -> Cursor<'a> {
+        let here = Stamp { offset: 0, time: scan.start };
+        let reader = log.records();
+        Cursor {
+            log,
+            scan,
+            reader,
+            started: false,
+            peeked: None,
+            stack: ThreadStack::default(),
+            before: here,
+            after: here,
+            last_stamp,
+            recent: Vec::new(),
+        }
+    }
+
+    fn start(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.started, true) {
+            self.recent = vec![(Node::ROOT, 0, LocationId::UNKNOWN); RECENT_LOCATIONS];
+            self.peeked = self.reader.next_record()?;
+            self.enter_region(self.before.time);
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<Option<Record>> {
+        let next = self.reader.next_record()?;
+        Ok(std::mem::replace(&mut self.peeked, next))
+    }
+
+    /// A region without stamps starts here, at `time`: finds the stamp that ends it.
+    fn enter_region(&mut self, time: u64) {
+        self.before = Stamp { offset: self.reader.offset(), time };
+        let peeked = self.peeked.as_ref().and_then(stamp_of).map(|time| (self.reader.offset(), time));
+        let ahead = peeked.or_else(|| self.reader.find_ahead(stamp_of));
+        let after = match ahead {
+            Some((offset, time)) => Some(Stamp { offset, time }),
+            None => self.scan.stamp_from(self.reader.piece_end()),
+        };
+        let end =
+            Stamp { offset: self.reader.piece_end().max(self.before.offset + 1), time: self.last_stamp };
+        self.after = after.unwrap_or(end);
+        self.after.time = self.after.time.max(time);
+    }
+
+    /// When the next record happens.
+    fn moment(&self) -> Option<Moment> {
+        let next = self.peeked.as_ref()?;
+        if let Some(stamp) = stamp_of(next) {
+            return Some((stamp.max(self.before.time), rank(next.kind)));
+        }
+        let length = self.after.offset.saturating_sub(self.before.offset).max(1);
+        let done = (self.reader.offset() - self.before.offset).min(length);
+        let time = u128::from(self.after.time - self.before.time) * u128::from(done) / u128::from(length);
+        Some((self.before.time + time as u64, 1))
+    }
+}
+
+/// Stamps may be equal where the clock is coarse.
+fn rank(kind: RecordKind) -> u8 {
+    use RecordKind as K;
+    match kind {
+        K::Acquire | K::AcquireShared | K::Wait | K::SemaphoreWait | K::BarrierLeave => 2,
+        K::CondWake | K::Join | K::ThreadStart | K::FdWait | K::Alloc | K::Map => 2,
+        _ => 0,
+    }
+}
+
+struct Merger {
+    symbols: Symbols,
+    code: Code,
+    stacks: Stacks,
+    memory: AddressSpace,
+    objects: Objects,
+    events: Vec<Event>,
+    written: u64,
+    /// Threads by their number in the log.
+    by_number: FxHashMap<u64, ThreadId>,
+}
+
+impl Merger {
+    fn new(log: &Log, cuts: Cuts, names: &FxHashMap<u64, (u64, String)>) -> Result<Merger> {
+        let mut symbols = Symbols::default();
+        symbols.program.pid = log.pid;
+        symbols.program.command = log.command.clone();
+        let mut by_number = FxHashMap::default();
+        for thread in &log.threads {
+            let number = u64::from(thread.number);
+            let name = match names.get(&number) {
+                Some((_, name)) if !name.is_empty() => format!("T{number}:{name}"),
+                _ => format!("T{number}"),
+            };
+            let id = symbols.threads.intern(name.replace(['|', '\n', '\r'], "_").as_bytes())?;
+            *symbols.program.threads.entry(id) =
+                ThreadFacts { kernel_id: thread.tid, ..ThreadFacts::default() };
+            by_number.insert(number, id);
+        }
+        Ok(Merger {
+            symbols,
+            code: Code::new(&log.maps),
+            stacks: Stacks::new(),
+            memory: AddressSpace::new(cuts),
+            objects: Objects::default(),
+            events: Vec::with_capacity(BLOCK_EVENTS * 2),
+            written: 0,
+            by_number,
+        })
+    }
+
+    fn flush(&mut self, out: &mut dyn EventSink) -> Result<()> {
+        out.write(&self.events, &self.symbols)?;
+        self.written += self.events.len() as u64;
+        self.events.clear();
+        Ok(())
+    }
+
+    /// Does the records of a thread until another thread's turn comes. Returns when its own comes again.
+    fn go_on(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        thread: ThreadId,
+        others: Option<Moment>,
+        out: &mut dyn EventSink,
+    ) -> Result<Option<Moment>> {
+        cursor.start()?;
+        let mut batch = BATCH;
+        loop {
+            let Some(record) = cursor.advance()? else { return Ok(None) };
+            let stamp = stamp_of(&record);
+            if let Some(stamp) = stamp {
+                cursor.enter_region(stamp.max(cursor.before.time));
+                self.synchronise(&record, cursor, thread)?;
+            } else {
+                self.plain(&record, cursor, thread)?;
+            }
+            if self.events.len() >= BLOCK_EVENTS {
+                self.flush(out)?;
+            }
+            batch = batch.saturating_sub(1);
+            let next_is_plain = cursor.peeked.as_ref().is_some_and(|next| stamp_of(next).is_none());
+            if batch > 0 && next_is_plain && stamp.is_none() {
+                continue;
+            }
+            let moment = cursor.moment();
+            if moment.is_none() || others.is_some_and(|others| moment > Some(others)) {
+                return Ok(moment);
+            }
+            batch = BATCH;
+        }
+    }
+
+    fn plain(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
+        let action: fn(VarId) -> Action = match record.kind {
+            RecordKind::Read | RecordKind::ReadRange => Action::Read,
+            RecordKind::Write | RecordKind::WriteRange => Action::Write,
+            RecordKind::WriteAgain => {
+                // The calls that led to it are not known.
+                let Merger { stacks, code, symbols, .. } = self;
+                let location = stacks.location(Node::ROOT, record.words[0], 0, code, symbols)?;
+                return self.access(record, thread, location, Action::Write);
+            }
+            RecordKind::Push => {
+                cursor.stack.push(record.value, record.extra, &mut self.stacks);
+                return Ok(());
+            }
+            RecordKind::Cut => {
+                cursor.stack.cut(record.value);
+                return Ok(());
+            }
+            RecordKind::Chunk => {
+                cursor.stack.restart(record.value);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let location = self.location(cursor, record.words[0], u32::from(record.extra))?;
+        self.access(record, thread, location, action)
+    }
+
+    #[inline]
+    fn access(
+        &mut self,
+        record: &Record,
+        thread: ThreadId,
+        location: LocationId,
+        action: impl Fn(VarId) -> Action,
+    ) -> Result<()> {
+        let Merger { symbols, code, memory, events, .. } = self;
+        let mut naming = Naming { symbols, code, thread, events };
+        memory.variables(record.value, accessed_bytes(record), &mut naming, |var, events| {
+            events.push(Event::new(thread, action(var), location));
+        })?;
+        Ok(())
+    }
+
+    #[inline]
+    fn location(&mut self, cursor: &mut Cursor<'_>, pc: u64, bytes: u32) -> Result<LocationId> {
+        let node = cursor.stack.node();
+        let slot = (pc ^ (pc >> 8) ^ (node.number().wrapping_mul(0x9e37))) as usize % RECENT_LOCATIONS;
+        let recent = &mut cursor.recent[slot];
+        if recent.0 != node || recent.1 != pc {
+            if pc == 0 {
+                return Ok(LocationId::UNKNOWN);
+            }
+            *recent = (node, pc, self.stacks.location(node, pc, bytes, &mut self.code, &mut self.symbols)?);
+        }
+        Ok(recent.2)
+    }
+
+    fn synchronise(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
+        let [pc, _, number] = record.words;
+        let address = record.value;
+        match record.kind {
+            RecordKind::ThreadStart => {
+                let name = self.symbols.threads.display(thread);
+                self.memory.stack(cursor.log.stack.clone(), thread, &name);
+                return Ok(());
+            }
+            RecordKind::ThreadEnd => {
+                // Whoever takes a robust lock of this thread later comes after its end.
+                for released in self.objects.release_all(thread) {
+                    self.events.extend(released.event(thread, LocationId::UNKNOWN));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let atomic_bytes = accessed_bytes(record) as u32;
+        let location = self.location(cursor, pc, atomic_bytes)?;
+        let Merger { symbols, code, memory, objects, .. } = self;
+        let describe = || memory.describe(address, code);
+        let waited: fn(SyncId) -> Action = Action::Wait;
+        let action = match record.kind {
+            RecordKind::Fork => self.fork(address, thread, location),
+            RecordKind::Join => self.by_number.get(&address).map(|&child| Action::Join(child)),
+            RecordKind::Acquire | RecordKind::AcquireShared => {
+                let shared = record.kind == RecordKind::AcquireShared;
+                return self.acquire(address, thread, shared, location);
+            }
+            RecordKind::Release | RecordKind::ReleaseAny => {
+                return self.release(address, thread, location);
+            }
+            RecordKind::Forget => {
+                objects.forget(address, 1);
+                None
+            }
+            RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
+                return self.atomic(record, thread, location);
+            }
+            RecordKind::Fence => Some(Action::Fence(memory_order(record.extra))),
+            RecordKind::Post => Some(Action::Post(objects.post(address, symbols, describe)?)),
+            RecordKind::Wait => Some(Action::Wait(objects.post(address, symbols, describe)?)),
+            RecordKind::SemaphoreInit => {
+                objects.semaphore_init(address, number, describe);
+                None
+            }
+            RecordKind::SemaphorePost => {
+                Some(Action::Post(objects.semaphore_post(address, symbols, describe)?))
+            }
+            RecordKind::SemaphoreWait => objects.semaphore_wait(address).map(waited),
+            RecordKind::BarrierInit => {
+                objects.barrier_init(address, number, describe);
+                None
+            }
+            RecordKind::BarrierArrive => {
+                Some(Action::Post(objects.barrier_arrive(address, thread, symbols, describe)?))
+            }
+            RecordKind::BarrierLeave => objects.barrier_leave(address, thread, symbols)?.map(waited),
+            RecordKind::CondSignal => Some(Action::Post(objects.signal(address, symbols, describe)?)),
+            RecordKind::CondWake if record.extra == 0 => objects.wake(address).map(waited),
+            RecordKind::Alloc => {
+                objects.forget(address, number);
+                memory.alloc(address, number, thread, location);
+                None
+            }
+            RecordKind::Free => memory.free(address, symbols).map(Action::Free),
+            RecordKind::Map => {
+                objects.forget(address, number);
+                memory.map(address, number, thread, location);
+                None
+            }
+            RecordKind::Unmap => {
+                memory.unmap(address, number);
+                None
+            }
+            RecordKind::FdPost => Some(Action::Post(objects.descriptor(address, symbols)?)),
+            RecordKind::FdWait => Some(Action::Wait(objects.descriptor(address, symbols)?)),
+            RecordKind::FdAlias => {
+                objects.alias_descriptor(address, number);
+                None
+            }
+            RecordKind::FdForget => {
+                objects.forget_descriptor(address);
+                None
+            }
+            RecordKind::Benign => {
+                memory.ignore(address, number.min(LONGEST_RANGE));
+                None
+            }
+            _ => None,
+        };
+        self.events.extend(action.map(|action| Event::new(thread, action, location)));
+        Ok(())
+    }
+
+    fn fork(&mut self, number: u64, creator: ThreadId, location: LocationId) -> Option<Action> {
+        let child = *self.by_number.get(&number).filter(|&&child| child != creator)?;
+        let facts = self.symbols.program.threads.entry(child);
+        facts.creator = Some(creator);
+        facts.created_at = Some(location);
+        Some(Action::Fork(child))
+    }
+
+    fn acquire(&mut self, address: u64, thread: ThreadId, shared: bool, location: LocationId) -> Result<()> {
+        let Merger { symbols, code, memory, objects, events, .. } = self;
+        let taken = objects.acquire(address, thread, shared, symbols, || memory.describe(address, code))?;
+        let Some(Taken { lock, stale, after }) = taken else { return Ok(()) };
+        // A lock given back by code that is not recorded.
+        for (holder, released) in stale {
+            events.extend(released.event(holder, LocationId::UNKNOWN));
+        }
+        let acquire = if shared { Action::AcquireShared(lock) } else { Action::Acquire(lock) };
+        events.push(Event::new(thread, acquire, location));
+        events.extend(after.map(|post| Event::new(thread, Action::Wait(post), location)));
+        Ok(())
+    }
+
+    fn release(&mut self, address: u64, thread: ThreadId, location: LocationId) -> Result<()> {
+        let Merger { symbols, objects, events, .. } = self;
+        match objects.release(address, thread) {
+            Released::ByOther { holder } => {
+                // The section ends where its owner is; who comes next comes after the one that ended it.
+                let post = objects.end_for(address, holder, symbols)?;
+                if let Some((released, post)) = post {
+                    events.extend(released.event(holder, LocationId::UNKNOWN));
+                    events.push(Event::new(thread, Action::Post(post), location));
+                }
+            }
+            released => events.extend(released.event(thread, location)),
+        }
+        Ok(())
+    }
+
+    fn atomic(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
+        let order = memory_order(split_atomic_extra(record.extra).1);
+        let kind = record.kind;
+        self.access(record, thread, location, |var| match kind {
+            RecordKind::AtomicLoad => Action::Load(var, order),
+            RecordKind::AtomicStore => Action::Store(var, order),
+            _ => Action::Rmw(var, order),
+        })
+    }
+}
+
+/// C's numbering of memory orders.
+fn memory_order(number: u8) -> MemoryOrder {
+    match number {
+        0 => MemoryOrder::Relaxed,
+        1 => MemoryOrder::Consume,
+        2 => MemoryOrder::Acquire,
+        3 => MemoryOrder::Release,
+        4 => MemoryOrder::AcqRel,
+        _ => MemoryOrder::SeqCst,
+    }
+}

@@ -1,0 +1,164 @@
+//! The first pass over a log: how accesses cut words into variables, and where stamps are.
+
+use std::thread;
+
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
+use rustc_hash::FxHashMap;
+
+use crate::error::Result;
+use crate::log::{Log, PIECE_BYTES, ThreadLog};
+use crate::pages::Cuts;
+
+/// Where a stamp is in the file of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) offset: u64,
+    pub(crate) time: u64,
+}
+
+/// What the first pass finds out about a thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ThreadScan {
+    /// When it starts.
+    pub(crate) start: u64,
+    /// The first stamp in each piece of the file that has one.
+    stamps: Vec<Stamp>,
+}
+
+impl ThreadScan {
+    /// The first stamp at or behind the start of a piece.
+    pub(crate) fn stamp_from(&self, piece: u64) -> Option<Stamp> {
+        let at = self.stamps.partition_point(|stamp| stamp.offset < piece);
+        self.stamps.get(at).copied()
+    }
+}
+
+/// What the first pass finds out.
+#[derive(Default)]
+pub(crate) struct Scan {
+    pub(crate) cuts: Cuts,
+    /// One entry per thread, in the order of [`Log::threads`].
+    pub(crate) threads: Vec<ThreadScan>,
+    /// Names of threads, by number.
+    pub(crate) names: FxHashMap<u64, (u64, String)>,
+    /// The largest stamp of all.
+    pub(crate) last_stamp: u64,
+    /// Ranges too long to be true.
+    pub(crate) shortened: u64,
+}
+
+/// Longest range that one record is believed to access.
+pub(crate) const LONGEST_RANGE: u64 = 1 << 30;
+
+/// The stamp of a record that synchronises. That of a chunk only repeats one.
+#[inline]
+pub(crate) fn stamp_of(record: &Record) -> Option<u64> {
+    if record.kind == RecordKind::Chunk { None } else { record.stamp() }
+}
+
+/// The bytes that a record accesses; 0 if it is no access.
+#[inline]
+pub(crate) fn accessed_bytes(record: &Record) -> u64 {
+    match record.kind {
+        RecordKind::Read | RecordKind::Write | RecordKind::WriteAgain => u64::from(record.extra),
+        RecordKind::ReadRange | RecordKind::WriteRange => record.words[1].min(LONGEST_RANGE),
+        RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
+            split_atomic_extra(record.extra).0.min(16)
+        }
+        _ => 0,
+    }
+}
+
+/// Reads every thread file once, on all cores.
+pub(crate) fn scan(log: &Log) -> Result<Scan> {
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(log.threads.len().max(1));
+    let scans = thread::scope(|scope| {
+        let running: Vec<_> = (0..workers)
+            .map(|worker| {
+                let mine: Vec<_> = log.threads.iter().enumerate().skip(worker).step_by(workers).collect();
+                scope.spawn(move || {
+                    let mut scan = Scan::default();
+                    let threads = mine.into_iter().map(|(at, log)| Ok((at, scan.thread(log)?)));
+                    let threads = threads.collect::<Result<Vec<_>>>()?;
+                    Ok((scan, threads))
+                })
+            })
+            .collect();
+        running
+            .into_iter()
+            .map(|worker| worker.join().expect("a scan does not panic"))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let mut all = Scan { threads: vec![ThreadScan::default(); log.threads.len()], ..Scan::default() };
+    for (scan, threads) in scans {
+        all.add(scan);
+        for (at, thread) in threads {
+            all.threads[at] = thread;
+        }
+    }
+    Ok(all)
+}
+
+impl Scan {
+    fn add(&mut self, other: Scan) {
+        self.cuts.add(other.cuts);
+        self.last_stamp = self.last_stamp.max(other.last_stamp);
+        self.shortened += other.shortened;
+        for (number, (order, name)) in other.names {
+            self.name_thread(number, order, name);
+        }
+    }
+
+    /// The name given last counts.
+    fn name_thread(&mut self, number: u64, order: u64, name: String) {
+        let known = self.names.entry(number).or_default();
+        if known.0 <= order {
+            *known = (order, name);
+        }
+    }
+
+    fn thread(&mut self, log: &ThreadLog) -> Result<ThreadScan> {
+        let mut reader = log.records();
+        let mut scan = ThreadScan::default();
+        let mut last = 0;
+        let mut next_piece = 0;
+        while let Some(record) = reader.next_record()? {
+            let bytes = accessed_bytes(&record);
+            if bytes > 0 {
+                self.cuts.cut(record.value, bytes);
+                self.shortened += u64::from(record.words[1] > bytes && is_range(record.kind));
+            }
+            if let Some(time) = stamp_of(&record) {
+                let offset = reader.offset() - 8 * record.kind.words() as u64;
+                last = time.max(last);
+                if scan.start == 0 {
+                    scan.start = last;
+                }
+                if offset >= next_piece {
+                    scan.stamps.push(Stamp { offset, time: last });
+                    next_piece = (offset / PIECE_BYTES + 1) * PIECE_BYTES;
+                }
+            }
+            match record.kind {
+                RecordKind::Chunk if scan.start == 0 => scan.start = record.words[0],
+                RecordKind::Benign => self.cuts.cut(record.value, record.words[2].min(LONGEST_RANGE)),
+                RecordKind::ThreadName => self.name_thread(record.value, last, name_in(&record)),
+                _ => {}
+            }
+        }
+        self.last_stamp = self.last_stamp.max(last);
+        Ok(scan)
+    }
+}
+
+fn is_range(kind: RecordKind) -> bool {
+    matches!(kind, RecordKind::ReadRange | RecordKind::WriteRange)
+}
+
+/// The text of a name record: seven bytes in each word.
+fn name_in(record: &Record) -> String {
+    let bytes: Vec<u8> =
+        record.words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(7)).collect();
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}

@@ -1,0 +1,82 @@
+//! Drop-in compilers: the real one with instrumentation, and with our runtime instead of libtsan.
+//!
+//! A compiler is called in thousands of ways, many of them probes that read every word it prints. So the real compiler gets
+//! the arguments as they came, less what would pull in another runtime, plus what instruments (when it compiles) and what
+//! records (when it links an executable). Nothing is printed that the real compiler does not print.
+
+mod arguments;
+mod compiler;
+mod kit;
+mod response;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+
+use tempfile::NamedTempFile;
+
+use crate::failure::Failure;
+use arguments::{Stage, Understood};
+use compiler::Compiler;
+use kit::Kit;
+
+pub(crate) use compiler::Language;
+
+/// Names under which this program is the C or the C++ compiler, for build systems that want one word.
+const NAMES: [(&str, Language); 2] = [("overtake-cc", Language::C), ("overtake-c++", Language::Cpp)];
+
+/// The name under which this program is the compiler of a language.
+pub(crate) fn name_of(language: Language) -> &'static str {
+    NAMES.iter().find(|(_, of)| *of == language).map_or("", |(name, _)| name)
+}
+
+/// Whether the arguments of this process, name included, call for a compiler, and with which arguments.
+pub(crate) fn asked_for(arguments: &[OsString]) -> Option<(Language, &[OsString])> {
+    let (name, rest) = arguments.split_first()?;
+    let name = std::path::Path::new(name).file_name()?;
+    if let Some((_, language)) = NAMES.iter().find(|(known, _)| *known == name) {
+        return Some((*language, rest));
+    }
+    let (command, rest) = rest.split_first()?;
+    let language = match command.to_str()? {
+        "cc" => Language::C,
+        "c++" => Language::Cpp,
+        _ => return None,
+    };
+    Some((language, rest))
+}
+
+/// Becomes the real compiler, or returns its exit code.
+pub(crate) fn run(language: Language, given: &[OsString]) -> Result<u8, Failure> {
+    let compiler = Compiler::find(language)?;
+    let mut command = compiler.command();
+    let (expanded, had_files) = response::expand(given);
+    let understood = Understood::of(expanded);
+    if understood.stage == Stage::Ask {
+        command.args(given);
+        return Err(cannot_start(&compiler, &command.exec()));
+    }
+    let kit = if understood.links_executable() { Some(Kit::unpack(&compiler)?) } else { None };
+    let arguments = understood.rewritten(compiler.family()?, kit.as_ref());
+    if had_files {
+        return through_response_file(&compiler, &arguments);
+    }
+    command.args(&arguments);
+    Err(cannot_start(&compiler, &command.exec()))
+}
+
+fn cannot_start(compiler: &Compiler, error: &std::io::Error) -> Failure {
+    Failure::Error(format!("cannot start the compiler `{compiler}`: {error}"))
+}
+
+/// Arguments that came through a file may be too many for a command line.
+fn through_response_file(compiler: &Compiler, arguments: &[OsString]) -> Result<u8, Failure> {
+    let failed = |error: std::io::Error| Failure::Error(format!("cannot pass arguments on: {error}"));
+    let mut file = NamedTempFile::new().map_err(failed)?;
+    file.write_all(&response::quoted(arguments)).and_then(|()| file.flush()).map_err(failed)?;
+    let mut argument = OsString::from("@");
+    argument.push(file.path());
+    let status = compiler.command().arg(argument).status().map_err(|error| cannot_start(compiler, &error))?;
+    let code = status.code().unwrap_or(128 + status.signal().unwrap_or(0));
+    Ok(code as u8)
+}

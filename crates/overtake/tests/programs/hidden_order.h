@@ -1,0 +1,14 @@
+/* An order between threads that the recorder cannot see: tests decide which schedule a run has without adding an edge to it. */
+#include <sched.h>
+
+static volatile int hidden_stage;
+
+/* From now on threads that await this stage go on. */
+__attribute__((no_sanitize("thread"), noinline, unused)) static void reach(int stage) { hidden_stage = stage; }
+
+/* Waits until this stage was reached. */
+__attribute__((no_sanitize("thread"), noinline, unused)) static void await(int stage)
+{
+    while (hidden_stage < stage)
+        sched_yield();
+}
