@@ -2,12 +2,11 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
 use crate::args::BuildArguments;
-use crate::compile::{Language, name_of};
+use crate::compile::{Language, one_word};
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::recording::exit_code;
 
@@ -40,14 +39,4 @@ pub(crate) fn run(arguments: &BuildArguments) -> Outcome {
     }
     let status = command.args(rest).status().map_err(|error| Failure::in_file(Path::new(program), error))?;
     Ok(Verdict::Program(exit_code(status)))
-}
-
-/// `overtake-cc` beside `overtake`, if it is there or can be made.
-fn kept_name(myself: &Path, language: Language) -> Option<std::path::PathBuf> {
-    let beside = myself.parent()?.join(name_of(language));
-    let is_ours = || std::fs::canonicalize(&beside).ok() == std::fs::canonicalize(myself).ok();
-    if !beside.exists() {
-        symlink(myself, &beside).ok()?;
-    }
-    is_ours().then_some(beside)
 }

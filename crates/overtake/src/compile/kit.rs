@@ -6,7 +6,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -69,6 +69,19 @@ impl Kit {
             "-lpthread".into(),
             "-ldl".into(),
         ]
+    }
+}
+
+/// A link to this very program in the cache.
+pub(super) fn link_to_myself(name: &str) -> Result<PathBuf, Failure> {
+    let failed = |error: io::Error| Failure::Error(format!("cannot keep the compilers' names: {error}"));
+    let myself = env::current_exe().map_err(failed)?;
+    let directory = directory().map_err(failed)?.join(format!("bin-{:016x}", hash_of(&myself)));
+    fs::create_dir_all(&directory).map_err(failed)?;
+    let link = directory.join(name);
+    match symlink(&myself, &link) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
+        _ => Ok(link),
     }
 }
 

@@ -12,6 +12,7 @@ mod response;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
 
 use tempfile::NamedTempFile;
 
@@ -25,9 +26,10 @@ pub(crate) use compiler::Language;
 /// Names under which this program is the C or the C++ compiler, for build systems that want one word.
 const NAMES: [(&str, Language); 2] = [("overtake-cc", Language::C), ("overtake-c++", Language::Cpp)];
 
-/// The name under which this program is the compiler of a language.
-pub(crate) fn name_of(language: Language) -> &'static str {
-    NAMES.iter().find(|(_, of)| *of == language).map_or("", |(name, _)| name)
+/// A path that is the compiler of a language: build systems want one word, and some keep it for years.
+pub(crate) fn one_word(language: Language) -> Result<PathBuf, Failure> {
+    let name = NAMES.iter().find(|(_, of)| *of == language).map_or("", |(name, _)| name);
+    kit::link_to_myself(name)
 }
 
 /// Whether the arguments of this process, name included, call for a compiler, and with which arguments.

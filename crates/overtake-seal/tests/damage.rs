@@ -1,0 +1,98 @@
+//! Logs cut anywhere, and logs of noise: never a panic, and always a well-formed trace.
+
+mod support;
+
+use overtake_rawlog::{HEADER_BYTES, RecordKind as K, atomic_extra};
+use overtake_seal::seal;
+use overtake_trace::{Event, EventSink, Result, Symbols};
+use proptest::prelude::*;
+use support::{LogMaker, seal_strictly};
+
+/// A log with something of everything, threads taking turns.
+fn busy(choices: &[(usize, u8)]) -> LogMaker {
+    let mut log = LogMaker::new(3).with_stack(1, 0x7000, 0x8000).with_stack(2, 0x7000, 0x8000);
+    let mut holds = [false; 3];
+    let mut holder = None;
+    for (step, &(thread, choice)) in choices.iter().enumerate() {
+        let address = 0x100 + u64::from(choice) * 3;
+        match choice % 12 {
+            0 if holder.is_none() => {
+                log.sync(thread, K::Acquire, 0x9000);
+                (holder, holds[thread]) = (Some(thread), true);
+            }
+            1 if holds[thread] => {
+                log.sync(thread, K::Release, 0x9000);
+                (holder, holds[thread]) = (None, false);
+            }
+            2 => drop(log.sync_with(thread, K::Alloc, 0, 0x5000 + u64::from(choice & 0xf0), 64)),
+            3 => drop(log.sync(thread, K::Free, 0x5000 + u64::from(choice & 0xf0))),
+            4 => drop(log.sync(thread, K::SemaphorePost, 0x9100)),
+            5 => drop(log.sync(thread, K::SemaphoreWait, 0x9100)),
+            6 => drop(log.sync_with(thread, K::AtomicRmw, atomic_extra(2, 4), 0x9200, 0)),
+            7 => drop(log.sync(thread, K::BarrierArrive, 0x9300)),
+            8 => drop(log.sync(thread, K::AcquireShared, 0x9400 + step as u64)),
+            9 => drop(log.write(thread, 0x5000 + u64::from(choice), 8)),
+            10 => drop(log.write(thread, address, 1 + choice % 8)),
+            _ => drop(log.read(thread, address, 1 + choice % 8)),
+        }
+    }
+    log
+}
+
+fn choices() -> impl Strategy<Value = Vec<(usize, u8)>> {
+    prop::collection::vec((0..3_usize, any::<u8>()), 0..200)
+}
+
+struct Nowhere;
+
+impl EventSink for Nowhere {
+    fn write(&mut self, _: &[Event], _: &Symbols) -> Result<()> {
+        Ok(())
+    }
+    fn finish(&mut self, _: &Symbols) -> Result<()> {
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn files_cut_anywhere_make_well_formed_traces(choices in choices(), cuts in [any::<u16>(), any::<u16>(), any::<u16>()]) {
+        let log = busy(&choices);
+        let directory = tempfile::tempdir().expect("writable");
+        log.save(directory.path());
+        let whole = seal_strictly(directory.path()).events.len();
+        for (thread, cut) in cuts.into_iter().enumerate() {
+            let file = log.file(thread);
+            let length = cut as usize % (file.len() + 1);
+            std::fs::write(directory.path().join(format!("thread.{thread}")), &file[..length]).expect("writable");
+        }
+        let cut = seal_strictly(directory.path());
+        prop_assert!(cut.events.len() <= whole + 3);
+        let too_short = (0..3).filter(|&thread| (cuts[thread] as usize % (log.file(thread).len() + 1)) < HEADER_BYTES);
+        prop_assert_eq!(cut.sealed.log.damage.len(), too_short.count());
+    }
+
+    #[test]
+    fn noise_is_no_reason_to_panic(words in prop::collection::vec((any::<u8>(), any::<u64>()), 0..100), pieces in 1..4_usize) {
+        let mut log = LogMaker::new(pieces);
+        for (at, (kind, word)) in words.iter().enumerate() {
+            // Lengths of ranges stay small, or the noise takes hours.
+            let word = if kind % 50 < 45 { (u64::from(kind % 50) << 56) | (word & 0xff_0000_0000_ffff) } else { word & 0xfff };
+            log.raw(at % pieces, &[word]);
+        }
+        let directory = tempfile::tempdir().expect("writable");
+        log.save(directory.path());
+        let _ = seal(directory.path(), &mut Nowhere);
+    }
+}
+
+#[test]
+fn directories_that_are_no_logs_are_refused() {
+    let directory = tempfile::tempdir().expect("writable");
+    assert!(seal(directory.path(), &mut Nowhere).is_err());
+    std::fs::write(directory.path().join("process"), "version 99\n").expect("writable");
+    let error = seal(directory.path(), &mut Nowhere).expect_err("another version").to_string();
+    assert!(error.contains("expected a log of version 1, found version `99`"), "{error}");
+}

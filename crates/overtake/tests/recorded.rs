@@ -1,0 +1,253 @@
+//! Programs compiled with our compilers, run, and what is said of them.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// How often each program runs; `OVERTAKE_TEST_RUNS` says otherwise.
+const RUNS: usize = 3;
+
+fn runs() -> usize {
+    std::env::var("OVERTAKE_TEST_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS)
+}
+
+fn overtake() -> Command {
+    command(env!("CARGO_BIN_EXE_overtake"))
+}
+
+/// A command in an environment without anything of ours.
+fn command(program: impl AsRef<Path>) -> Command {
+    let mut command = Command::new(program.as_ref());
+    for name in ["OVERTAKE_LOG", "OVERTAKE_CC", "OVERTAKE_CXX", "OVERTAKE_BIN", "TSAN_OPTIONS", "CC", "CXX"] {
+        command.env_remove(name);
+    }
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn sources(directory: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+    let entries =
+        std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "c" || extension == "cpp"));
+    paths.sort();
+    assert!(!paths.is_empty());
+    paths
+}
+
+/// Compiles a program with our compiler.
+fn compiled(source: &Path, directory: &TempDir) -> PathBuf {
+    let program = directory.path().join(source.file_stem().expect("a name"));
+    let language = if source.extension().is_some_and(|extension| extension == "c") { "cc" } else { "c++" };
+    succeed(
+        overtake().args([language, "-O1", "-Wall", "-Werror", "-pthread", "-o"]).arg(&program).arg(source),
+    );
+    program
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// `file.c:12` of each line with a comment that says so.
+fn racy_lines(source: &Path) -> Vec<String> {
+    let name = source.file_name().expect("a name").to_string_lossy();
+    let text = std::fs::read_to_string(source).expect("readable");
+    let marked = text.lines().enumerate().filter(|(_, line)| line.contains("/* race */"));
+    marked.map(|(number, _)| format!("{name}:{}:", number + 1)).collect()
+}
+
+#[test]
+fn races_are_found_in_every_run() {
+    for source in sources("tests/programs/race") {
+        let directory = tempfile::tempdir().expect("writable");
+        let program = compiled(&source, &directory);
+        let lines = racy_lines(&source);
+        assert_eq!(lines.len(), 2, "{}", source.display());
+        for _ in 0..runs() {
+            let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+            let report = said(&output);
+            assert_eq!(output.status.code(), Some(66), "{}\n{report}", source.display());
+            assert!(lines.iter().all(|line| report.contains(line)), "{lines:?} in\n{report}");
+            let summary = report.lines().last().expect("a summary");
+            assert!(summary.starts_with("1 "), "one race, not\n{report}");
+        }
+    }
+}
+
+#[test]
+fn what_is_ordered_is_never_reported() {
+    for source in sources("tests/programs/quiet") {
+        let directory = tempfile::tempdir().expect("writable");
+        let program = compiled(&source, &directory);
+        for _ in 0..runs() {
+            let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+            assert_eq!((output.status.code(), &*said(&output)), (Some(0), ""), "{}", source.display());
+        }
+    }
+}
+
+#[test]
+fn traces_of_hammered_locks_are_well_formed() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hammer.c");
+    let program = compiled(&source, &directory);
+    let traces = directory.path().join("traces");
+    for exact in [&[][..], &["--exact"]] {
+        succeed(overtake().args(["record", "-o"]).arg(&traces).args(exact).arg("--").arg(&program));
+    }
+    let mut count = 0;
+    for entry in std::fs::read_dir(&traces).expect("readable") {
+        let trace = entry.expect("readable").path();
+        succeed(overtake().args(["validate", "--strict"]).arg(&trace));
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn a_program_that_is_started_directly_reports_as_well() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/race/lock_between.c");
+    let program = compiled(&source, &directory);
+    let output = command(&program).env("TMPDIR", directory.path()).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    assert!(said(&output).contains("predicted data race on shared"), "{}", said(&output));
+    let left: Vec<_> = std::fs::read_dir(directory.path()).expect("readable").collect();
+    assert_eq!(left.len(), 1, "only the program: {left:?}");
+}
+
+#[test]
+fn nothing_of_libtsan_is_linked() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/race/lock_between.c");
+    let object = directory.path().join("object.o");
+    let response = directory.path().join("arguments");
+    succeed(overtake().args(["cc", "-c", "-fsanitize=thread", "-o"]).arg(&object).arg(&source));
+    std::fs::write(&response, format!("-fsanitize=thread '{}' -pthread\n", object.display()))
+        .expect("writable");
+    let apart = directory.path().join("apart");
+    succeed(overtake().args(["cc", "-o"]).arg(&apart).arg(format!("@{}", response.display())));
+    let whole = directory.path().join("whole");
+    succeed(overtake().args(["cc", "-fsanitize=thread", "-pthread", "-o"]).arg(&whole).arg(&source));
+    for program in [apart, whole] {
+        let bytes = std::fs::read(&program).expect("readable");
+        assert!(!bytes.windows(7).any(|bytes| bytes == b"libtsan"), "{}", program.display());
+        assert_eq!(command(&program).output().expect("it starts").status.code(), Some(66));
+    }
+}
+
+#[test]
+fn shared_libraries_record_into_the_log_of_the_program() {
+    let directory = tempfile::tempdir().expect("writable");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("library.c"), "int counter; void bump(void) { counter++; }\n").expect("writable");
+    std::fs::write(
+        path("main.c"),
+        "#include <dlfcn.h>\n#include <pthread.h>\nvoid (*bump)(void);\n\
+         void *run(void *unused) { bump(); return unused; }\n\
+         int main(void) { pthread_t thread; bump = dlsym(dlopen(LIBRARY, RTLD_NOW), \"bump\");\n\
+         pthread_create(&thread, 0, run, 0); bump(); pthread_join(thread, 0); return 0; }\n",
+    )
+    .expect("writable");
+    let library = path("library.so");
+    succeed(
+        overtake().args(["cc", "-shared", "-fPIC", "-Wl,-z,defs", "-o"]).arg(&library).arg(path("library.c")),
+    );
+    let define = format!("-DLIBRARY=\"{}\"", library.display());
+    succeed(overtake().args(["cc", &define, "-pthread", "-o"]).arg(path("main")).arg(path("main.c")));
+    let output = overtake().args(["run", "--"]).arg(path("main")).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    assert!(said(&output).contains("bump ") && said(&output).contains("library.c:1"), "{}", said(&output));
+}
+
+#[test]
+fn questions_go_to_the_real_compiler() {
+    for question in [&["--version"][..], &["-dumpmachine"], &["-print-prog-name=ld"]] {
+        let ours = overtake().arg("cc").args(question).env("OVERTAKE_CC", "gcc").output().expect("it starts");
+        let theirs = command("gcc").args(question).output().expect("it starts");
+        assert_eq!((ours.stdout, ours.stderr, ours.status), (theirs.stdout, theirs.stderr, theirs.status));
+    }
+}
+
+#[test]
+fn the_exit_code_is_the_programs_own() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("ends.c");
+    std::fs::write(
+        &source,
+        "#include <signal.h>\n#include <stdlib.h>\nint main(int count, char **arguments)\n\
+         { (void)arguments; if (count > 1) raise(SIGKILL); exit(9); }\n",
+    )
+    .expect("writable");
+    let program = compiled(&source, &directory);
+    let run = |arguments: &[&str]| overtake().arg("run").arg("--").arg(&program).args(arguments).output();
+    assert_eq!(run(&[]).expect("it starts").status.code(), Some(9));
+    assert_eq!(run(&["killed"]).expect("it starts").status.code(), Some(128 + 9));
+    let mut source_run = overtake();
+    assert_eq!(source_run.arg("run").arg(&source).output().expect("it starts").status.code(), Some(9));
+}
+
+#[test]
+fn what_a_killed_program_recorded_is_analysed() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("killed.c");
+    std::fs::write(
+        &source,
+        "#include <pthread.h>\n#include <signal.h>\nint x;\nvoid *run(void *unused) { x = 1; return unused; }\n\
+         int main(void) { pthread_t thread; pthread_create(&thread, 0, run, 0); x = 2; pthread_join(thread, 0);\n\
+         raise(SIGKILL); }\n",
+    )
+    .expect("writable");
+    let program = compiled(&source, &directory);
+    let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+}
+
+#[test]
+fn every_process_has_its_trace() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("family.c");
+    std::fs::write(
+        &source,
+        "#include <pthread.h>\n#include <sys/wait.h>\n#include <unistd.h>\nint x;\n\
+         void *run(void *unused) { x = 1; return unused; }\n\
+         int main(void) { pthread_t thread; if (fork() == 0) { pthread_create(&thread, 0, run, 0); x = 2;\n\
+         pthread_join(thread, 0); _exit(0); } wait(0); return 0; }\n",
+    )
+    .expect("writable");
+    let program = compiled(&source, &directory);
+    let traces = directory.path().join("traces");
+    let output = overtake().args(["run", "--keep"]).arg(&traces).arg("--").arg(&program).output();
+    let output = output.expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "the child races: {}", said(&output));
+    assert_eq!(std::fs::read_dir(&traces).expect("readable").count(), 2);
+}
+
+#[test]
+fn builds_use_our_compilers() {
+    let directory = tempfile::tempdir().expect("writable");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::copy(sources("tests/programs/race")[0].clone(), path("racy.c")).expect("writable");
+    std::fs::copy(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hidden_order.h"),
+        directory.path().join("hidden_order.h"),
+    )
+    .expect("writable");
+    std::fs::write(path("Makefile"), "CC = gcc\nracy: racy.c\n\tsed -i 's,\\.\\./hidden,hidden,' racy.c\n\t$(CC) -pthread racy.c -o racy\n")
+        .expect("writable");
+    succeed(overtake().args(["build", "--", "make", "-C"]).arg(directory.path()));
+    assert_eq!(command(path("racy")).output().expect("it starts").status.code(), Some(66));
+}
