@@ -30,19 +30,43 @@ pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
 }
 
-/// The histories of all variables.
+/// Where races between the accesses of one cell go.
+pub(crate) trait RaceSink<Cell> {
+    /// Takes a race between an access that the cell's history kept and the one being judged.
+    fn race(&mut self, cell: Cell, verdict: Verdict, first: Access, second: Access);
+}
+
+impl RaceSink<VarId> for RaceLog {
+    fn race(&mut self, var: VarId, verdict: Verdict, first: Access, second: Access) {
+        self.report(Race { var, verdict, first, second });
+    }
+}
+
+/// The histories of all variables, or of other cells whose accesses are judged together.
 ///
 /// With `EVERY_RACE` each access that races with an earlier one is reported. Without it the first race of each variable
 /// is exact, and a write forgets what it raced with.
-#[derive(Default, Debug)]
-pub(crate) struct Histories<const EVERY_RACE: bool> {
+#[derive(Debug)]
+pub(crate) struct Histories<const EVERY_RACE: bool, Cell = VarId> {
     /// What every access looks at, apart from what only races need: 16 bytes, four variables to a cache line.
-    latest: IdVec<VarId, Latest>,
-    places: IdVec<VarId, Places>,
+    latest: IdVec<Cell, Latest>,
+    places: IdVec<Cell, Places>,
     spills: Vec<Spill>,
     free_spills: Vec<u32>,
     /// Bytes that spills own on the heap.
     spill_bytes: usize,
+}
+
+impl<const EVERY_RACE: bool, Cell> Default for Histories<EVERY_RACE, Cell> {
+    fn default() -> Self {
+        Histories {
+            latest: IdVec::default(),
+            places: IdVec::default(),
+            spills: Vec::new(),
+            free_spills: Vec::new(),
+            spill_bytes: 0,
+        }
+    }
 }
 
 /// The epochs of the kept write and read.
@@ -86,38 +110,40 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         self.latest.grow_to(sizes.variables);
         self.places.grow_to(sizes.variables);
     }
+}
 
+impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     /// A plain read by the thread of `clock`, in `epoch`. Returns whether the last write is surely known to the thread.
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) -> bool {
-        let latest = &mut self.latest[var];
+        let latest = &mut self.latest[cell];
         let repeated = latest.read == epoch || latest.write == epoch;
         if !EVERY_RACE && repeated {
             return true; // a race would have been the other access's, and reported then
         }
         if latest.spill().is_some() {
-            self.read_spilled(clock, epoch, var, access, races);
+            self.read_spilled(clock, epoch, cell, access, races);
             return false;
         }
         let ordered = clock.covers(latest.write);
         if !ordered {
-            let written = Record { epoch: latest.write, place: self.places[var].write };
-            report(&written, var, access, races);
+            let written = Record { epoch: latest.write, place: self.places[cell].write };
+            report(&written, cell, access, races);
         }
         if repeated {
             // Dominated: same thread, same epoch.
         } else if clock.covers(latest.read) {
             latest.read = epoch;
-            self.places[var].read = Place::new(access);
+            self.places[cell].read = Place::new(access);
         } else {
-            self.share_read(epoch, var, access);
+            self.share_read(epoch, cell, access);
         }
         ordered
     }
@@ -128,22 +154,22 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) {
-        let latest = &mut self.latest[var];
+        let latest = &mut self.latest[cell];
         let repeated = latest.write == epoch;
         if !EVERY_RACE && repeated {
             return; // as for reads
         }
         if latest.spill().is_some() || !clock.covers(latest.write) || !clock.covers(latest.read) {
-            return self.write_unordered(clock, epoch, var, access, races);
+            return self.write_unordered(clock, epoch, cell, access, races);
         }
         latest.read = Epoch::NONE;
         if !repeated {
             latest.write = epoch;
-            self.places[var].write = Place::new(access);
+            self.places[cell].write = Place::new(access);
         }
     }
 
@@ -152,19 +178,19 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) {
-        let written = self.written(var);
-        let spill = self.spill(var);
+        let written = self.written(cell);
+        let spill = self.spill(cell);
         let mut nearest = Nearest::new(clock);
         nearest.consider(&written);
         nearest.consider_all(&spill.writes);
         if access.kind.writes() {
             nearest.consider_all(&spill.reads);
         }
-        nearest.report(var, access, races);
+        nearest.report(cell, access, races);
         let before = spill.heap_bytes();
         spill.keep_atomic(clock, Record { epoch, place: Place::new(access) });
         let after = spill.heap_bytes();
@@ -186,12 +212,12 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) {
-        let written = self.written(var);
-        let spill = self.spill(var);
+        let written = self.written(cell);
+        let spill = self.spill(cell);
         let position = spill.reads.binary_search_by_key(&epoch.thread, |read| read.epoch.thread);
         let repeated = position.is_ok_and(|position| spill.reads[position].epoch == epoch);
         if !EVERY_RACE && repeated {
@@ -201,7 +227,7 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         nearest.consider(&written);
         nearest.consider_all(&spill.writes);
         nearest.consider_all_if(&spill.atomics, |kind| kind.writes());
-        nearest.report(var, access, races);
+        nearest.report(cell, access, races);
         if repeated || written.epoch == epoch {
             return;
         }
@@ -219,8 +245,8 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
 
     /// Keeps a read beside the inline one of another thread, which is not ordered before it.
     #[cold]
-    fn share_read(&mut self, epoch: Epoch, var: VarId, access: Judged) {
-        let spill = self.spill(var);
+    fn share_read(&mut self, epoch: Epoch, cell: Cell, access: Judged) {
+        let spill = self.spill(cell);
         let before = spill.heap_bytes();
         let position = spill.reads.partition_point(|read| read.epoch.thread < epoch.thread);
         spill.reads.insert(position, Record { epoch, place: Place::new(access) });
@@ -234,18 +260,18 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) {
-        let written = self.written(var);
-        let spill = self.spill(var);
+        let written = self.written(cell);
+        let spill = self.spill(cell);
         let mut nearest = Nearest::new(clock);
         nearest.consider(&written);
         nearest.consider_all(&spill.reads);
         nearest.consider_all(&spill.writes);
         nearest.consider_all(&spill.atomics);
-        nearest.report(var, access, races);
+        nearest.report(cell, access, races);
         let before = spill.heap_bytes();
         if EVERY_RACE {
             spill.drop_ordered(clock);
@@ -258,22 +284,22 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         let (after, empty) = (spill.heap_bytes(), spill.is_empty());
         self.spill_bytes = self.spill_bytes - before + after;
         if written.epoch != epoch {
-            self.latest[var].write = epoch;
-            self.places[var].write = Place::new(access);
+            self.latest[cell].write = epoch;
+            self.places[cell].write = Place::new(access);
         }
         if empty {
-            self.unspill(var);
+            self.unspill(cell);
         }
     }
 
     /// The latest write.
-    fn written(&self, var: VarId) -> Record {
-        Record { epoch: self.latest[var].write, place: self.places[var].write }
+    fn written(&self, cell: Cell) -> Record {
+        Record { epoch: self.latest[cell].write, place: self.places[cell].write }
     }
 
     /// The variable's spill; one that has none gets one, with its read in it.
-    fn spill(&mut self, var: VarId) -> &mut Spill {
-        let latest = &mut self.latest[var];
+    fn spill(&mut self, cell: Cell) -> &mut Spill {
+        let latest = &mut self.latest[cell];
         let number = latest.spill().unwrap_or_else(|| {
             let number = self.free_spills.pop().unwrap_or_else(|| {
                 self.spills.push(Spill::default());
@@ -283,7 +309,7 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
             if read.is_some() {
                 let spill = &mut self.spills[number as usize];
                 let before = spill.heap_bytes();
-                spill.reads.push(Record { epoch: read, place: self.places[var].read });
+                spill.reads.push(Record { epoch: read, place: self.places[cell].read });
                 self.spill_bytes = self.spill_bytes - before + spill.heap_bytes();
             }
             number as usize
@@ -292,8 +318,8 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
     }
 
     /// Gives an empty spill back; its memory stays with it for the next variable.
-    fn unspill(&mut self, var: VarId) {
-        let read = std::mem::take(&mut self.latest[var].read);
+    fn unspill(&mut self, cell: Cell) {
+        let read = std::mem::take(&mut self.latest[cell].read);
         self.free_spills.push(read.thread);
     }
 }
@@ -370,18 +396,18 @@ impl<'a> Nearest<'a> {
     }
 
     #[inline]
-    fn report(&self, var: VarId, access: Judged, races: &mut RaceLog) {
+    fn report<Cell>(&self, cell: Cell, access: Judged, races: &mut impl RaceSink<Cell>) {
         if let Some(first) = &self.found {
-            report(first, var, access, races);
+            report(first, cell, access, races);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn report(first: &Record, var: VarId, access: Judged, races: &mut RaceLog) {
+fn report<Cell>(first: &Record, cell: Cell, access: Judged, races: &mut impl RaceSink<Cell>) {
     let Judged { at, kind, verdict } = access;
-    races.report(Race { var, verdict, first: first.access(), second: Access { at, kind } });
+    races.race(cell, verdict, first.access(), Access { at, kind });
 }
 
 /// One kept access, 20 bytes.
