@@ -9,10 +9,12 @@ mod auto;
 mod detector;
 mod discipline;
 mod drive;
+mod extent;
 mod hb;
 mod race;
 mod registry;
 mod run;
+mod slimstate;
 mod syncp;
 #[cfg(test)]
 mod testing;
@@ -21,7 +23,10 @@ pub use access::{Access, AccessKind, At};
 pub use auto::happens_before_for;
 pub use detector::{Detector, LockMode};
 pub use drive::{Driver, Job, Strictness};
+pub use extent::Extent;
 pub use race::{Race, RaceGroup, RaceLog, Verdict};
-pub use registry::{Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Promise, find};
+pub use registry::{
+    Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Partitions, Promise, find,
+};
 pub use run::{LiveBlocks, feed};
 pub use syncp::witness;

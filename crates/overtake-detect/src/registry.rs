@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use overtake_trace::Checked;
+use overtake_trace::{Checked, Symbols};
 
 use crate::detector::Detector;
 use crate::discipline;
@@ -35,6 +35,8 @@ pub enum Promise {
     ExactInWindow,
     /// Exact up to the first race of each variable; later reports are races, some may be missing.
     ExactToFirstRace,
+    /// Exactly the variables that race; what names the accesses may stand for the synchronisation-free region around them.
+    ExactVariables,
     /// Suspicion, not proof.
     Suspicion,
 }
@@ -49,6 +51,9 @@ impl Promise {
             }
             Promise::ExactToFirstRace => {
                 "first race of each variable exact; later ones real, some may be missing"
+            }
+            Promise::ExactVariables => {
+                "every variable that races, and no other; accesses may stand for the region around them"
             }
             Promise::Suspicion => "suspicion, not proof",
         }
@@ -65,11 +70,36 @@ pub struct Options {
     pub eraser: bool,
     /// No first pass that drops variables and locks which cannot matter (`syncp`, `short-syncp`). Verdicts are the same.
     pub no_filter: bool,
+    /// How arrays are divided into parts that share their state (`slimstate`). Verdicts are the same.
+    pub partitions: Partitions,
+}
+
+/// How arrays are divided into parts that share their state.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Partitions {
+    /// As in the paper: whole, blocks, strides, two pieces, a prefix of single elements, or single elements.
+    #[default]
+    Paper,
+    /// Where that would end in single elements, any elements that share their state.
+    Extended,
+}
+
+impl Partitions {
+    /// All of them.
+    pub const ALL: [Partitions; 2] = [Partitions::Paper, Partitions::Extended];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Partitions::Paper => "paper",
+            Partitions::Extended => "extended",
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { window: 30_000, eraser: false, no_filter: false }
+        Options { window: 30_000, eraser: false, no_filter: false, partitions: Partitions::default() }
     }
 }
 
@@ -101,6 +131,12 @@ pub trait Analysis {
 
     /// The trace is over.
     fn end_of_trace(&mut self) -> Outcome;
+
+    /// Called once all names of the trace are known and the log is complete, for races that were found without them
+    /// ([`RaceLog::name_elements`]).
+    fn name_elements(&mut self, symbols: &Symbols) {
+        let _ = symbols;
+    }
 
     /// The races found so far.
     fn races(&self) -> &RaceLog;
@@ -193,6 +229,15 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         options: &[],
         start: one_pass::<FastTrack>,
+    },
+    Entry {
+        name: "slimstate",
+        summary: "happens-before races with one state for array elements that are used alike",
+        notion: Notion::HappensBefore,
+        promise: Promise::ExactVariables,
+        verdict: Verdict::Observed,
+        options: &["partitions"],
+        start: crate::slimstate::start,
     },
     Entry {
         name: "shb",

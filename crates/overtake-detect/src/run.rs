@@ -50,6 +50,7 @@ pub fn feed<D: Detector>(
     races: &mut RaceLog,
 ) {
     detector.reserve(&checked.symbols().sizes());
+    let variables = &checked.symbols().variables;
     for run in checked.runs() {
         for (offset, event) in run.events.iter().enumerate() {
             let index = EventIndex(run.first.0 + offset as u64);
@@ -58,22 +59,27 @@ pub fn feed<D: Detector>(
             // for every other event or so.
             let accessed = match event.action() {
                 Action::Read(var) => {
+                    detector.locate(var, variables);
                     detector.read(at, var, races);
                     var
                 }
                 Action::Write(var) => {
+                    detector.locate(var, variables);
                     detector.write(at, var, AccessKind::Write, races);
                     var
                 }
                 Action::Load(var, order) => {
+                    detector.locate(var, variables);
                     detector.atomic(at, var, AccessKind::Load, order, races);
                     var
                 }
                 Action::Store(var, order) => {
+                    detector.locate(var, variables);
                     detector.atomic(at, var, AccessKind::Store, order, races);
                     var
                 }
                 Action::Rmw(var, order) => {
+                    detector.locate(var, variables);
                     detector.atomic(at, var, AccessKind::Rmw, order, races);
                     var
                 }
@@ -91,6 +97,7 @@ pub fn feed<D: Detector>(
                 }
             };
             if let Some(block) = blocks.block_of(checked, accessed) {
+                detector.locate(block, variables);
                 detector.read(at, block, races);
             }
         }
@@ -115,7 +122,10 @@ fn rare_event<D: Detector>(
         Action::Fence(order) => detector.fence(at, order),
         Action::Post(object) => detector.post(at, object),
         Action::Wait(object) => detector.wait(at, object),
-        Action::Free(block) => detector.write(at, block, AccessKind::Free, races),
+        Action::Free(block) => {
+            detector.locate(block, &checked.symbols().variables);
+            detector.write(at, block, AccessKind::Free, races);
+        }
         Action::Alloc(block) => {
             blocks.alloc(checked, block);
             detector.other(at);

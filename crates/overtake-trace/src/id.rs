@@ -149,6 +149,18 @@ impl<I: Id, T> IdVec<I, T> {
         }
     }
 
+    /// As [`grow_to`](Self::grow_to), with little room to spare: for tables so large that doubling them would show.
+    pub fn grow_tightly_to(&mut self, len: usize)
+    where
+        T: Default,
+    {
+        if len > self.entries.capacity() {
+            let target = (self.entries.len() + self.entries.len() / 32).max(len);
+            self.entries.reserve_exact(target - self.entries.len());
+        }
+        self.grow_to(len);
+    }
+
     /// The entry of `id`, made by default if the vector did not reach that far.
     pub fn entry(&mut self, id: I) -> &mut T
     where

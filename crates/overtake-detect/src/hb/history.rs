@@ -16,8 +16,11 @@
 //! **Cost.** O(1) for a variable without a spill; else O(log readers) for a read and O(readers) for
 //! a write, which pays for the reads it removes.
 
+use std::hash::{Hash, Hasher};
+
 use overtake_clock::{Epoch, ThreadClock, Time};
 use overtake_trace::{EventIndex, Id, IdVec, LocationId, Sizes, ThreadId, VarId};
+use rustc_hash::FxHasher;
 
 use crate::access::{Access, AccessKind, At};
 use crate::race::{Race, RaceLog, Verdict};
@@ -197,6 +200,85 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         self.spill_bytes = self.spill_bytes - before + after;
     }
 
+    /// Makes room for `cells` cells without history.
+    pub(crate) fn grow_tightly_to(&mut self, cells: usize) {
+        self.latest.grow_tightly_to(cells);
+        self.places.grow_tightly_to(cells);
+    }
+
+    /// How many cells there are.
+    pub(crate) fn len(&self) -> usize {
+        self.latest.len()
+    }
+
+    /// Whether a plain access in `epoch` would change nothing, because an access of that epoch is kept that dominates it.
+    #[inline]
+    pub(crate) fn knows(&self, cell: Cell, epoch: Epoch, writes: bool) -> bool {
+        let latest = &self.latest[cell];
+        latest.write == epoch || (!writes && (latest.read == epoch || self.shares_read(latest, epoch)))
+    }
+
+    #[inline]
+    fn shares_read(&self, latest: &Latest, epoch: Epoch) -> bool {
+        latest.spill().is_some_and(|number| {
+            let reads = &self.spills[number].reads;
+            let position = reads.binary_search_by_key(&epoch.thread, |read| read.epoch.thread);
+            position.is_ok_and(|position| reads[position].epoch == epoch)
+        })
+    }
+
+    /// Forgets the history of a cell.
+    pub(crate) fn clear(&mut self, cell: Cell) {
+        if self.latest[cell].spill().is_some() {
+            let spill = self.spill(cell);
+            spill.clear();
+            self.unspill(cell);
+        }
+        self.latest[cell] = Latest::default();
+    }
+
+    /// Gives `to`, which has no history, the history of `from`.
+    pub(crate) fn copy(&mut self, from: Cell, to: Cell) {
+        debug_assert!(self.latest[to].spill().is_none());
+        self.places[to] = self.places[from];
+        let latest = self.latest[from];
+        let Some(number) = latest.spill() else {
+            self.latest[to] = latest;
+            return;
+        };
+        let Spill { reads, writes, atomics } = &self.spills[number];
+        let (reads, writes, atomics) = (reads.clone(), writes.clone(), atomics.clone());
+        self.latest[to] = Latest { write: latest.write, read: Epoch::NONE };
+        let spill = self.spill(to);
+        let before = spill.heap_bytes();
+        *spill = Spill { reads, writes, atomics };
+        let after = spill.heap_bytes();
+        self.spill_bytes = self.spill_bytes - before + after;
+    }
+
+    /// Whether two cells would judge every plain access alike.
+    pub(crate) fn same(&self, one: Cell, other: Cell) -> bool {
+        let (one, other) = (&self.latest[one], &self.latest[other]);
+        one.write == other.write
+            && match (one.spill(), other.spill()) {
+                (None, None) => one.read == other.read,
+                (Some(one), Some(other)) => self.spills[one].same(&self.spills[other]),
+                _ => false,
+            }
+    }
+
+    /// A number that is the same for cells that are the same, and most likely different for others.
+    pub(crate) fn fingerprint(&self, cell: Cell) -> u64 {
+        let latest = &self.latest[cell];
+        let mut hasher = FxHasher::default();
+        latest.write.hash(&mut hasher);
+        match latest.spill() {
+            None => latest.read.hash(&mut hasher),
+            Some(number) => self.spills[number].epochs().for_each(|epoch| epoch.hash(&mut hasher)),
+        }
+        hasher.finish()
+    }
+
     /// Bytes of all histories.
     pub(crate) fn state_bytes(&self) -> usize {
         self.latest.table_bytes()
@@ -346,6 +428,21 @@ impl Spill {
         }
         self.atomics.retain(|kept| !clock.covers(kept.epoch) || (kept.kind().writes() && !writes));
         self.atomics.push(record);
+    }
+
+    /// Everything kept: reads, writes, atomic accesses.
+    fn epochs(&self) -> impl Iterator<Item = Epoch> {
+        [&self.reads, &self.writes, &self.atomics].into_iter().flatten().map(|record| record.epoch)
+    }
+
+    /// Whether the same is kept, in the same order. Atomic accesses of one epoch may differ in kind, so they are not
+    /// the same as others.
+    fn same(&self, other: &Spill) -> bool {
+        let lengths = |spill: &Spill| (spill.reads.len(), spill.writes.len());
+        lengths(self) == lengths(other)
+            && self.atomics.is_empty()
+            && other.atomics.is_empty()
+            && self.epochs().eq(other.epochs())
     }
 
     fn clear(&mut self) {
