@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use overtake_detect::{DETECTORS, Entry, Notion, Options, Strictness, find};
+use overtake_detect::{DETECTORS, Entry, Notion, Options, Partitions, Strictness, find};
 use overtake_gen::gadgets::{GADGETS, GadgetKind, find_gadget};
 use overtake_gen::{SHAPES, Shape, find_shape};
 use overtake_trace::Format;
@@ -264,13 +264,21 @@ pub(crate) struct DetectorArguments {
     /// Look at every event, even where it can take part in no race (syncp, short-syncp); slower, same races
     #[arg(long)]
     no_filter: bool,
+
+    /// How arrays are divided into parts that share their state (slimstate); same races
+    #[arg(long, value_name = "HOW", value_parser = partitions_parser())]
+    partitions: Option<Partitions>,
 }
 
 impl DetectorArguments {
     /// Says which settings none of the detectors uses.
     pub(crate) fn warn_of_unused(&self, detectors: &[&Entry], console: Console) {
-        let given =
-            [("window", self.window.is_some()), ("eraser", self.eraser), ("no-filter", self.no_filter)];
+        let given = [
+            ("window", self.window.is_some()),
+            ("eraser", self.eraser),
+            ("no-filter", self.no_filter),
+            ("partitions", self.partitions.is_some()),
+        ];
         for (name, _) in given.iter().filter(|(_, given)| *given) {
             if !detectors.iter().any(|entry| entry.options.contains(name)) {
                 let detectors: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
@@ -285,6 +293,7 @@ impl DetectorArguments {
         options.window = self.window.unwrap_or(options.window);
         options.eraser = self.eraser;
         options.no_filter = self.no_filter;
+        options.partitions = self.partitions.unwrap_or(options.partitions);
         options
     }
 }
@@ -397,8 +406,24 @@ pub(crate) struct WorkloadArguments {
 pub(crate) enum BenchCommand {
     /// Time reading, writing and every detector on generated traces, against goals
     Speed(SpeedArguments),
+    /// Measure what sharing state between array elements saves, pattern by pattern, against goals
+    Slimstate(SlimstateArguments),
     /// Read a trace and do nothing with it
     Read(InputArguments),
+}
+
+/// `bench slimstate`.
+#[derive(Args)]
+pub(crate) struct SlimstateArguments {
+    /// Events of each trace
+    #[arg(long, value_name = "N", default_value = "10M", value_parser = count_parser)]
+    pub(crate) events: u64,
+    /// Array elements of each trace
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = count_parser)]
+    pub(crate) elements: u64,
+    /// Rounds; times are medians
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) runs: usize,
 }
 
 /// `bench speed`.
@@ -448,6 +473,12 @@ fn predictor_parser() -> impl TypedValueParser<Value = &'static Entry> {
 /// A race's number, with or without the dot that `analyze` prints behind it.
 fn race_parser(text: &str) -> Result<u32, String> {
     text.trim_end_matches('.').parse().map_err(|_| format!("expected the number of a race, found `{text}`"))
+}
+
+fn partitions_parser() -> impl TypedValueParser<Value = Partitions> {
+    PossibleValuesParser::new(Partitions::ALL.map(Partitions::name)).try_map(|name| {
+        Partitions::ALL.into_iter().find(|partitions| partitions.name() == name).ok_or("no such partitions")
+    })
 }
 
 fn shape_parser() -> impl TypedValueParser<Value = Product> {

@@ -1,6 +1,7 @@
 //! `overtake bench`: measurements, for developers.
 
 mod lab;
+mod slimstate;
 mod speed;
 
 use overtake_trace::Block;
@@ -14,6 +15,7 @@ use crate::files::Input;
 pub(crate) fn run(command: &BenchCommand, console: Console) -> Outcome {
     match command {
         BenchCommand::Speed(arguments) => speed::run(arguments, console),
+        BenchCommand::Slimstate(arguments) => slimstate::run(arguments, console),
         BenchCommand::Read(arguments) => read(arguments, console),
     }
 }
