@@ -155,7 +155,7 @@ impl<I: Id, T> IdVec<I, T> {
         T: Default,
     {
         if len > self.entries.capacity() {
-            let target = (self.entries.len() + self.entries.len() / 32).max(len);
+            let target = (self.entries.len() + self.entries.len() / 16).max(len);
             self.entries.reserve_exact(target - self.entries.len());
         }
         self.grow_to(len);

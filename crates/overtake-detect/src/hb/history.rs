@@ -237,6 +237,12 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         self.latest[cell] = Latest::default();
     }
 
+    /// Whether a cell was never accessed.
+    pub(crate) fn is_blank(&self, cell: Cell) -> bool {
+        let latest = &self.latest[cell];
+        !latest.write.is_some() && !latest.read.is_some()
+    }
+
     /// Gives `to`, which has no history, the history of `from`.
     pub(crate) fn copy(&mut self, from: Cell, to: Cell) {
         debug_assert!(self.latest[to].spill().is_none());

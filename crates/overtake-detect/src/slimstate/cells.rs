@@ -83,6 +83,13 @@ impl Cells {
         self.histories.copy(from, to);
     }
 
+    /// Gives cells that were just allocated the history of `from`.
+    pub(super) fn fill(&mut self, from: CellId, to: CellId, count: u64) {
+        if !self.histories.is_blank(from) {
+            (0..count).for_each(|at| self.histories.copy(from, to.plus(at)));
+        }
+    }
+
     /// Judges and records a plain access to all that the cell stands for.
     #[inline(always)]
     pub(super) fn judge(&mut self, cell: CellId, accessor: Accessor<'_>, races: &mut impl RaceSink<CellId>) {

@@ -22,6 +22,9 @@ use crate::hb::history::RaceSink;
 /// Elements of a page: as many as variables of a page of the detector's table.
 pub(super) const PAGE: u64 = 64;
 
+/// How many labels take about as much as a cell.
+const LABELS_PER_CELL: u64 = 16;
+
 /// What the representation of arrays may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -197,17 +200,24 @@ impl Segment {
 
     /// Lets every element stand alone from now on.
     pub(super) fn make_fine(&mut self, cells: &mut Cells) {
-        self.adopt(Partition::Fine, cells, Limits { small: 0, labels_from: None, variables: 0 });
+        if let Mode::Prefix(end) = self.mode {
+            // The last page of the prefix may reach into the rest.
+            let lowest = self.start + self.shift;
+            let page_end = (end + lowest).next_multiple_of(PAGE) - lowest;
+            self.leave_rest(end..page_end.min(self.length), cells);
+        }
+        self.mode = Mode::Fine;
     }
 
-    /// Whether the page of `index` is whole, stands alone and has not been asked about before; if so, its first cell.
-    pub(super) fn announce(&mut self, index: u64) -> Option<CellId> {
+    /// Whether the page of `index` is whole, stands alone for good and has not been asked about before; if so, its first
+    /// cell.
+    pub(super) fn announce(&mut self, index: u64, limits: Limits) -> Option<CellId> {
         let place = index + self.shift;
         let page = self.pages.get_mut(&(place / PAGE))?;
         let first = (place / PAGE * PAGE).checked_sub(self.shift)?;
         let alone = match self.mode {
             Mode::Fine => self.length,
-            Mode::Prefix(end) => end,
+            Mode::Prefix(end) if limits.labels_from.is_none() => end,
             _ => 0,
         };
         let whole = first >= self.start && first + PAGE <= self.start + alone;
@@ -267,26 +277,20 @@ impl Segment {
         }
     }
 
-    /// Changes to a finer partition, or to labels where that is allowed and the partition would be one of single elements.
+    /// Changes to a finer partition, or to labels where they are allowed and take less than the cells of the parts.
     fn adopt(&mut self, refined: Partition, cells: &mut Cells, limits: Limits) {
         let few = limits.variables.max(PAGE);
-        match (refined, self.mode) {
-            (Partition::Prefix(_) | Partition::Fine, Mode::Parts)
-                if limits.labels_from.is_some_and(|least| (least..=4 * few).contains(&self.length)) =>
-            {
-                self.label(cells);
+        let parts = refined.parts(self.length);
+        let may_label = limits.labels_from.is_some_and(|least| (least..=4 * few).contains(&self.length));
+        if may_label && parts > self.length / LABELS_PER_CELL {
+            return self.label(cells);
+        }
+        match refined {
+            Partition::Prefix(end) if parts <= few => self.lengthen_prefix(end, cells),
+            Partition::Block(_) | Partition::Stride(_) | Partition::Split(_) if parts <= few => {
+                self.split_parts(refined, cells);
             }
-            (Partition::Prefix(end), _) if end <= few => self.lengthen_prefix(end, cells),
-            (Partition::Prefix(_) | Partition::Fine, mode) => {
-                if let Mode::Prefix(end) = mode {
-                    let page_end =
-                        (end + self.start + self.shift).next_multiple_of(PAGE) - self.start - self.shift;
-                    self.leave_rest(end..page_end.min(self.length), cells);
-                }
-                self.mode = Mode::Fine;
-            }
-            (partition, _) if partition.parts(self.length) > few => self.mode = Mode::Fine,
-            (partition, _) => self.split_parts(partition, cells),
+            _ => self.make_fine(cells),
         }
     }
 
@@ -295,7 +299,7 @@ impl Segment {
         let first = cells.allocate(parts);
         for part in 0..parts {
             if let Some(source) = self.base_cell(refined.part(self.length, part).first) {
-                cells.copy(source, first.plus(part));
+                cells.fill(source, first.plus(part), 1);
             }
         }
         self.replace_base(Base::Parts(refined, first), cells);
@@ -327,15 +331,39 @@ impl Segment {
         }
     }
 
+    /// Gives every element a label; or lets it stand alone if there would be too many classes.
     fn label(&mut self, cells: &mut Cells) {
-        let Base::Parts(partition, first) = self.base else { return };
-        match Classes::new(self.length, partition, first, cells) {
+        let alone = if let Mode::Prefix(end) = self.mode { end } else { 0 };
+        let lowest = self.start + self.shift;
+        let cell_of = |local: u64| match self.pages.get(&((local + lowest) / PAGE)) {
+            Some(page) if local < alone => Some(page.origin.plus((local + lowest) % PAGE)),
+            _ => self.base_cell(local),
+        };
+        match Classes::new(self.length, cell_of, cells) {
             Some(classes) => {
                 self.replace_base(Base::Classes(Box::new(classes)), cells);
+                self.drop_pages(cells);
                 self.mode = Mode::Classes;
             }
-            None => self.mode = Mode::Fine,
+            None => self.make_fine(cells),
         }
+    }
+
+    /// Gives the cells of all pages back. Nobody may have been told of them.
+    fn drop_pages(&mut self, cells: &mut Cells) {
+        cells.index_bytes -= self.pages.capacity() * size_of::<(u64, Page)>();
+        for (number, page) in std::mem::take(&mut self.pages) {
+            debug_assert!(!page.announced);
+            let places = self.places_of(number);
+            cells.give_back(page.origin.plus(places.start - number * PAGE), places.end - places.start);
+        }
+        self.page_cells = 0;
+    }
+
+    /// The places of a page that belong to the stretch.
+    fn places_of(&self, number: u64) -> std::ops::Range<u64> {
+        let lowest = self.start + self.shift;
+        (number * PAGE).max(lowest)..((number + 1) * PAGE).min(lowest + self.length)
     }
 
     fn make_coarse(&mut self, cells: &mut Cells) {
@@ -376,11 +404,11 @@ impl Segment {
     #[cold]
     fn make_page(&mut self, number: u64, cells: &mut Cells) -> CellId {
         let lowest = self.start + self.shift;
-        let (from, to) = ((number * PAGE).max(lowest), ((number + 1) * PAGE).min(lowest + self.length));
+        let std::ops::Range { start: from, end: to } = self.places_of(number);
         let first = cells.allocate(to - from);
         for place in from..to {
             if let Some(source) = self.base_cell(place - lowest) {
-                cells.copy(source, first.plus(place - from));
+                cells.fill(source, first.plus(place - from), 1);
             }
         }
         let origin = CellId(first.0.wrapping_sub((from - number * PAGE) as u32));

@@ -9,16 +9,17 @@
 //! and looked up among all. So one check serves all elements that a thread accesses alike, in whatever order and however many
 //! footprints would be needed, and classes whose histories become the same merge.
 //! **Invariants.**
-//!   I1  The history of a class never changes. A class without members is given back; its number may be used again, with
-//!       another generation.
+//!   I1  The history of a class never changes. A class without members is given back, sooner or later; its number may be
+//!       used again, with another generation.
 //!   I2  Two classes may have the same history (fingerprints can collide), never two histories one class.
 //! **Cost.** O(1) per access. A stretch that needs as many classes as a quarter of its elements is better off fine.
+
+use std::collections::VecDeque;
 
 use overtake_clock::Epoch;
 use rustc_hash::FxHashMap;
 
 use super::cells::{Accessor, CellId, Cells};
-use super::partition::Partition;
 use crate::access::Access;
 use crate::hb::history::RaceSink;
 use crate::race::Verdict;
@@ -27,6 +28,9 @@ use crate::race::Verdict;
 fn most_classes(length: u64) -> u64 {
     (length / 4).clamp(8, 1 << 16)
 }
+
+/// Most classes that are kept although their last member left.
+const MOST_ABANDONED: usize = 32;
 
 /// Where members of a class went in an epoch.
 #[derive(Clone, Copy, Default, Debug)]
@@ -41,6 +45,8 @@ struct Class {
     cell: CellId,
     members: u64,
     generation: u32,
+    /// Whether it is in the list of abandoned classes. It may have got members again.
+    abandoned: bool,
     after_read: Step,
     after_write: Step,
 }
@@ -51,6 +57,8 @@ pub(super) struct Classes {
     labels: Vec<u16>,
     classes: Vec<Class>,
     free: Vec<u16>,
+    /// Classes that lost their last member, the first to do so first.
+    abandoned: VecDeque<u16>,
     by_history: FxHashMap<u64, u16>,
     /// Moves since the labels were made.
     moves: u64,
@@ -58,36 +66,50 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// The classes of a partition; `None` if it has too many parts.
+    /// The classes of elements that have the same history in their cells; `None` if there are too many.
     pub(super) fn new(
         length: u64,
-        partition: Partition,
-        first: CellId,
+        cell_of: impl Fn(u64) -> Option<CellId>,
         cells: &mut Cells,
     ) -> Option<Classes> {
-        let parts = partition.parts(length);
-        if parts > most_classes(length) {
-            return None;
-        }
         let mut new = Classes {
-            labels: (0..length).map(|index| partition.part_of(index) as u16).collect(),
+            labels: Vec::with_capacity(length as usize),
             classes: Vec::new(),
             free: Vec::new(),
+            abandoned: VecDeque::new(),
             by_history: FxHashMap::default(),
             moves: 0,
             one: false,
         };
         cells.index_bytes += new.labels.capacity() * size_of::<u16>();
-        for part in 0..parts {
-            let cell = cells.allocate(1);
-            cells.copy(first.plus(part), cell);
-            let class = new.add(cell, cells)?;
-            new.classes[usize::from(class)].members = partition.part(length, part).len();
+        let mut by_cell: FxHashMap<u32, u16> = FxHashMap::default();
+        for cell in (0..length).map_while(cell_of) {
+            let known = by_cell.get(&cell.0).copied().or_else(|| new.with_history_of(cell, cells));
+            let class = known.or_else(|| {
+                let most = most_classes(length) / 2; // there must be room to move
+                let copy = (new.live() as u64 <= most).then(|| cells.allocate(1))?;
+                cells.copy(cell, copy);
+                new.add(copy, cells)
+            });
+            let Some(class) = class else { break };
+            by_cell.insert(cell.0, class);
+            new.labels.push(class);
+            new.classes[usize::from(class)].members += 1;
+        }
+        if (new.labels.len() as u64) < length {
+            new.give_back(cells);
+            return None;
         }
         Some(new)
     }
 
-    /// The number of classes with members.
+    /// The class with the history of a cell.
+    fn with_history_of(&self, cell: CellId, cells: &Cells) -> Option<u16> {
+        let class = self.by_history.get(&cells.fingerprint(cell)).copied()?;
+        cells.same(self.classes[usize::from(class)].cell, cell).then_some(class)
+    }
+
+    /// The number of classes.
     pub(super) fn live(&self) -> usize {
         self.classes.len() - self.free.len()
     }
@@ -133,10 +155,27 @@ impl Classes {
         let left = &mut self.classes[usize::from(label)];
         left.members -= 1;
         if left.members == 0 {
-            self.remove(label, cells);
-            self.one = self.live() == 1 && self.moves >= self.labels.len() as u64;
+            self.abandon(label, cells);
         }
         true
+    }
+
+    /// Takes note of a class that its last member has left. Another may come soon: an update takes each element through
+    /// the class of what was read to that of what was written. So the class is kept for a while.
+    fn abandon(&mut self, class: u16, cells: &mut Cells) {
+        if !std::mem::replace(&mut self.classes[usize::from(class)].abandoned, true) {
+            self.abandoned.push_back(class);
+        }
+        if self.abandoned.len() > MOST_ABANDONED
+            && let Some(class) = self.abandoned.pop_front()
+        {
+            self.classes[usize::from(class)].abandoned = false;
+            if self.classes[usize::from(class)].members == 0 {
+                self.remove(class, cells);
+            }
+        }
+        let members = self.classes[usize::from(self.labels[0])].members;
+        self.one = members.min(self.moves) == self.labels.len() as u64;
     }
 
     /// The class of the history after an access to a member of `label`. `None`, without effect, if there are too many.
@@ -156,9 +195,7 @@ impl Classes {
         let mut races = Noticing { races, raced: false };
         cells.judge(after, accessor, &mut races);
         let raced = races.raced;
-        let known = self.by_history.get(&cells.fingerprint(after)).copied();
-        let known = known.filter(|&class| cells.same(self.classes[usize::from(class)].cell, after));
-        let target = match known {
+        let target = match self.with_history_of(after, cells) {
             Some(class) => {
                 cells.give_back(after, 1);
                 class
@@ -190,6 +227,7 @@ impl Classes {
                     cell,
                     members: 0,
                     generation: 0,
+                    abandoned: false,
                     after_read: step,
                     after_write: step,
                 });
@@ -223,8 +261,10 @@ impl Classes {
 
     /// Gives everything back.
     pub(super) fn give_back(self, cells: &mut Cells) {
-        for class in self.classes.iter().filter(|class| class.members > 0) {
-            cells.give_back(class.cell, 1);
+        for (at, class) in self.classes.iter().enumerate() {
+            if !self.free.contains(&(at as u16)) {
+                cells.give_back(class.cell, 1);
+            }
         }
         cells.index_bytes -= self.labels.capacity() * size_of::<u16>()
             + self.classes.capacity() * size_of::<Class>()

@@ -204,7 +204,7 @@ impl SlimState {
             return Located::Element { shadow, index };
         }
         let cell = segment.single_cell(index, &mut self.cells, self.limits);
-        let announced = segment.announce(index);
+        let announced = segment.announce(index, self.limits);
         entry.look_again();
         if let Some(origin) = announced {
             let array = entry.array;
