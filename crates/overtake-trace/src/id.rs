@@ -154,11 +154,16 @@ impl<I: Id, T> IdVec<I, T> {
     where
         T: Default,
     {
-        if len > self.entries.capacity() {
-            let target = (self.entries.len() + self.entries.len() / 16).max(len);
-            self.entries.reserve_exact(target - self.entries.len());
-        }
+        self.make_room(len.saturating_sub(self.entries.len()));
         self.grow_to(len);
+    }
+
+    /// Makes room for `count` more entries, with little to spare.
+    pub fn make_room(&mut self, count: usize) {
+        let len = self.entries.len();
+        if len + count > self.entries.capacity() {
+            self.entries.reserve_exact(count.max(len / 16));
+        }
     }
 
     /// The entry of `id`, made by default if the vector did not reach that far.

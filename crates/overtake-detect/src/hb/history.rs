@@ -206,6 +206,12 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         self.places.grow_tightly_to(cells);
     }
 
+    /// Makes room for `cells` more cells without making them.
+    pub(crate) fn make_room(&mut self, cells: usize) {
+        self.latest.make_room(cells);
+        self.places.make_room(cells);
+    }
+
     /// How many cells there are.
     pub(crate) fn len(&self) -> usize {
         self.latest.len()

@@ -68,6 +68,11 @@ impl Cells {
         CellId::from_index(first)
     }
 
+    /// Makes room for cells that will likely be wanted one page after the other.
+    pub(super) fn make_room(&mut self, count: u64) {
+        self.histories.make_room(count as usize);
+    }
+
     /// Takes cells back.
     pub(super) fn give_back(&mut self, first: CellId, count: u64) {
         for at in 0..count {

@@ -60,15 +60,6 @@ enum Mode {
     Classes,
 }
 
-/// The cells of [`PAGE`] elements, or of as many of them as the stretch has.
-#[derive(Clone, Copy, Debug)]
-struct Page {
-    /// The cell of the page's first place, whether or not the stretch reaches that far down.
-    origin: CellId,
-    /// Whether the detector was told that the page exists.
-    announced: bool,
-}
-
 /// Elements `start` to `start + length` of an array.
 #[derive(Debug)]
 pub(super) struct Segment {
@@ -78,7 +69,8 @@ pub(super) struct Segment {
     shift: u64,
     mode: Mode,
     base: Base,
-    pages: FxHashMap<u64, Page>,
+    /// By number, the cell of a page's first place, whether or not the stretch reaches that far down.
+    pages: FxHashMap<u64, CellId>,
     page_cells: u64,
 }
 
@@ -193,35 +185,47 @@ impl Segment {
         if let Mode::Prefix(end) = self.mode
             && local >= end
         {
-            self.make_fine(cells); // the rest is this one element
+            self.make_fine(cells, limits); // the rest is this one element
         }
         self.page_cell(local, cells)
     }
 
     /// Lets every element stand alone from now on.
-    pub(super) fn make_fine(&mut self, cells: &mut Cells) {
+    pub(super) fn make_fine(&mut self, cells: &mut Cells, limits: Limits) {
         if let Mode::Prefix(end) = self.mode {
             // The last page of the prefix may reach into the rest.
             let lowest = self.start + self.shift;
             let page_end = (end + lowest).next_multiple_of(PAGE) - lowest;
             self.leave_rest(end..page_end.min(self.length), cells);
         }
+        if self.length <= limits.variables {
+            cells.make_room(self.length - self.page_cells);
+        }
         self.mode = Mode::Fine;
     }
 
-    /// Whether the page of `index` is whole, stands alone for good and has not been asked about before; if so, its first
-    /// cell.
-    pub(super) fn announce(&mut self, index: u64, limits: Limits) -> Option<CellId> {
-        let place = index + self.shift;
-        let page = self.pages.get_mut(&(place / PAGE))?;
-        let first = (place / PAGE * PAGE).checked_sub(self.shift)?;
-        let alone = match self.mode {
+    /// How many elements stand alone from now on. With labels in reach a prefix may still be labelled.
+    fn alone_for_good(&self, limits: Limits) -> u64 {
+        match self.mode {
             Mode::Fine => self.length,
             Mode::Prefix(end) if limits.labels_from.is_none() => end,
             _ => 0,
-        };
-        let whole = first >= self.start && first + PAGE <= self.start + alone;
-        (whole && !std::mem::replace(&mut page.announced, true)).then_some(page.origin)
+        }
+    }
+
+    /// Whether the element will have the cell that it has now, or will be given, to the end.
+    #[inline]
+    pub(super) fn is_alone_for_good(&self, index: u64, limits: Limits) -> bool {
+        index - self.start < self.alone_for_good(limits)
+    }
+
+    /// The first cell of the page of `index`, if the page is whole and its elements stand alone for good.
+    pub(super) fn first_cell_of_page(&self, index: u64, limits: Limits) -> Option<CellId> {
+        let place = index + self.shift;
+        let origin = *self.pages.get(&(place / PAGE))?;
+        let first = (place / PAGE * PAGE).checked_sub(self.shift)?;
+        let whole = first >= self.start && first + PAGE <= self.start + self.alone_for_good(limits);
+        whole.then_some(origin)
     }
 
     /// How many cells the stretch has.
@@ -283,14 +287,14 @@ impl Segment {
         let parts = refined.parts(self.length);
         let may_label = limits.labels_from.is_some_and(|least| (least..=4 * few).contains(&self.length));
         if may_label && parts > self.length / LABELS_PER_CELL {
-            return self.label(cells);
+            return self.label(cells, limits);
         }
         match refined {
             Partition::Prefix(end) if parts <= few => self.lengthen_prefix(end, cells),
             Partition::Block(_) | Partition::Stride(_) | Partition::Split(_) if parts <= few => {
                 self.split_parts(refined, cells);
             }
-            _ => self.make_fine(cells),
+            _ => self.make_fine(cells, limits),
         }
     }
 
@@ -332,11 +336,11 @@ impl Segment {
     }
 
     /// Gives every element a label; or lets it stand alone if there would be too many classes.
-    fn label(&mut self, cells: &mut Cells) {
+    fn label(&mut self, cells: &mut Cells, limits: Limits) {
         let alone = if let Mode::Prefix(end) = self.mode { end } else { 0 };
         let lowest = self.start + self.shift;
         let cell_of = |local: u64| match self.pages.get(&((local + lowest) / PAGE)) {
-            Some(page) if local < alone => Some(page.origin.plus((local + lowest) % PAGE)),
+            Some(origin) if local < alone => Some(origin.plus((local + lowest) % PAGE)),
             _ => self.base_cell(local),
         };
         match Classes::new(self.length, cell_of, cells) {
@@ -345,17 +349,16 @@ impl Segment {
                 self.drop_pages(cells);
                 self.mode = Mode::Classes;
             }
-            None => self.make_fine(cells),
+            None => self.make_fine(cells, limits),
         }
     }
 
     /// Gives the cells of all pages back. Nobody may have been told of them.
     fn drop_pages(&mut self, cells: &mut Cells) {
-        cells.index_bytes -= self.pages.capacity() * size_of::<(u64, Page)>();
-        for (number, page) in std::mem::take(&mut self.pages) {
-            debug_assert!(!page.announced);
+        cells.index_bytes -= self.pages.capacity() * size_of::<(u64, CellId)>();
+        for (number, origin) in std::mem::take(&mut self.pages) {
             let places = self.places_of(number);
-            cells.give_back(page.origin.plus(places.start - number * PAGE), places.end - places.start);
+            cells.give_back(origin.plus(places.start - number * PAGE), places.end - places.start);
         }
         self.page_cells = 0;
     }
@@ -394,8 +397,8 @@ impl Segment {
     /// The cell in the page of an element that stands alone.
     fn page_cell(&mut self, local: u64, cells: &mut Cells) -> CellId {
         let place = local + self.start + self.shift;
-        if let Some(page) = self.pages.get(&(place / PAGE)) {
-            return page.origin.plus(place % PAGE);
+        if let Some(origin) = self.pages.get(&(place / PAGE)) {
+            return origin.plus(place % PAGE);
         }
         self.make_page(place / PAGE, cells).plus(place % PAGE)
     }
@@ -413,8 +416,8 @@ impl Segment {
         }
         let origin = CellId(first.0.wrapping_sub((from - number * PAGE) as u32));
         let before = self.pages.capacity();
-        self.pages.insert(number, Page { origin, announced: false });
-        cells.index_bytes += (self.pages.capacity() - before) * size_of::<(u64, Page)>();
+        self.pages.insert(number, origin);
+        cells.index_bytes += (self.pages.capacity() - before) * size_of::<(u64, CellId)>();
         self.page_cells += to - from;
         if self.page_cells == self.length && self.mode == Mode::Fine {
             self.replace_base(Base::Nothing, cells);

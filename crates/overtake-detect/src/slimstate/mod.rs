@@ -25,7 +25,8 @@
 //! are variables like any other. Cells of single elements are made in pages, on first need. An array with an atomically
 //! accessed element becomes fine. Lengths that are not known grow (`shadow.rs`).
 //! **Invariants.**
-//!   I1  A page of the table of direct cells is set only if all of its variables have their own cells, in order.
+//!   I1  A page says that its variables have cells, or are elements, only if all of them do or are, in order. What shares its
+//!       cell with others is not in a page of cells.
 //!   I2  Footprints of a thread hold accesses of its present synchronisation-free region only.
 
 mod cells;
@@ -127,6 +128,51 @@ enum Located {
     Element { shadow: u32, index: u64 },
 }
 
+/// What the variables of a page are, in four bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct VarPage(u32);
+
+/// What a [`VarPage`] says.
+enum PageContent {
+    /// Nothing is known, or nothing that holds for all of them.
+    Anything,
+    /// They have their own cells, in order from this one on.
+    Cells(CellId),
+    /// They are elements of one array, in order.
+    Elements(u32),
+}
+
+impl VarPage {
+    const UNKNOWN: VarPage = VarPage(0);
+    const MIXED: VarPage = VarPage(1);
+    const ELEMENTS: u32 = 1 << 31;
+
+    /// A page of cells. Where there are more than fit, variables are looked up one by one.
+    fn cells(first: CellId) -> VarPage {
+        if first.0 < Self::ELEMENTS - 2 { VarPage(first.0 + 2) } else { Self::MIXED }
+    }
+
+    fn elements(shadow: u32) -> VarPage {
+        VarPage(Self::ELEMENTS | shadow)
+    }
+
+    #[inline]
+    fn content(self) -> PageContent {
+        match self.0 {
+            0 | 1 => PageContent::Anything,
+            elements if elements & Self::ELEMENTS != 0 => PageContent::Elements(elements & !Self::ELEMENTS),
+            cells => PageContent::Cells(CellId(cells - 2)),
+        }
+    }
+}
+
+/// The variables of a page, if the trace has all of them yet.
+fn page_variables(page: usize, variables: &Variables) -> Option<impl Iterator<Item = VarId> + use<>> {
+    let first = page * PAGE as usize;
+    let end = first + PAGE as usize;
+    (end <= variables.len()).then(|| (first..end).map(VarId::from_index))
+}
+
 /// What is known of an array: nothing, that it is small, or its shadow.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 enum ArrayKind {
@@ -150,9 +196,9 @@ struct Found {
 pub(crate) struct SlimState {
     clocks: SyncClocks,
     cells: Cells,
-    /// Per page of variables one more than the cell of its first, if all have cells in order (I1); else 0.
-    direct: Vec<u32>,
-    /// Per page of variables one more than the cell for its first, for variables that are no shadowed elements; else 0.
+    /// What the variables are, by pages (I1).
+    pages: Vec<VarPage>,
+    /// One more than the first cell for variables that are no elements with a shadow, by pages; 0 for none.
     own: Vec<u32>,
     arrays: IdVec<ArrayId, ArrayKind>,
     shadows: Vec<Shadow>,
@@ -169,7 +215,7 @@ impl SlimState {
         SlimState {
             clocks: SyncClocks::default(),
             cells: Cells::default(),
-            direct: Vec::new(),
+            pages: Vec::new(),
             own: Vec::new(),
             arrays: IdVec::new(),
             shadows: Vec::new(),
@@ -181,35 +227,42 @@ impl SlimState {
         }
     }
 
-    /// Finds what a variable of a page without direct cells goes to.
-    #[inline]
+    /// Finds what a variable goes to whose page is not all of one kind, or has not been looked at.
+    #[inline(never)]
     fn look_up(&mut self, var: VarId, variables: &Variables) -> Located {
         if let Variable::Element { array, index } = variables.get(var)
             && let Some(shadow) = self.shadow_of(array, index, var, variables)
         {
-            let entry = &mut self.shadows[shadow as usize];
-            if entry.collects() {
-                return Located::Element { shadow, index };
-            }
-            return self.look_up_divided(var, shadow, index, variables);
+            self.survey(var, index, shadow, variables);
+            return self.locate_element(var, shadow, index);
         }
         self.own_cell(var, variables)
     }
 
+    /// An element of an array with a shadow.
+    #[inline]
+    fn locate_element(&mut self, var: VarId, shadow: u32, index: u64) -> Located {
+        match self.shadows[shadow as usize].collects() {
+            true => Located::Element { shadow, index },
+            false => self.locate_divided(var, shadow, index),
+        }
+    }
+
     /// An element of an array of which some stretch does not collect footprints.
-    fn look_up_divided(&mut self, var: VarId, shadow: u32, index: u64, variables: &Variables) -> Located {
+    fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> Located {
         let entry = &mut self.shadows[shadow as usize];
         let segment = entry.segment(index, &mut self.cells);
-        if segment.collects() || segment.is_labelled() {
+        if !segment.is_alone_for_good(index, self.limits) {
             return Located::Element { shadow, index };
         }
         let cell = segment.single_cell(index, &mut self.cells, self.limits);
-        let announced = segment.announce(index, self.limits);
-        entry.look_again();
-        if let Some(origin) = announced {
-            let array = entry.array;
-            self.make_direct_elements(var, array, index, origin, variables);
+        let page = var.index() / PAGE as usize;
+        if self.pages[page] == VarPage::elements(shadow)
+            && let Some(origin) = segment.first_cell_of_page(index, self.limits)
+        {
+            self.pages[page] = VarPage::cells(origin); // I1: places in the page are those of the variables
         }
+        entry.look_again();
         Located::Cell(cell)
     }
 
@@ -230,14 +283,10 @@ impl SlimState {
         let length = variables.array_facts(array).length;
         let kind = match length {
             Some(length) if length < self.limits.small => ArrayKind::Small,
+            _ if self.shadows.len() as u32 == VarPage::ELEMENTS - 1 => ArrayKind::Small,
             _ => {
-                let place = (var.index() as u64).wrapping_sub(index);
-                self.shadows.push(Shadow::new(
-                    array,
-                    length.map(|length| length.min(HUGE)),
-                    place,
-                    self.limits,
-                ));
+                let length = length.map(|length| length.min(HUGE));
+                self.shadows.push(Shadow::new(array, length, var, index, self.limits));
                 ArrayKind::Shadowed(self.shadows.len() as u32 - 1)
             }
         };
@@ -254,25 +303,13 @@ impl SlimState {
         if self.own[page] == 0 {
             let first = self.cells.allocate(PAGE);
             self.own[page] = first.0 + 1;
-            if self
-                .page_variables(page, variables)
-                .is_some_and(|mut page| page.all(|var| self.is_own(var, variables)))
-            {
-                self.direct[page] = first.0 + 1; // I1
+            let all_own = page_variables(page, variables)
+                .is_some_and(|mut variables_of_page| variables_of_page.all(|var| self.is_own(var, variables)));
+            if all_own {
+                self.pages[page] = VarPage::cells(first); // I1
             }
         }
         Located::Cell(CellId(self.own[page] - 1).plus(offset))
-    }
-
-    /// The variables of a page, if the trace has as many.
-    fn page_variables(
-        &self,
-        page: usize,
-        variables: &Variables,
-    ) -> Option<impl Iterator<Item = VarId> + use<>> {
-        let first = page * PAGE as usize;
-        let end = first + PAGE as usize;
-        (end <= variables.len()).then(|| (first..end).map(VarId::from_index))
     }
 
     /// Whether a variable is surely none that shares its cell.
@@ -285,25 +322,20 @@ impl SlimState {
         }
     }
 
-    /// Makes a page of variables direct if they are the elements of a page in order.
-    #[cold]
-    fn make_direct_elements(
-        &mut self,
-        var: VarId,
-        array: ArrayId,
-        index: u64,
-        origin: CellId,
-        variables: &Variables,
-    ) {
-        let (page, offset) = (var.index() / PAGE as usize, var.index() as u64 % PAGE);
-        let Some(first_index) = index.checked_sub(offset) else { return };
-        let Some(page_variables) = self.page_variables(page, variables) else { return };
-        let in_order = (first_index..)
-            .zip(page_variables)
-            .all(|(index, var)| variables.get(var) == Variable::Element { array, index });
-        if in_order {
-            self.direct[page] = origin.0 + 1; // I1
+    /// Looks at the page of an element for the first time: are its variables elements of one array, in order?
+    fn survey(&mut self, var: VarId, index: u64, shadow: u32, variables: &Variables) {
+        let page = var.index() / PAGE as usize;
+        if self.pages[page] != VarPage::UNKNOWN {
+            return;
         }
+        let Some(mut page_variables) = page_variables(page, variables) else { return };
+        let entry = &self.shadows[shadow as usize];
+        let in_order = entry.index_of(var) == index
+            && page_variables.all(|var| {
+                let (array, index) = (entry.array, entry.index_of(var));
+                index < HUGE && !entry.is_own(index) && variables.get(var) == Variable::Element { array, index }
+            });
+        self.pages[page] = if in_order { VarPage::elements(shadow) } else { VarPage::MIXED };
     }
 
     /// A plain access.
@@ -347,6 +379,12 @@ impl SlimState {
                     entry.look_again();
                 }
                 return;
+            }
+            if !segment.collects() {
+                let cell = segment.single_cell(index, &mut self.cells, self.limits);
+                entry.look_again();
+                self.located = Located::Cell(cell);
+                return self.access(at, var, kind, races);
             }
         }
         if let Some(touched) = self.pending[at.thread].of(shadow) {
@@ -442,8 +480,8 @@ impl Detector for SlimState {
         self.clocks.reserve(sizes);
         self.pending.grow_to(sizes.threads);
         let pages = sizes.variables.div_ceil(PAGE as usize);
-        if pages > self.direct.len() {
-            self.direct.resize(pages, 0);
+        if pages > self.pages.len() {
+            self.pages.resize(pages, VarPage::UNKNOWN);
             self.own.resize(pages, 0);
         }
         self.limits.variables = sizes.variables as u64;
@@ -451,10 +489,13 @@ impl Detector for SlimState {
 
     #[inline(always)]
     fn locate(&mut self, var: VarId, variables: &Variables) {
-        let direct = self.direct[var.index() / PAGE as usize];
-        self.located = match direct.checked_sub(1) {
-            Some(first) => Located::Cell(CellId(first).plus(var.index() as u64 % PAGE)),
-            None => self.look_up(var, variables),
+        self.located = match self.pages[var.index() / PAGE as usize].content() {
+            PageContent::Cells(first) => Located::Cell(first.plus(var.index() as u64 % PAGE)),
+            PageContent::Elements(shadow) => {
+                let index = self.shadows[shadow as usize].index_of(var);
+                self.locate_element(var, shadow, index)
+            }
+            PageContent::Anything => self.look_up(var, variables),
         };
     }
 
@@ -478,7 +519,7 @@ impl Detector for SlimState {
             Located::Element { shadow, index } => {
                 let entry = &mut self.shadows[shadow as usize];
                 let segment = entry.segment(index, &mut self.cells);
-                segment.make_fine(&mut self.cells);
+                segment.make_fine(&mut self.cells, self.limits);
                 let cell = segment.single_cell(index, &mut self.cells, self.limits);
                 entry.look_again();
                 cell
@@ -541,7 +582,7 @@ impl Detector for SlimState {
 
     fn state_bytes(&self) -> usize {
         let pending: usize = self.pending.iter().map(Pending::heap_bytes).sum();
-        let tables = (self.direct.capacity() + self.own.capacity()) * size_of::<u32>()
+        let tables = (self.pages.capacity() + self.own.capacity()) * size_of::<VarPage>()
             + self.arrays.table_bytes()
             + self.shadows.capacity() * size_of::<Shadow>()
             + self.pending.table_bytes()

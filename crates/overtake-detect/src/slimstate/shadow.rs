@@ -4,7 +4,7 @@
 //! other, and each further stretch is as long as all before it; so the array grows without moving anything, and a sweep over
 //! all of it touches logarithmically many stretches. Elements beyond a known length are further stretches as well.
 
-use overtake_trace::ArrayId;
+use overtake_trace::{ArrayId, VarId};
 
 use super::cells::{Accessor, Cells};
 use super::commit::{Limits, PAGE, PartSink, Segment};
@@ -18,6 +18,8 @@ pub(super) struct Shadow {
     start: u64,
     /// Length of the first stretch.
     first_length: u64,
+    /// The variable of element 0, if variables and elements are in the same order, which many are; may wrap around.
+    var_of_first: u64,
     /// Places of elements in pages: index plus this.
     shift: u64,
     segments: Vec<Segment>,
@@ -28,11 +30,18 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    /// The shadow of an array of which `var_place` is the place of element 0 among the variables.
-    pub(super) fn new(array: ArrayId, length: Option<u64>, var_place: u64, limits: Limits) -> Shadow {
+    /// The shadow of an array of which an element is met for the first time.
+    pub(super) fn new(array: ArrayId, length: Option<u64>, var: VarId, index: u64, limits: Limits) -> Shadow {
+        let var_of_first = u64::from(var.0).wrapping_sub(index);
         let (start, first_length) = length.map_or((limits.small, limits.small), |length| (0, length));
-        let shift = var_place % PAGE;
-        Shadow { array, start, first_length, shift, segments: Vec::new(), collects: true, reach: 0 }
+        let shift = var_of_first % PAGE;
+        Shadow { array, start, first_length, var_of_first, shift, segments: Vec::new(), collects: true, reach: 0 }
+    }
+
+    /// The index of an element whose variable is in order.
+    #[inline]
+    pub(super) fn index_of(&self, var: VarId) -> u64 {
+        u64::from(var.0).wrapping_sub(self.var_of_first)
     }
 
     /// Whether the element is a variable like any other.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use overtake_detect::{Driver, Options, Outcome as Pass, Partitions, Strictness, find};
 use overtake_gen::{Parameters, SHAPES, Shape, Workload};
 use overtake_report::{Goal, Measurement, text};
+use overtake_trace::{Action, Block, EventSource, Variable};
 
 use super::lab::median;
 use crate::args::SlimstateArguments;
@@ -53,7 +54,8 @@ struct Pattern {
 /// What one detector cost.
 #[derive(Default)]
 struct Cost {
-    checks: u64,
+    /// Race checks on elements; all checks while being measured, `None` for one per access.
+    checks: Option<u64>,
     state: usize,
     time: Duration,
     elements: u64,
@@ -70,6 +72,7 @@ impl Pattern {
             ("slimstate", Partitions::Paper),
             ("slimstate", Partitions::Extended),
         ];
+        let (elements, others) = count_accesses(shape, parameters)?;
         let mut times = [Vec::new(), Vec::new(), Vec::new()];
         let mut costs = [Cost::default(), Cost::default(), Cost::default()];
         for _ in 0..arguments.runs.max(1) {
@@ -80,6 +83,8 @@ impl Pattern {
         }
         for (cost, times) in costs.iter_mut().zip(times) {
             cost.time = median(times);
+            // Accesses to what is no element are checked one by one.
+            cost.checks = cost.checks.map_or(Some(elements), |checks| Some(checks.saturating_sub(others)));
         }
         let [fasttrack, paper, extended] = costs;
         Ok(Pattern { name: shape.name, fasttrack, slimstate: [paper, extended] })
@@ -91,7 +96,8 @@ impl Pattern {
     }
 
     fn checks(&self, partitions: Partitions) -> f64 {
-        self.slimstate[partitions as usize].checks as f64 / self.fasttrack.checks.max(1) as f64
+        let checks = |cost: &Cost| cost.checks.unwrap_or(0) as f64;
+        checks(&self.slimstate[partitions as usize]) / checks(&self.fasttrack).max(1.0)
     }
 
     fn state(&self, partitions: Partitions) -> f64 {
@@ -107,7 +113,7 @@ impl Pattern {
         let absolute = vec![
             format!("{}: fasttrack", self.name),
             "1".into(),
-            checks.to_string(),
+            checks.unwrap_or(0).to_string(),
             format!("{:.2} MB", *state as f64 / 1e6),
             format!("{:.0} ms", time.as_secs_f64() * 1e3),
             String::new(),
@@ -126,6 +132,24 @@ impl Pattern {
         rows.extend(Partitions::ALL.map(relative));
         rows
     }
+}
+
+/// How many accesses of a pattern go to elements, and how many to other variables.
+fn count_accesses(shape: &'static Shape, parameters: Parameters) -> Result<(u64, u64), Failure> {
+    let failure = |error: &dyn std::fmt::Display| Failure::Error(format!("{}: {error}", shape.name));
+    let mut workload = Workload::new(shape, parameters).map_err(|error| failure(&error))?;
+    let (mut block, mut elements, mut others) = (Block::default(), 0, 0);
+    while workload.next_block(&mut block).map_err(|error| failure(&error))? {
+        let variables = &workload.symbols().variables;
+        for event in &block.events {
+            let (Action::Read(var) | Action::Write(var)) = event.action() else { continue };
+            match variables.get(var) {
+                Variable::Element { .. } => elements += 1,
+                _ => others += 1,
+            }
+        }
+    }
+    Ok((elements, others))
 }
 
 /// Runs a detector over a pattern.
@@ -151,7 +175,7 @@ fn cost(
         Some(format!("{mode} {:.0} %", 100.0 * count as f64 / figure("array elements")?.max(1) as f64))
     });
     Ok(Cost {
-        checks: figure("race checks").unwrap_or(parameters.events),
+        checks: figure("race checks"),
         state: job.peak_state_bytes,
         time: job.time,
         elements: figure("array elements").unwrap_or(0),
