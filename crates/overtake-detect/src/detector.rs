@@ -25,8 +25,8 @@ pub trait Detector {
     /// Called before each `read`, `write` and `atomic`, for detectors that treat the elements of an array together: `var`
     /// is what will be accessed, `variables` says what it stands for.
     #[inline(always)]
-    fn locate(&mut self, var: VarId, variables: &Variables) {
-        let _ = (var, variables);
+    fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
+        let _ = (thread, var, kind, variables);
     }
 
     /// A plain read.

@@ -59,27 +59,27 @@ pub fn feed<D: Detector>(
             // for every other event or so.
             let accessed = match event.action() {
                 Action::Read(var) => {
-                    detector.locate(var, variables);
+                    detector.locate(at.thread, var, AccessKind::Read, variables);
                     detector.read(at, var, races);
                     var
                 }
                 Action::Write(var) => {
-                    detector.locate(var, variables);
+                    detector.locate(at.thread, var, AccessKind::Write, variables);
                     detector.write(at, var, AccessKind::Write, races);
                     var
                 }
                 Action::Load(var, order) => {
-                    detector.locate(var, variables);
+                    detector.locate(at.thread, var, AccessKind::Load, variables);
                     detector.atomic(at, var, AccessKind::Load, order, races);
                     var
                 }
                 Action::Store(var, order) => {
-                    detector.locate(var, variables);
+                    detector.locate(at.thread, var, AccessKind::Store, variables);
                     detector.atomic(at, var, AccessKind::Store, order, races);
                     var
                 }
                 Action::Rmw(var, order) => {
-                    detector.locate(var, variables);
+                    detector.locate(at.thread, var, AccessKind::Rmw, variables);
                     detector.atomic(at, var, AccessKind::Rmw, order, races);
                     var
                 }
@@ -97,7 +97,7 @@ pub fn feed<D: Detector>(
                 }
             };
             if let Some(block) = blocks.block_of(checked, accessed) {
-                detector.locate(block, variables);
+                detector.locate(at.thread, block, AccessKind::Read, variables);
                 detector.read(at, block, races);
             }
         }
@@ -123,7 +123,7 @@ fn rare_event<D: Detector>(
         Action::Post(object) => detector.post(at, object),
         Action::Wait(object) => detector.wait(at, object),
         Action::Free(block) => {
-            detector.locate(block, &checked.symbols().variables);
+            detector.locate(at.thread, block, AccessKind::Free, &checked.symbols().variables);
             detector.write(at, block, AccessKind::Free, races);
         }
         Action::Alloc(block) => {

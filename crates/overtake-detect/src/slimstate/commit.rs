@@ -19,8 +19,9 @@ use super::partition::Partition;
 use super::range::StridedRange;
 use crate::hb::history::RaceSink;
 
-/// Elements of a page: as many as variables of a page of the detector's table.
-pub(super) const PAGE: u64 = 64;
+/// Elements of a page: as many as variables of a page of the detector's table. So few in tests that small traces fill
+/// pages.
+pub(super) const PAGE: u64 = if cfg!(test) { 4 } else { 64 };
 
 /// How many labels take about as much as a cell.
 const LABELS_PER_CELL: u64 = 16;
@@ -140,15 +141,20 @@ impl Segment {
         }
     }
 
-    /// Judges an access to an element of a labelled stretch.
+    /// Judges an access to an element of a stretch that does not collect footprints.
     #[inline]
-    pub(super) fn judge_labelled(
+    pub(super) fn judge_element(
         &mut self,
         index: u64,
         accessor: Accessor<'_>,
         cells: &mut Cells,
+        limits: Limits,
         races: &mut impl RaceSink<CellId>,
     ) {
+        if self.mode != Mode::Classes {
+            let cell = self.single_cell(index, cells, limits);
+            return cells.judge(cell, accessor, races);
+        }
         self.move_labelled(index - self.start, accessor, cells, races);
         if let Base::Classes(classes) = &self.base
             && classes.is_one()

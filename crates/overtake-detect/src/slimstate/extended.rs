@@ -150,6 +150,7 @@ impl Classes {
             }
         };
         self.moves += 1;
+        self.one = false;
         self.labels[index as usize] = target;
         self.classes[usize::from(target)].members += 1;
         let left = &mut self.classes[usize::from(label)];
@@ -235,7 +236,6 @@ impl Classes {
                 class
             }
         };
-        self.one = false;
         let entry = &mut self.classes[usize::from(class)];
         entry.cell = cell;
         entry.generation += 1;

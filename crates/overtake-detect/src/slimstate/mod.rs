@@ -47,7 +47,7 @@ use overtake_trace::{
 
 use self::cells::{Accessor, CellId, Cells, OnVariable, observed};
 use self::commit::{Limits, PAGE, PartSink};
-use self::footprint::Pending;
+use self::footprint::{Collected, Pending};
 use self::range::StridedRange;
 use self::shadow::Shadow;
 use crate::access::{Access, AccessKind, At};
@@ -122,6 +122,8 @@ impl Limits {
 /// What the next access goes to.
 #[derive(Clone, Copy, Debug)]
 enum Located {
+    /// Nothing more: the access is in a footprint.
+    Collected,
     /// A cell of its own.
     Cell(CellId),
     /// An element that shares its state with others.
@@ -345,6 +347,7 @@ impl SlimState {
             self.hand_over(races);
         }
         match self.located {
+            Located::Collected => {}
             Located::Cell(cell) => {
                 let clock = self.clocks.thread(at.thread);
                 let epoch = match self.latest_atomic {
@@ -354,11 +357,16 @@ impl SlimState {
                 let accessor = Accessor { clock, epoch, access: observed(at, kind) };
                 self.cells.judge(cell, accessor, &mut OnVariable { var, races });
             }
-            Located::Element { shadow, index } => self.access_element(at, var, shadow, index, kind, races),
+            Located::Element { shadow, index } => {
+                // A copy, so that the access itself stays in registers on the way above.
+                let at = At { index: at.index, thread: at.thread, location: at.location };
+                self.access_element(at, var, shadow, index, kind, races);
+            }
         }
     }
 
-    #[inline]
+    /// A plain access to an element whose cell is shared or may change.
+    #[inline(never)]
     fn access_element(
         &mut self,
         at: At,
@@ -371,43 +379,36 @@ impl SlimState {
         let entry = &mut self.shadows[shadow as usize];
         if !entry.collects() {
             let segment = entry.segment(index, &mut self.cells);
-            if segment.is_labelled() {
+            if !segment.collects() {
                 let clock = self.clocks.thread(at.thread);
                 let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
-                segment.judge_labelled(index, accessor, &mut self.cells, &mut OnVariable { var, races });
-                if !segment.is_labelled() {
+                let races = &mut OnVariable { var, races };
+                let was_labelled = segment.is_labelled();
+                segment.judge_element(index, accessor, &mut self.cells, self.limits, races);
+                if !(was_labelled && segment.is_labelled()) {
                     entry.look_again();
                 }
                 return;
             }
-            if !segment.collects() {
-                let cell = segment.single_cell(index, &mut self.cells, self.limits);
-                entry.look_again();
-                self.located = Located::Cell(cell);
-                return self.access(at, var, kind, races);
+        }
+        let page = var.index() / PAGE as usize;
+        let in_order = self.pages[page] == VarPage::elements(shadow);
+        let ordered_end = if in_order { (page as u32 + 1).saturating_mul(PAGE as u32) } else { 0 };
+        let pending = &mut self.pending[at.thread];
+        match pending.collect(shadow, index, at, kind.writes(), (var, ordered_end)) {
+            Collected::Taken => {}
+            Collected::NoStep => {
+                let Some(footprint) = pending.footprint(shadow, kind.writes()) else { return };
+                let before = footprint.take();
+                footprint.extend(index, at);
+                if let Some((range, first)) = before {
+                    self.commit_footprint(shadow, range, first, kind);
+                }
             }
-        }
-        if let Some(touched) = self.pending[at.thread].of(shadow) {
-            let footprint = if kind.writes() { &mut touched.writes } else { &mut touched.reads };
-            if footprint.extend(index, at) {
-                return;
+            Collected::Full => {
+                self.commit(at.thread);
+                self.pending[at.thread].collect(shadow, index, at, kind.writes(), (var, ordered_end));
             }
-        }
-        self.begin_footprint(at, shadow, index, kind);
-    }
-
-    /// Judges what is in the way of a new footprint, and begins it.
-    #[inline(never)]
-    fn begin_footprint(&mut self, at: At, shadow: u32, index: u64, kind: AccessKind) {
-        if self.pending[at.thread].of(shadow).is_none() {
-            self.commit(at.thread);
-        }
-        let Some(touched) = self.pending[at.thread].of(shadow) else { return };
-        let footprint = if kind.writes() { &mut touched.writes } else { &mut touched.reads };
-        let before = footprint.take();
-        footprint.extend(index, at);
-        if let Some((range, first)) = before {
-            self.commit_footprint(shadow, range, first, kind);
         }
     }
 
@@ -488,7 +489,11 @@ impl Detector for SlimState {
     }
 
     #[inline(always)]
-    fn locate(&mut self, var: VarId, variables: &Variables) {
+    fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
+        if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
+            self.located = Located::Collected;
+            return;
+        }
         self.located = match self.pages[var.index() / PAGE as usize].content() {
             PageContent::Cells(first) => Located::Cell(first.plus(var.index() as u64 % PAGE)),
             PageContent::Elements(shadow) => {
@@ -516,6 +521,7 @@ impl Detector for SlimState {
         self.hand_over(races);
         let cell = match self.located {
             Located::Cell(cell) => cell,
+            Located::Collected => return, // plain accesses only
             Located::Element { shadow, index } => {
                 let entry = &mut self.shadows[shadow as usize];
                 let segment = entry.segment(index, &mut self.cells);

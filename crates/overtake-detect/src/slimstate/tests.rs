@@ -7,7 +7,7 @@ use overtake_oracle::{for_each_random_trace, happens_before_races, same, variabl
 use overtake_trace::{Block, Checker, EventIndex, EventSource, LocationId, ThreadId, Trace, VarId};
 
 use super::commit::Limits;
-use super::footprint::Pending;
+use super::footprint::{Collected, Pending};
 use super::partition::Partition;
 use super::range::StridedRange;
 use super::{SlimAnalysis, SlimState};
@@ -132,20 +132,29 @@ fn ranges_take_exactly_what_keeps_them_strided() {
 fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     let at = |index| At { index: EventIndex(index), thread: ThreadId(0), location: LocationId::UNKNOWN };
     let mut pending = Pending::default();
-    let touched = pending.of(7).expect("room");
+    // Variables 100 to 107 are elements 0 to 7 in order; what is from 8 on has to be told.
+    let access = |pending: &mut Pending, index: u64, step: u64| {
+        let var = VarId(100 + index as u32);
+        pending.follow(var, false)
+            || pending.collect(7, index, at(step), false, (var, 108)) == Collected::Taken
+    };
+    let accesses = [3, 4, 5, 6, 7, 8, 2, 6, 9, 4, 11, 10];
     let taken: Vec<_> =
-        [3, 5, 7, 1, 5, 8, 9].iter().map(|&index| touched.reads.extend(index, at(index))).collect();
-    assert_eq!(taken, [true, true, true, true, true, false, true]);
-    let (range, first) = touched.reads.take().expect("accesses");
-    assert_eq!((range, first.index), (StridedRange { first: 1, last: 9, step: 2 }, EventIndex(3)));
-    assert!(touched.reads.take().is_none() && touched.writes.take().is_none());
+        accesses.into_iter().zip(0..).map(|(index, step)| access(&mut pending, index, step)).collect();
+    let mut expected = [true; 12];
+    expected[10] = false;
+    assert_eq!(taken, expected);
+    let footprint = pending.footprint(7, false).expect("accesses");
+    let (range, first) = footprint.take().expect("accesses");
+    assert_eq!((range, first.index), (StridedRange { first: 2, last: 10, step: 1 }, EventIndex(0)));
+    assert!(footprint.take().is_none());
     for shadow in 0..super::footprint::MOST_ARRAYS as u32 {
-        assert!(pending.of(shadow).is_some());
+        assert!(pending.footprint(shadow, true).is_some());
     }
-    assert!(pending.of(u32::MAX).is_none());
-    assert!(pending.of(7).is_some());
+    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0)), Collected::Full);
+    assert!(pending.footprint(7, true).is_some());
     while pending.pop().is_some() {}
-    assert!(pending.of(u32::MAX).is_some());
+    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0)), Collected::Taken);
 }
 
 fn analysis(limits: Limits) -> SlimAnalysis {
