@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use overtake_trace::Checked;
+use overtake_trace::{Checked, Symbols};
 
 use crate::detector::Detector;
 use crate::discipline;
@@ -40,6 +40,8 @@ pub enum Promise {
     Sampled,
     /// Every report is a race; if many events must change to make the trace race free, one is probably found.
     PropertyTester,
+    /// Exactly the variables that race; what names the accesses may stand for the synchronisation-free region around them.
+    ExactVariables,
     /// Suspicion, not proof.
     Suspicion,
 }
@@ -59,6 +61,9 @@ impl Promise {
             Promise::PropertyTester => {
                 "every report is a race; one is found with probability 1 - delta if at least epsilon of all events must \
                  change to make the trace race free"
+            }
+            Promise::ExactVariables => {
+                "every variable that races, and no other; accesses may stand for the region around them"
             }
             Promise::Suspicion => "suspicion, not proof",
         }
@@ -87,6 +92,31 @@ pub struct Options {
     pub judge: Judge,
     /// Seed of all random choices (`pacer`, `sampled-hb`, `rpt`).
     pub seed: u64,
+    /// How arrays are divided into parts that share their state (`slimstate`). Verdicts are the same.
+    pub partitions: Partitions,
+}
+
+/// How arrays are divided into parts that share their state.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Partitions {
+    /// As in the paper: whole, blocks, strides, two pieces, a prefix of single elements, or single elements.
+    #[default]
+    Paper,
+    /// Where that would end in single elements, any elements that share their state.
+    Extended,
+}
+
+impl Partitions {
+    /// All of them.
+    pub const ALL: [Partitions; 2] = [Partitions::Paper, Partitions::Extended];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Partitions::Paper => "paper",
+            Partitions::Extended => "extended",
+        }
+    }
 }
 
 impl Default for Options {
@@ -101,6 +131,7 @@ impl Default for Options {
             delta: 0.1,
             judge: Judge::HappensBefore,
             seed: 1,
+            partitions: Partitions::default(),
         }
     }
 }
@@ -133,6 +164,12 @@ pub trait Analysis {
 
     /// The trace is over.
     fn end_of_trace(&mut self) -> Outcome;
+
+    /// Called once all names of the trace are known and the log is complete, for races that were found without them
+    /// ([`RaceLog::name_elements`]).
+    fn name_elements(&mut self, symbols: &Symbols) {
+        let _ = symbols;
+    }
 
     /// The races found so far.
     fn races(&self) -> &RaceLog;
@@ -234,6 +271,15 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         options: &[],
         start: one_pass::<FastTrack>,
+    },
+    Entry {
+        name: "slimstate",
+        summary: "happens-before races with one state for array elements that are used alike",
+        notion: Notion::HappensBefore,
+        promise: Promise::ExactVariables,
+        verdict: Verdict::Observed,
+        options: &["partitions"],
+        start: crate::slimstate::start,
     },
     Entry {
         name: "shb",

@@ -96,22 +96,27 @@ pub(crate) fn feed_event<D: Detector>(
     // other event or so.
     let accessed = match event.action() {
         Action::Read(var) => {
+            detector.locate(at.thread, var, AccessKind::Read, &symbols.variables);
             detector.read(at, var, races);
             var
         }
         Action::Write(var) => {
+            detector.locate(at.thread, var, AccessKind::Write, &symbols.variables);
             detector.write(at, var, AccessKind::Write, races);
             var
         }
         Action::Load(var, order) => {
+            detector.locate(at.thread, var, AccessKind::Load, &symbols.variables);
             detector.atomic(at, var, AccessKind::Load, order, races);
             var
         }
         Action::Store(var, order) => {
+            detector.locate(at.thread, var, AccessKind::Store, &symbols.variables);
             detector.atomic(at, var, AccessKind::Store, order, races);
             var
         }
         Action::Rmw(var, order) => {
+            detector.locate(at.thread, var, AccessKind::Rmw, &symbols.variables);
             detector.atomic(at, var, AccessKind::Rmw, order, races);
             var
         }
@@ -120,6 +125,7 @@ pub(crate) fn feed_event<D: Detector>(
         other => return rare_event(detector, blocks, symbols, at, other, races),
     };
     if let Some(block) = blocks.block_of(symbols, accessed) {
+        detector.locate(at.thread, block, AccessKind::Read, &symbols.variables);
         detector.read(at, block, races);
     }
 }
@@ -145,6 +151,7 @@ fn rare_event<D: Detector>(
         Action::Free(block) => {
             // In a window of a trace the block may have been allocated before.
             blocks.alloc(symbols, block);
+            detector.locate(at.thread, block, AccessKind::Free, &symbols.variables);
             detector.write(at, block, AccessKind::Free, races);
         }
         Action::Alloc(block) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use overtake_detect::{DETECTORS, Entry, Judge, Notion, Options, Strictness, find};
+use overtake_detect::{DETECTORS, Entry, Judge, Notion, Options, Partitions, Strictness, find};
 use overtake_gen::gadgets::{GADGETS, GadgetKind, find_gadget};
 use overtake_gen::{SHAPES, Shape, find_shape};
 use overtake_trace::Format;
@@ -437,6 +437,10 @@ pub(crate) struct DetectorArguments {
     /// Seed of all random choices (pacer, sampled-hb, rpt)
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+
+    /// How arrays are divided into parts that share their state (slimstate); same races
+    #[arg(long, value_name = "HOW", value_parser = partitions_parser())]
+    partitions: Option<Partitions>,
 }
 
 impl DetectorArguments {
@@ -452,6 +456,7 @@ impl DetectorArguments {
             ("delta", self.delta.is_some()),
             ("judge", self.judge.is_some()),
             ("seed", self.seed.is_some()),
+            ("partitions", self.partitions.is_some()),
         ];
         for (name, _) in given.iter().filter(|(_, given)| *given) {
             if !detectors.iter().any(|entry| entry.options.contains(name)) {
@@ -473,6 +478,7 @@ impl DetectorArguments {
         options.delta = self.delta.unwrap_or(options.delta);
         options.judge = self.judge.unwrap_or(options.judge);
         options.seed = self.seed.unwrap_or(options.seed);
+        options.partitions = self.partitions.unwrap_or(options.partitions);
         options
     }
 
@@ -592,8 +598,24 @@ pub(crate) enum BenchCommand {
     Speed(SpeedArguments),
     /// Success of the property tester against raciness, and its time against the length of the trace
     Sampling(SamplingArguments),
+    /// Measure what sharing state between array elements saves, pattern by pattern, against goals
+    Slimstate(SlimstateArguments),
     /// Read a trace and do nothing with it
     Read(InputArguments),
+}
+
+/// `bench slimstate`.
+#[derive(Args)]
+pub(crate) struct SlimstateArguments {
+    /// Events of each trace
+    #[arg(long, value_name = "N", default_value = "10M", value_parser = count_parser)]
+    pub(crate) events: u64,
+    /// Array elements of each trace
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = count_parser)]
+    pub(crate) elements: u64,
+    /// Rounds; times are medians
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) runs: usize,
 }
 
 /// `bench speed`.
@@ -675,6 +697,12 @@ fn predictor_parser() -> impl TypedValueParser<Value = &'static Entry> {
 /// A race's number, with or without the dot that `analyze` prints behind it.
 fn race_parser(text: &str) -> Result<u32, String> {
     text.trim_end_matches('.').parse().map_err(|_| format!("expected the number of a race, found `{text}`"))
+}
+
+fn partitions_parser() -> impl TypedValueParser<Value = Partitions> {
+    PossibleValuesParser::new(Partitions::ALL.map(Partitions::name)).try_map(|name| {
+        Partitions::ALL.into_iter().find(|partitions| partitions.name() == name).ok_or("no such partitions")
+    })
 }
 
 fn shape_parser() -> impl TypedValueParser<Value = Product> {

@@ -31,7 +31,7 @@
 
 mod fasttrack;
 mod full;
-mod history;
+pub(crate) mod history;
 mod last_accesses;
 pub(crate) mod lockstamp;
 mod rules;

@@ -2,6 +2,7 @@
 
 mod lab;
 mod sampling;
+mod slimstate;
 mod speed;
 
 use overtake_trace::Block;
@@ -16,6 +17,7 @@ pub(crate) fn run(command: &BenchCommand, console: Console) -> Outcome {
     match command {
         BenchCommand::Speed(arguments) => speed::run(arguments, console),
         BenchCommand::Sampling(arguments) => sampling::run(arguments, console),
+        BenchCommand::Slimstate(arguments) => slimstate::run(arguments, console),
         BenchCommand::Read(arguments) => read(arguments, console),
     }
 }
