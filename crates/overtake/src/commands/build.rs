@@ -12,21 +12,12 @@ use crate::recording::exit_code;
 
 /// Runs a command with `CC` and `CXX` set. `make` gets them as arguments too, as makefiles often set their own.
 pub(crate) fn run(arguments: &BuildArguments) -> Outcome {
-    let directory = tempfile::Builder::new().prefix("overtake-build-").tempdir();
-    let directory = directory.map_err(|error| Failure::Error(format!("no temporary directory: {error}")))?;
-    let myself =
-        env::current_exe().map_err(|error| Failure::Error(format!("cannot find myself: {error}")))?;
     let (program, rest) = arguments.command.split_first().expect("clap asks for one");
     let mut command = Command::new(program);
     let is_make = Path::new(program).file_name().is_some_and(|name| name == "make" || name == "gmake");
     for language in [Language::C, Language::Cpp] {
         let variable = language.usual_variable();
-        // Build systems want one word, and some keep it: then the name must outlive this build.
-        let compiler =
-            kept_name(&myself, language).unwrap_or_else(|| directory.path().join(name_of(language)));
-        if !compiler.exists() {
-            symlink(&myself, &compiler).map_err(|error| Failure::in_file(&compiler, error))?;
-        }
+        let compiler = one_word(language)?;
         if let Some(real) = env::var_os(variable).filter(|_| env::var_os(language.variable()).is_none()) {
             command.env(language.variable(), real);
         }
