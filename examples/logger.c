@@ -25,7 +25,7 @@ static void *early(void *unused)
 
 static void *late(void *unused)
 {
-    usleep(200000);
+    sleep(1);
     log_line("late request comes");
     requests++;
     return unused;
