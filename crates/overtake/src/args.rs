@@ -346,7 +346,7 @@ pub(crate) struct BuildArguments {
 /// `seal`.
 #[derive(Args)]
 pub(crate) struct SealArguments {
-    /// The log: a directory called overtake.<process>.<number>
+    /// The log: a directory called overtake.PROCESS.NUMBER
     #[arg(value_name = "LOG")]
     pub(crate) log: PathBuf,
 

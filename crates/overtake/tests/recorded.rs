@@ -251,3 +251,44 @@ fn builds_use_our_compilers() {
     succeed(overtake().args(["build", "--", "make", "-C"]).arg(directory.path()));
     assert_eq!(command(path("racy")).output().expect("it starts").status.code(), Some(66));
 }
+
+/// What does not change from run to run: each race's headline, and the innermost lines of its accesses.
+fn essence(report: &str, code: Option<i32>) -> String {
+    let mut essence = String::new();
+    let mut lines = report.lines();
+    while let Some(line) = lines.next() {
+        let Some(headline) = line.split(" times").next().filter(|line| line.contains(" data race on "))
+        else {
+            continue;
+        };
+        let headline =
+            headline.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(", ");
+        let mut frames: Vec<_> =
+            lines.by_ref().filter_map(|line| line.trim().strip_prefix("#0 ")).take(2).collect();
+        frames.sort_unstable();
+        essence.push_str(headline);
+        essence.push('\n');
+        for frame in frames {
+            let (function, place) = frame.rsplit_once(' ').unwrap_or(("", frame));
+            let file = place.rsplit('/').next().unwrap_or(place);
+            let place: Vec<_> = file.split(':').take(2).collect();
+            essence.push_str(&format!("    {function} {}\n", place.join(":")));
+        }
+    }
+    format!("{essence}exit code {}\n", code.unwrap_or(-1))
+}
+
+#[test]
+fn examples_are_reported_as_expected() {
+    for source in sources("../../examples") {
+        let output = overtake().arg("run").arg(&source).output().expect("it starts");
+        let found = essence(&said(&output), output.status.code());
+        let expected = source.with_extension("expected");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&expected, &found).expect("writable");
+        }
+        let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
+        assert_eq!(found, wanted, "{}\n{}", source.display(), said(&output));
+        assert!(!output.stdout.is_empty(), "what the program prints is its own");
+    }
+}

@@ -17,7 +17,6 @@ pub(crate) fn run(arguments: &BuildArguments) -> Outcome {
     let is_make = Path::new(program).file_name().is_some_and(|name| name == "make" || name == "gmake");
     for language in [Language::C, Language::Cpp] {
         let variable = language.usual_variable();
-        // Build systems want one word, and some keep it: then the name must outlive this build.
         let compiler = one_word(language)?;
         if let Some(real) = env::var_os(variable).filter(|_| env::var_os(language.variable()).is_none()) {
             command.env(language.variable(), real);
