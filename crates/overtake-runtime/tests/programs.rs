@@ -354,7 +354,11 @@ fn memory_and_what_touches_it_is_recorded() {
         assert_eq!(find(Kind::Unmap, "map").expect("moved").words[2], 8192);
         assert_eq!(find(Kind::ReadRange, "from").expect("copied").words[1], 3000);
         assert_eq!(find(Kind::WriteRange, "to").expect("copied").words[1], 3000);
-        assert_eq!(find(Kind::Alloc, "copy").expect("duplicated").words[2], 10);
+        // The allocator may give it the place of an earlier block.
+        let copy = run.printed("copy");
+        let is_copy =
+            |record: &&Record| record.kind == Kind::Alloc && record.value == copy && record.words[2] == 10;
+        assert!(thread.records.iter().any(|record| is_copy(&record)), "duplicated");
         let allocated = thread.records.iter().filter(|record| record.kind == Kind::Alloc).count();
         let freed = thread.records.iter().filter(|record| record.kind == Kind::Free).count();
         assert!(allocated >= freed && freed >= 7, "{allocated} allocated, {freed} freed");
