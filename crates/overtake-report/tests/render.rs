@@ -104,6 +104,7 @@ predicted: another schedule of this very run brings the two accesses side by sid
      second  T2  write        at an unknown location  event 1,031
 
 example: 2 pairs of locations race: 3 accesses to 2 variables, at most 1,001 events apart; 1 pair is predicted only
+  a sample of the trace
 ";
     assert_eq!(plain(&text::races(&Example::new().analysed(), &text::Layout::default())), expected);
 }
@@ -117,10 +118,10 @@ fn the_limit_says_what_it_hides() {
 }
 
 #[test]
-fn a_clean_trace_is_one_line() {
+fn a_clean_trace_is_one_line_and_what_it_means() {
     let example = Example::empty();
     let text = plain(&text::races(&example.analysed(), &text::Layout::default()));
-    assert_eq!(text, "example: no race in 1,234 events\n");
+    assert_eq!(text, "example: no race in 1,234 events\n  a sample of the trace\n");
 }
 
 #[test]

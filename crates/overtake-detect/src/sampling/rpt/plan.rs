@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use overtake_trace::Parameters;
 
+use super::judge::Judge;
 use crate::registry::OptionError;
 use crate::sampling::random::Numbers;
 
@@ -73,7 +74,7 @@ impl Plan {
     }
 
     /// What was done, and what it means that a race was found or that none was.
-    pub fn remarks(&self, found: bool) -> Vec<String> {
+    pub fn remarks(&self, judge: Judge, found: bool) -> Vec<String> {
         let Plan { epsilon, delta, seed, m, window, samples, .. } = *self;
         let Parameters { events, threads, most_held, .. } = self.parameters;
         let percent = 100.0 * self.events() as f64 / (events as f64).max(1.0);
@@ -83,6 +84,13 @@ impl Plan {
             self.windows.len(),
             self.events()
         )];
+        if judge == Judge::SyncPreserving {
+            remarks.push(
+                "windows were searched for sync-preserving races; each one reported is a race of the whole trace, but the \
+                 probability below is that of happens-before races alone"
+                    .into(),
+            );
+        }
         let meaning = match (found, self.is_whole) {
             (true, false) => {
                 "what is reported are races of the whole trace; others may lie outside the windows".into()

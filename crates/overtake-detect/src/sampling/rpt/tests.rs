@@ -166,6 +166,23 @@ fn predicted_races_of_windows_are_races_of_the_trace() {
     assert!(predicted > 1000, "only {predicted} races that happens-before misses");
 }
 
+/// So the promise of the tester holds for predicted races as well.
+#[test]
+fn the_first_observed_race_of_a_window_is_predicted() {
+    let mut shapes = shapes();
+    shapes.retain(|shape| shape.atomics == 0 && shape.blocks == 0);
+    for_each_random_trace(&shapes, 20_000, |trace| {
+        for window in random_windows(trace) {
+            let found = |judge| judged(trace, std::slice::from_ref(&window), judge).races.racy_events();
+            let (observed, predicted) = (found(Judge::HappensBefore), found(Judge::SyncPreserving));
+            if let Some(event) = observed.first().filter(|event| !predicted.contains(event)) {
+                return Err(format!("{event} races in {window:?} and is not predicted to"));
+            }
+        }
+        Ok(())
+    });
+}
+
 /// A window over everything knows everything.
 #[test]
 fn a_window_over_the_whole_trace_finds_all_there_is() {
