@@ -65,7 +65,7 @@ impl Examined {
                 (plan, tested, events)
             }
         };
-        remarks.extend(plan.remarks(judge, !tested.races.is_empty()));
+        remarks.extend(plan.remarks(judge, events_read, !tested.races.is_empty()));
         remarks.push(again(&sealed, &plan, judge.name()));
         Ok(Examined { sealed, entry, plan, tested, events_read, remarks, time: start.elapsed() })
     }
