@@ -118,7 +118,7 @@ fn the_limit_says_what_it_hides() {
 }
 
 #[test]
-fn a_clean_trace_is_one_line_and_its_remarks() {
+fn a_clean_trace_is_one_line_and_what_it_means() {
     let example = Example::empty();
     let text = plain(&text::races(&example.analysed(), &text::Layout::default()));
     assert_eq!(text, "example: no race in 1,234 events\n  a sample of the trace\n");

@@ -65,8 +65,8 @@ impl Examined {
                 (plan, tested, events)
             }
         };
-        remarks.extend(plan.remarks(!tested.races.is_empty()));
-        remarks.push(again(&sealed, &plan, options.judge.name()));
+        remarks.extend(plan.remarks(judge, events_read, !tested.races.is_empty()));
+        remarks.push(again(&sealed, &plan, judge.name()));
         Ok(Examined { sealed, entry, plan, tested, events_read, remarks, time: start.elapsed() })
     }
 

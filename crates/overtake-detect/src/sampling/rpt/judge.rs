@@ -27,7 +27,8 @@ pub enum Judge {
     /// Its happens-before races: what the promise is about.
     #[default]
     HappensBefore,
-    /// Its sync-preserving races that are races of the whole trace. Nothing is promised beyond what happens-before finds.
+    /// Its sync-preserving races that are races of the whole trace. Nothing is promised beyond what happens-before finds;
+    /// where there are no atomics, the first happens-before race of a window is among them (`predict.rs`).
     SyncPreserving,
 }
 

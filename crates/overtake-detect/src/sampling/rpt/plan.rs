@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use overtake_trace::Parameters;
 
+use super::judge::Judge;
 use crate::registry::OptionError;
 use crate::sampling::random::Numbers;
 
@@ -72,17 +73,23 @@ impl Plan {
         ]
     }
 
-    /// What was done, and what it means that a race was found or that none was.
-    pub fn remarks(&self, found: bool) -> Vec<String> {
+    /// What was done, reading so many events, and what it means that a race was found or that none was.
+    pub fn remarks(&self, judge: Judge, read: u64, found: bool) -> Vec<String> {
         let Plan { epsilon, delta, seed, m, window, samples, .. } = *self;
         let Parameters { events, threads, most_held, .. } = self.parameters;
-        let percent = 100.0 * self.events() as f64 / (events as f64).max(1.0);
+        let percent = 100.0 * read as f64 / (events as f64).max(1.0);
         let mut remarks = vec![format!(
             "m = 4T + 2h = {m} for T = {threads} threads and h = {most_held} locks held at once, k = {window} events in a \
-             window, r = {samples} windows drawn, {} after merging; {} of {events} events read, {percent:.3} %; seed {seed}",
-            self.windows.len(),
-            self.events()
+             window, r = {samples} windows drawn, {} after merging; {read} of {events} events read, {percent:.3} %; seed {seed}",
+            self.windows.len()
         )];
+        if judge == Judge::SyncPreserving {
+            remarks.push(
+                "windows were searched for sync-preserving races; each one reported is a race of the whole trace, but the \
+                 probability below is that of happens-before races alone"
+                    .into(),
+            );
+        }
         let meaning = match (found, self.is_whole) {
             (true, false) => {
                 "what is reported are races of the whole trace; others may lie outside the windows".into()

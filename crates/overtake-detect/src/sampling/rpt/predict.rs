@@ -16,6 +16,8 @@
 //! between counts for nothing. A block that is freed and not allocated in the window was allocated before, so that its
 //! accesses count as reads of the block from the beginning of the window.
 //! **Verdict.** Observed or predicted exactly: happens-before needs no context.
+//! **Keeps.** Without atomics, the first happens-before race of the window. What X contains beyond P happens before one of the two
+//! accesses: up to the first race a read is ordered after the write it sees, and a release before each later acquire.
 //! **Loses.** Races whose reordering leaves out events before the window that they would collide with.
 //! **Cost.** The window is kept in memory, 24 bytes an event, unless it begins with the trace.
 

@@ -90,7 +90,9 @@ impl Analysis for StreamTester {
     fn remarks(&self) -> Vec<String> {
         match &self.stage {
             Stage::Counting { .. } => Vec::new(),
-            Stage::Judging { plan, .. } => plan.remarks(!self.races.is_empty()),
+            Stage::Judging { plan, .. } => {
+                plan.remarks(self.options.judge, plan.events(), !self.races.is_empty())
+            }
         }
     }
 }

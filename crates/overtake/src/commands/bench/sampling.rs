@@ -25,7 +25,7 @@ const SPEEDUP_GOALS: [(u64, f64); 2] = [(1_000_000_000, 15.0), (100_000_000, 2.0
 /// Measures and prints the table.
 pub(crate) fn run(arguments: &SamplingArguments, console: Console) -> Outcome {
     let mut bench = Bench { lab: Lab::new(&arguments.dir)?, arguments, console, rows: Vec::new() };
-    for factor in [4.0, 1.0, 0.25, 1.0 / 16.0, 1.0 / 64.0, 1.0 / 256.0] {
+    for factor in [4.0, 1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 2048.0, 1.0 / 8192.0] {
         bench.success(arguments.epsilon * factor)?;
     }
     bench.times()?;
@@ -72,9 +72,9 @@ impl Bench<'_> {
         }
         let goal = (distance >= epsilon).then_some(Goal::AtLeast(100.0 * (1.0 - delta)));
         let seeds = seeds.max(1);
-        let what = format!("{distance:.5} of all events must change: a race is found, {seeds} seeds");
+        let what = format!("{distance:.7} of all events must change: a race is found, {seeds} seeds");
         self.row(what, 100.0 * found as f64 / seeds as f64, " %", goal);
-        let what = format!("{distance:.5} of all events must change: read until the first race");
+        let what = format!("{distance:.7} of all events must change: read until the first race");
         self.row(what, read as f64 / seeds as f64, " events", None);
         Ok(())
     }
