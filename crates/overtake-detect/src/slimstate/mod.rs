@@ -45,7 +45,7 @@ use overtake_trace::{
     Variable, Variables,
 };
 
-use self::cells::{Accessor, CellId, Cells, OnVariable, observed};
+use self::cells::{Accessor, CellId, Cells, OnVariable, PackedAt, observed};
 use self::commit::{Limits, PAGE, PartSink};
 use self::footprint::{Collected, Pending};
 use self::range::StridedRange;
@@ -358,9 +358,7 @@ impl SlimState {
                 self.cells.judge(cell, accessor, &mut OnVariable { var, races });
             }
             Located::Element { shadow, index } => {
-                // A copy, so that the access itself stays in registers on the way above.
-                let at = At { index: at.index, thread: at.thread, location: at.location };
-                self.access_element(at, var, shadow, index, kind, races);
+                self.access_element(PackedAt::new(at), var, shadow, index, kind, races);
             }
         }
     }
@@ -369,13 +367,14 @@ impl SlimState {
     #[inline(never)]
     fn access_element(
         &mut self,
-        at: At,
+        at: PackedAt,
         var: VarId,
         shadow: u32,
         index: u64,
         kind: AccessKind,
         races: &mut RaceLog,
     ) {
+        let at = at.at();
         let entry = &mut self.shadows[shadow as usize];
         if !entry.collects() {
             let segment = entry.segment(index, &mut self.cells);
@@ -410,6 +409,42 @@ impl SlimState {
                 self.pending[at.thread].collect(shadow, index, at, kind.writes(), (var, ordered_end));
             }
         }
+    }
+
+    /// An atomic access, to a variable or to an element, which stands alone from then on.
+    #[inline(never)]
+    fn atomic_access(
+        &mut self,
+        at: PackedAt,
+        var: VarId,
+        kind: AccessKind,
+        order: MemoryOrder,
+        races: &mut RaceLog,
+    ) {
+        let at = at.at();
+        if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
+            self.commit(at.thread);
+        }
+        self.hand_over(races);
+        let cell = match self.located {
+            Located::Cell(cell) => cell,
+            Located::Collected => return, // plain accesses only
+            Located::Element { shadow, index } => {
+                let entry = &mut self.shadows[shadow as usize];
+                let segment = entry.segment(index, &mut self.cells);
+                segment.make_fine(&mut self.cells, self.limits);
+                let cell = segment.single_cell(index, &mut self.cells, self.limits);
+                entry.look_again();
+                cell
+            }
+        };
+        self.clocks.atomic_acquire(at.thread, var, kind, order);
+        let clock = self.clocks.thread(at.thread);
+        let epoch = clock.epoch();
+        let accessor = Accessor { clock, epoch, access: observed(at, kind) };
+        self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, races });
+        self.latest_atomic = Some((at.index, epoch));
+        self.clocks.atomic_release(at.thread, var, kind, order);
     }
 
     /// Judges everything that a thread has pending.
@@ -514,30 +549,9 @@ impl Detector for SlimState {
         self.access(at, var, kind, races);
     }
 
+    #[inline(always)]
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
-        if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
-            self.commit(at.thread);
-        }
-        self.hand_over(races);
-        let cell = match self.located {
-            Located::Cell(cell) => cell,
-            Located::Collected => return, // plain accesses only
-            Located::Element { shadow, index } => {
-                let entry = &mut self.shadows[shadow as usize];
-                let segment = entry.segment(index, &mut self.cells);
-                segment.make_fine(&mut self.cells, self.limits);
-                let cell = segment.single_cell(index, &mut self.cells, self.limits);
-                entry.look_again();
-                cell
-            }
-        };
-        self.clocks.atomic_acquire(at.thread, var, kind, order);
-        let clock = self.clocks.thread(at.thread);
-        let epoch = clock.epoch();
-        let accessor = Accessor { clock, epoch, access: observed(at, kind) };
-        self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, races });
-        self.latest_atomic = Some((at.index, epoch));
-        self.clocks.atomic_release(at.thread, var, kind, order);
+        self.atomic_access(PackedAt::new(at), var, kind, order, races);
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder) {
