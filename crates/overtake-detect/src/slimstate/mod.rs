@@ -119,16 +119,19 @@ impl Limits {
     }
 }
 
-/// What the next access goes to.
+/// What the next access goes to. Set in pieces: the common case writes and reads the cell alone.
 #[derive(Clone, Copy, Debug)]
-enum Located {
-    /// Nothing more: the access is in a footprint.
-    Collected,
-    /// A cell of its own.
-    Cell(CellId),
-    /// An element that shares its state with others.
-    Element { shadow: u32, index: u64 },
+struct Located {
+    cell: CellId,
+    /// Where the element is, if the cell is [`SHARED`].
+    shadow: u32,
+    index: u64,
 }
+
+/// Instead of a cell: the access is in a footprint, nothing more is to be done.
+const COLLECTED: CellId = CellId(u32::MAX);
+/// Instead of a cell: an element that shares its cell with others, or may do so again.
+const SHARED: CellId = CellId(u32::MAX - 1);
 
 /// What the variables of a page are, in four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -222,7 +225,7 @@ impl SlimState {
             arrays: IdVec::new(),
             shadows: Vec::new(),
             pending: IdVec::new(),
-            located: Located::Cell(CellId(0)),
+            located: Located { cell: CellId(0), shadow: 0, index: 0 },
             latest_atomic: None,
             found: Vec::new(),
             limits,
@@ -231,7 +234,7 @@ impl SlimState {
 
     /// Finds what a variable goes to whose page is not all of one kind, or has not been looked at.
     #[inline(never)]
-    fn look_up(&mut self, var: VarId, variables: &Variables) -> Located {
+    fn look_up(&mut self, var: VarId, variables: &Variables) -> CellId {
         if let Variable::Element { array, index } = variables.get(var)
             && let Some(shadow) = self.shadow_of(array, index, var, variables)
         {
@@ -243,19 +246,20 @@ impl SlimState {
 
     /// An element of an array with a shadow.
     #[inline]
-    fn locate_element(&mut self, var: VarId, shadow: u32, index: u64) -> Located {
+    fn locate_element(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
+        (self.located.shadow, self.located.index) = (shadow, index);
         match self.shadows[shadow as usize].collects() {
-            true => Located::Element { shadow, index },
+            true => SHARED,
             false => self.locate_divided(var, shadow, index),
         }
     }
 
     /// An element of an array of which some stretch does not collect footprints.
-    fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> Located {
+    fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
         let entry = &mut self.shadows[shadow as usize];
         let segment = entry.segment(index, &mut self.cells);
         if !segment.is_alone_for_good(index, self.limits) {
-            return Located::Element { shadow, index };
+            return SHARED;
         }
         let cell = segment.single_cell(index, &mut self.cells, self.limits);
         let page = var.index() / PAGE as usize;
@@ -265,7 +269,7 @@ impl SlimState {
             self.pages[page] = VarPage::cells(origin); // I1: places in the page are those of the variables
         }
         entry.look_again();
-        Located::Cell(cell)
+        cell
     }
 
     /// The shadow of an element, if it is not a variable like any other.
@@ -300,7 +304,7 @@ impl SlimState {
     }
 
     /// The cell of a variable that shares it with none.
-    fn own_cell(&mut self, var: VarId, variables: &Variables) -> Located {
+    fn own_cell(&mut self, var: VarId, variables: &Variables) -> CellId {
         let (page, offset) = (var.index() / PAGE as usize, var.index() as u64 % PAGE);
         if self.own[page] == 0 {
             let first = self.cells.allocate(PAGE);
@@ -311,7 +315,7 @@ impl SlimState {
                 self.pages[page] = VarPage::cells(first); // I1
             }
         }
-        Located::Cell(CellId(self.own[page] - 1).plus(offset))
+        CellId(self.own[page] - 1).plus(offset)
     }
 
     /// Whether a variable is surely none that shares its cell.
@@ -346,9 +350,10 @@ impl SlimState {
         if !self.found.is_empty() {
             self.hand_over(races);
         }
-        match self.located {
-            Located::Collected => {}
-            Located::Cell(cell) => {
+        match self.located.cell {
+            COLLECTED => {}
+            SHARED => self.access_element(PackedAt::new(at), var, kind, races),
+            cell => {
                 let clock = self.clocks.thread(at.thread);
                 let epoch = match self.latest_atomic {
                     Some((index, epoch)) if index == at.index => epoch,
@@ -357,24 +362,13 @@ impl SlimState {
                 let accessor = Accessor { clock, epoch, access: observed(at, kind) };
                 self.cells.judge(cell, accessor, &mut OnVariable { var, races });
             }
-            Located::Element { shadow, index } => {
-                self.access_element(PackedAt::new(at), var, shadow, index, kind, races);
-            }
         }
     }
 
     /// A plain access to an element whose cell is shared or may change.
     #[inline(never)]
-    fn access_element(
-        &mut self,
-        at: PackedAt,
-        var: VarId,
-        shadow: u32,
-        index: u64,
-        kind: AccessKind,
-        races: &mut RaceLog,
-    ) {
-        let at = at.at();
+    fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        let (at, Located { shadow, index, .. }) = (at.at(), self.located);
         let entry = &mut self.shadows[shadow as usize];
         if !entry.collects() {
             let segment = entry.segment(index, &mut self.cells);
@@ -426,10 +420,9 @@ impl SlimState {
             self.commit(at.thread);
         }
         self.hand_over(races);
-        let cell = match self.located {
-            Located::Cell(cell) => cell,
-            Located::Collected => return, // plain accesses only
-            Located::Element { shadow, index } => {
+        let Located { cell, shadow, index } = self.located;
+        let cell = match cell {
+            SHARED => {
                 let entry = &mut self.shadows[shadow as usize];
                 let segment = entry.segment(index, &mut self.cells);
                 segment.make_fine(&mut self.cells, self.limits);
@@ -437,6 +430,7 @@ impl SlimState {
                 entry.look_again();
                 cell
             }
+            cell => cell,
         };
         self.clocks.atomic_acquire(at.thread, var, kind, order);
         let clock = self.clocks.thread(at.thread);
@@ -526,11 +520,11 @@ impl Detector for SlimState {
     #[inline(always)]
     fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
         if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
-            self.located = Located::Collected;
+            self.located.cell = COLLECTED;
             return;
         }
-        self.located = match self.pages[var.index() / PAGE as usize].content() {
-            PageContent::Cells(first) => Located::Cell(first.plus(var.index() as u64 % PAGE)),
+        self.located.cell = match self.pages[var.index() / PAGE as usize].content() {
+            PageContent::Cells(first) => first.plus(var.index() as u64 % PAGE),
             PageContent::Elements(shadow) => {
                 let index = self.shadows[shadow as usize].index_of(var);
                 self.locate_element(var, shadow, index)
