@@ -210,7 +210,7 @@ pub(crate) struct SlimState {
     pending: IdVec<ThreadId, Pending>,
     located: Located,
     /// The latest atomic access, with the epoch it was made in: the read of its heap block belongs to the same event.
-    latest_atomic: Option<(EventIndex, Epoch)>,
+    latest_atomic: (EventIndex, Epoch),
     found: Vec<Found>,
     limits: Limits,
 }
@@ -226,7 +226,7 @@ impl SlimState {
             shadows: Vec::new(),
             pending: IdVec::new(),
             located: Located { cell: CellId(0), shadow: 0, index: 0 },
-            latest_atomic: None,
+            latest_atomic: (EventIndex(u64::MAX), Epoch::NONE),
             found: Vec::new(),
             limits,
         }
@@ -309,8 +309,9 @@ impl SlimState {
         if self.own[page] == 0 {
             let first = self.cells.allocate(PAGE);
             self.own[page] = first.0 + 1;
-            let all_own = page_variables(page, variables)
-                .is_some_and(|mut variables_of_page| variables_of_page.all(|var| self.is_own(var, variables)));
+            let all_own = page_variables(page, variables).is_some_and(|mut variables_of_page| {
+                variables_of_page.all(|var| self.is_own(var, variables))
+            });
             if all_own {
                 self.pages[page] = VarPage::cells(first); // I1
             }
@@ -339,7 +340,9 @@ impl SlimState {
         let in_order = entry.index_of(var) == index
             && page_variables.all(|var| {
                 let (array, index) = (entry.array, entry.index_of(var));
-                index < HUGE && !entry.is_own(index) && variables.get(var) == Variable::Element { array, index }
+                index < HUGE
+                    && !entry.is_own(index)
+                    && variables.get(var) == Variable::Element { array, index }
             });
         self.pages[page] = if in_order { VarPage::elements(shadow) } else { VarPage::MIXED };
     }
@@ -347,28 +350,33 @@ impl SlimState {
     /// A plain access.
     #[inline(always)]
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        if !self.found.is_empty() {
-            self.hand_over(races);
-        }
         match self.located.cell {
             COLLECTED => {}
             SHARED => self.access_element(PackedAt::new(at), var, kind, races),
             cell => {
                 let clock = self.clocks.thread(at.thread);
-                let epoch = match self.latest_atomic {
-                    Some((index, epoch)) if index == at.index => epoch,
-                    _ => clock.epoch(),
-                };
+                let epoch =
+                    if at.index == self.latest_atomic.0 { self.atomic_epoch() } else { clock.epoch() };
                 let accessor = Accessor { clock, epoch, access: observed(at, kind) };
                 self.cells.judge(cell, accessor, &mut OnVariable { var, races });
             }
         }
     }
 
+    /// The epoch of the latest atomic access; a call, so that accesses that are no part of it do not wait for it.
+    #[cold]
+    #[inline(never)]
+    fn atomic_epoch(&self) -> Epoch {
+        self.latest_atomic.1
+    }
+
     /// A plain access to an element whose cell is shared or may change.
     #[inline(never)]
     fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         let (at, Located { shadow, index, .. }) = (at.at(), self.located);
+        if !self.found.is_empty() {
+            self.hand_over(races); // before there are more: all are found by accesses to shared elements
+        }
         let entry = &mut self.shadows[shadow as usize];
         if !entry.collects() {
             let segment = entry.segment(index, &mut self.cells);
@@ -437,7 +445,7 @@ impl SlimState {
         let epoch = clock.epoch();
         let accessor = Accessor { clock, epoch, access: observed(at, kind) };
         self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, races });
-        self.latest_atomic = Some((at.index, epoch));
+        self.latest_atomic = (at.index, epoch);
         self.clocks.atomic_release(at.thread, var, kind, order);
     }
 
@@ -519,15 +527,15 @@ impl Detector for SlimState {
 
     #[inline(always)]
     fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
-        if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
-            self.located.cell = COLLECTED;
-            return;
-        }
         self.located.cell = match self.pages[var.index() / PAGE as usize].content() {
             PageContent::Cells(first) => first.plus(var.index() as u64 % PAGE),
             PageContent::Elements(shadow) => {
-                let index = self.shadows[shadow as usize].index_of(var);
-                self.locate_element(var, shadow, index)
+                if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
+                    COLLECTED
+                } else {
+                    let index = self.shadows[shadow as usize].index_of(var);
+                    self.locate_element(var, shadow, index)
+                }
             }
             PageContent::Anything => self.look_up(var, variables),
         };

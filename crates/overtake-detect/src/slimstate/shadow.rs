@@ -35,7 +35,16 @@ impl Shadow {
         let var_of_first = u64::from(var.0).wrapping_sub(index);
         let (start, first_length) = length.map_or((limits.small, limits.small), |length| (0, length));
         let shift = var_of_first % PAGE;
-        Shadow { array, start, first_length, var_of_first, shift, segments: Vec::new(), collects: true, reach: 0 }
+        Shadow {
+            array,
+            start,
+            first_length,
+            var_of_first,
+            shift,
+            segments: Vec::new(),
+            collects: true,
+            reach: 0,
+        }
     }
 
     /// The index of an element whose variable is in order.

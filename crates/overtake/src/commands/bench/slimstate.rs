@@ -196,7 +196,11 @@ fn goals(patterns: &[Pattern]) -> Vec<Measurement> {
         let average = fractions.sum::<f64>() / patterns.len().max(1) as f64;
         let goal = (partitions == Partitions::Extended).then_some(FRACTION_GOAL);
         row(format!("{name}: average cells / elements"), average, goal);
-        row(format!("{name}: checks, geometric mean"), geometric_mean(patterns, |at| at.checks(partitions)), None);
+        row(
+            format!("{name}: checks, geometric mean"),
+            geometric_mean(patterns, |at| at.checks(partitions)),
+            None,
+        );
         let state = geometric_mean(patterns, |pattern| pattern.state(partitions));
         row(format!("{name}: state, geometric mean"), state, Some(STATE_GOAL));
         let time = geometric_mean(patterns, |pattern| pattern.time(partitions));
