@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use overtake_detect::{Access, AccessKind, At, Entry, Notion, OptionError, Promise, Race, RaceLog, Verdict};
+use overtake_detect::{
+    Access, AccessKind, At, Entry, Extent, Notion, OptionError, Promise, Race, RaceLog, Verdict,
+};
 use overtake_report::{Analysed, Findings, TraceFacts, json, text};
-use overtake_trace::{EventIndex, LocationId, Sizes, Symbols, ThreadId};
+use overtake_trace::{EventIndex, LocationId, Sizes, Symbols, ThreadId, VarId};
 
 const DETECTOR: Entry = Entry {
     name: "example",
@@ -110,6 +112,35 @@ example: 2 pairs of locations race: 3 accesses to 2 variables, at most 1,001 eve
 }
 
 #[test]
+fn elements_that_race_together_are_one_line() {
+    let mut example = Example::empty();
+    let array = example.symbols.variables.intern_array(b"A3").unwrap();
+    for index in 0..8 {
+        example.symbols.variables.intern_element(array, index).unwrap();
+    }
+    let first = example.access(3, "T1", AccessKind::Write, "main.c:12");
+    let second = example.access(9, "T2", AccessKind::Read, "worker.c:30");
+    let race = Race { var: VarId(0), verdict: Verdict::Observed, first, second };
+    example.log.report_extent(race, Extent { array, first: 2, end: 8, step: 2 });
+    example.log.name_elements(&example.symbols);
+    let expected = "\
+1. observed race on A3[2..8 step 2]: main.c:12 writes while worker.c:30 reads, 3 times
+     first   T1  write  at main.c:12    from event 3
+     second  T2  read   at worker.c:30  from event 9
+     each side up to the thread's next synchronisation
+";
+    let text = plain(&text::races(&example.analysed(), &text::Layout::default()));
+    assert!(text.contains(expected), "{text}");
+    let detector = &example.json()["detectors"][0];
+    assert_eq!(detector["racy_variables"], serde_json::json!(["A3[2]", "A3[4]", "A3[6]"]));
+    assert_eq!(detector["races"][0]["variable"], "A3[2]");
+    assert_eq!(
+        detector["races"][0]["extent"],
+        serde_json::json!({"array": "A3", "first": 2, "end": 8, "step": 2, "elements": 3})
+    );
+}
+
+#[test]
 fn the_limit_says_what_it_hides() {
     let layout = text::Layout { limit: Some(1), ..text::Layout::default() };
     let text = plain(&text::races(&Example::new().analysed(), &layout));
@@ -163,7 +194,7 @@ fn json_has_the_documented_fields() {
     assert_eq!(
         detector["races"][1],
         serde_json::json!({
-            "id": 2, "verdict": "observed", "variable": "x",
+            "id": 2, "verdict": "observed", "variable": "x", "extent": null,
             "first": {"index": 3, "thread": "T1", "op": "write", "location": "main.c:12"},
             "second": {"index": 9, "thread": "T2", "op": "read", "location": "worker.c:30"},
             "count": 2, "observed": 1

@@ -204,10 +204,16 @@ impl Segment {
             let page_end = (end + lowest).next_multiple_of(PAGE) - lowest;
             self.leave_rest(end..page_end.min(self.length), cells);
         }
+        self.mode = Mode::Fine;
         if self.length <= limits.variables {
             cells.make_room(self.length - self.page_cells);
+            let lowest = self.start + self.shift;
+            for number in lowest / PAGE..=(lowest + self.length - 1) / PAGE {
+                if !self.pages.contains_key(&number) {
+                    self.make_page(number, cells);
+                }
+            }
         }
-        self.mode = Mode::Fine;
     }
 
     /// How many elements stand alone from now on. With labels in reach a prefix may still be labelled.

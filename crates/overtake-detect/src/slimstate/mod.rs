@@ -45,7 +45,7 @@ use overtake_trace::{
     Variable, Variables,
 };
 
-use self::cells::{Accessor, CellId, Cells, OnVariable, observed};
+use self::cells::{Accessor, CellId, Cells, OnVariable, PackedAt, observed};
 use self::commit::{Limits, PAGE, PartSink};
 use self::footprint::{Collected, Pending};
 use self::range::StridedRange;
@@ -119,16 +119,19 @@ impl Limits {
     }
 }
 
-/// What the next access goes to.
+/// What the next access goes to. Set in pieces: the common case writes and reads the cell alone.
 #[derive(Clone, Copy, Debug)]
-enum Located {
-    /// Nothing more: the access is in a footprint.
-    Collected,
-    /// A cell of its own.
-    Cell(CellId),
-    /// An element that shares its state with others.
-    Element { shadow: u32, index: u64 },
+struct Located {
+    cell: CellId,
+    /// Where the element is, if the cell is [`SHARED`].
+    shadow: u32,
+    index: u64,
 }
+
+/// Instead of a cell: the access is in a footprint, nothing more is to be done.
+const COLLECTED: CellId = CellId(u32::MAX);
+/// Instead of a cell: an element that shares its cell with others, or may do so again.
+const SHARED: CellId = CellId(u32::MAX - 1);
 
 /// What the variables of a page are, in four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,7 +210,7 @@ pub(crate) struct SlimState {
     pending: IdVec<ThreadId, Pending>,
     located: Located,
     /// The latest atomic access, with the epoch it was made in: the read of its heap block belongs to the same event.
-    latest_atomic: Option<(EventIndex, Epoch)>,
+    latest_atomic: (EventIndex, Epoch),
     found: Vec<Found>,
     limits: Limits,
 }
@@ -222,8 +225,8 @@ impl SlimState {
             arrays: IdVec::new(),
             shadows: Vec::new(),
             pending: IdVec::new(),
-            located: Located::Cell(CellId(0)),
-            latest_atomic: None,
+            located: Located { cell: CellId(0), shadow: 0, index: 0 },
+            latest_atomic: (EventIndex(u64::MAX), Epoch::NONE),
             found: Vec::new(),
             limits,
         }
@@ -231,7 +234,7 @@ impl SlimState {
 
     /// Finds what a variable goes to whose page is not all of one kind, or has not been looked at.
     #[inline(never)]
-    fn look_up(&mut self, var: VarId, variables: &Variables) -> Located {
+    fn look_up(&mut self, var: VarId, variables: &Variables) -> CellId {
         if let Variable::Element { array, index } = variables.get(var)
             && let Some(shadow) = self.shadow_of(array, index, var, variables)
         {
@@ -243,19 +246,20 @@ impl SlimState {
 
     /// An element of an array with a shadow.
     #[inline]
-    fn locate_element(&mut self, var: VarId, shadow: u32, index: u64) -> Located {
+    fn locate_element(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
+        (self.located.shadow, self.located.index) = (shadow, index);
         match self.shadows[shadow as usize].collects() {
-            true => Located::Element { shadow, index },
+            true => SHARED,
             false => self.locate_divided(var, shadow, index),
         }
     }
 
     /// An element of an array of which some stretch does not collect footprints.
-    fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> Located {
+    fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
         let entry = &mut self.shadows[shadow as usize];
         let segment = entry.segment(index, &mut self.cells);
         if !segment.is_alone_for_good(index, self.limits) {
-            return Located::Element { shadow, index };
+            return SHARED;
         }
         let cell = segment.single_cell(index, &mut self.cells, self.limits);
         let page = var.index() / PAGE as usize;
@@ -265,7 +269,7 @@ impl SlimState {
             self.pages[page] = VarPage::cells(origin); // I1: places in the page are those of the variables
         }
         entry.look_again();
-        Located::Cell(cell)
+        cell
     }
 
     /// The shadow of an element, if it is not a variable like any other.
@@ -300,7 +304,7 @@ impl SlimState {
     }
 
     /// The cell of a variable that shares it with none.
-    fn own_cell(&mut self, var: VarId, variables: &Variables) -> Located {
+    fn own_cell(&mut self, var: VarId, variables: &Variables) -> CellId {
         let (page, offset) = (var.index() / PAGE as usize, var.index() as u64 % PAGE);
         if self.own[page] == 0 {
             let first = self.cells.allocate(PAGE);
@@ -312,7 +316,7 @@ impl SlimState {
                 self.pages[page] = VarPage::cells(first); // I1
             }
         }
-        Located::Cell(CellId(self.own[page] - 1).plus(offset))
+        CellId(self.own[page] - 1).plus(offset)
     }
 
     /// Whether a variable is surely none that shares its cell.
@@ -346,39 +350,33 @@ impl SlimState {
     /// A plain access.
     #[inline(always)]
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        if !self.found.is_empty() {
-            self.hand_over(races);
-        }
-        match self.located {
-            Located::Collected => {}
-            Located::Cell(cell) => {
+        match self.located.cell {
+            COLLECTED => {}
+            SHARED => self.access_element(PackedAt::new(at), var, kind, races),
+            cell => {
                 let clock = self.clocks.thread(at.thread);
-                let epoch = match self.latest_atomic {
-                    Some((index, epoch)) if index == at.index => epoch,
-                    _ => clock.epoch(),
-                };
+                let epoch =
+                    if at.index == self.latest_atomic.0 { self.atomic_epoch() } else { clock.epoch() };
                 let accessor = Accessor { clock, epoch, access: observed(at, kind) };
                 self.cells.judge(cell, accessor, &mut OnVariable { var, races });
-            }
-            Located::Element { shadow, index } => {
-                // A copy, so that the access itself stays in registers on the way above.
-                let at = At { index: at.index, thread: at.thread, location: at.location };
-                self.access_element(at, var, shadow, index, kind, races);
             }
         }
     }
 
+    /// The epoch of the latest atomic access; a call, so that accesses that are no part of it do not wait for it.
+    #[cold]
+    #[inline(never)]
+    fn atomic_epoch(&self) -> Epoch {
+        self.latest_atomic.1
+    }
+
     /// A plain access to an element whose cell is shared or may change.
     #[inline(never)]
-    fn access_element(
-        &mut self,
-        at: At,
-        var: VarId,
-        shadow: u32,
-        index: u64,
-        kind: AccessKind,
-        races: &mut RaceLog,
-    ) {
+    fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        let (at, Located { shadow, index, .. }) = (at.at(), self.located);
+        if !self.found.is_empty() {
+            self.hand_over(races); // before there are more: all are found by accesses to shared elements
+        }
         let entry = &mut self.shadows[shadow as usize];
         if !entry.collects() {
             let segment = entry.segment(index, &mut self.cells);
@@ -413,6 +411,42 @@ impl SlimState {
                 self.pending[at.thread].collect(shadow, index, at, kind.writes(), (var, ordered_end));
             }
         }
+    }
+
+    /// An atomic access, to a variable or to an element, which stands alone from then on.
+    #[inline(never)]
+    fn atomic_access(
+        &mut self,
+        at: PackedAt,
+        var: VarId,
+        kind: AccessKind,
+        order: MemoryOrder,
+        races: &mut RaceLog,
+    ) {
+        let at = at.at();
+        if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
+            self.commit(at.thread);
+        }
+        self.hand_over(races);
+        let Located { cell, shadow, index } = self.located;
+        let cell = match cell {
+            SHARED => {
+                let entry = &mut self.shadows[shadow as usize];
+                let segment = entry.segment(index, &mut self.cells);
+                segment.make_fine(&mut self.cells, self.limits);
+                let cell = segment.single_cell(index, &mut self.cells, self.limits);
+                entry.look_again();
+                cell
+            }
+            cell => cell,
+        };
+        self.clocks.atomic_acquire(at.thread, var, kind, order);
+        let clock = self.clocks.thread(at.thread);
+        let epoch = clock.epoch();
+        let accessor = Accessor { clock, epoch, access: observed(at, kind) };
+        self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, races });
+        self.latest_atomic = (at.index, epoch);
+        self.clocks.atomic_release(at.thread, var, kind, order);
     }
 
     /// Judges everything that a thread has pending.
@@ -493,15 +527,15 @@ impl Detector for SlimState {
 
     #[inline(always)]
     fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
-        if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
-            self.located = Located::Collected;
-            return;
-        }
-        self.located = match self.pages[var.index() / PAGE as usize].content() {
-            PageContent::Cells(first) => Located::Cell(first.plus(var.index() as u64 % PAGE)),
+        self.located.cell = match self.pages[var.index() / PAGE as usize].content() {
+            PageContent::Cells(first) => first.plus(var.index() as u64 % PAGE),
             PageContent::Elements(shadow) => {
-                let index = self.shadows[shadow as usize].index_of(var);
-                self.locate_element(var, shadow, index)
+                if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
+                    COLLECTED
+                } else {
+                    let index = self.shadows[shadow as usize].index_of(var);
+                    self.locate_element(var, shadow, index)
+                }
             }
             PageContent::Anything => self.look_up(var, variables),
         };
@@ -517,30 +551,9 @@ impl Detector for SlimState {
         self.access(at, var, kind, races);
     }
 
+    #[inline(always)]
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
-        if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
-            self.commit(at.thread);
-        }
-        self.hand_over(races);
-        let cell = match self.located {
-            Located::Cell(cell) => cell,
-            Located::Collected => return, // plain accesses only
-            Located::Element { shadow, index } => {
-                let entry = &mut self.shadows[shadow as usize];
-                let segment = entry.segment(index, &mut self.cells);
-                segment.make_fine(&mut self.cells, self.limits);
-                let cell = segment.single_cell(index, &mut self.cells, self.limits);
-                entry.look_again();
-                cell
-            }
-        };
-        self.clocks.atomic_acquire(at.thread, var, kind, order);
-        let clock = self.clocks.thread(at.thread);
-        let epoch = clock.epoch();
-        let accessor = Accessor { clock, epoch, access: observed(at, kind) };
-        self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, races });
-        self.latest_atomic = Some((at.index, epoch));
-        self.clocks.atomic_release(at.thread, var, kind, order);
+        self.atomic_access(PackedAt::new(at), var, kind, order, races);
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder) {

@@ -6,7 +6,7 @@ mod witness;
 
 use std::io;
 
-use overtake_detect::{Access, AccessKind, RaceGroup};
+use overtake_detect::{Access, AccessKind, Extent, RaceGroup};
 use overtake_trace::{EventIndex, Symbols};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -178,6 +178,7 @@ struct RaceForm {
     id: u32,
     verdict: &'static str,
     variable: String,
+    extent: Option<ExtentForm>,
     first: AccessForm,
     second: AccessForm,
     count: u64,
@@ -191,11 +192,30 @@ impl RaceForm {
             id: group.id,
             verdict: race.verdict.word(),
             variable: symbols.variables.display(race.var),
+            extent: group.extent.map(|extent| ExtentForm::of(&extent, symbols)),
             first: AccessForm::of(&race.first, symbols),
             second: AccessForm::of(&race.second, symbols),
             count: group.count,
             observed: group.observed,
         }
+    }
+}
+
+/// Elements of an array that race together.
+#[derive(Serialize)]
+struct ExtentForm {
+    array: String,
+    first: u64,
+    end: u64,
+    step: u64,
+    elements: u64,
+}
+
+impl ExtentForm {
+    fn of(extent: &Extent, symbols: &Symbols) -> ExtentForm {
+        let Extent { array, first, end, step } = *extent;
+        let array = String::from_utf8_lossy(symbols.variables.array_name(array)).into_owned();
+        ExtentForm { array, first, end, step, elements: extent.elements() }
     }
 }
 

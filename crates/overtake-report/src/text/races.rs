@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use overtake_detect::{Access, AccessKind, Promise, RaceGroup, Verdict};
+use overtake_detect::{Access, AccessKind, Extent, Promise, RaceGroup, Verdict};
 use overtake_trace::Symbols;
 
 use super::{BOLD, DIM, Layout, printable, verdict_style};
@@ -50,7 +50,7 @@ fn one_detector(text: &mut String, findings: &Findings<'_>, symbols: &Symbols, l
 fn one_group(text: &mut String, group: &RaceGroup, symbols: &Symbols) {
     let race = &group.example;
     let style = verdict_style(race.verdict);
-    let variable = printable(&symbols.variables.display(race.var));
+    let variable = printable(&subject(group, symbols));
     let headline = format!(
         "{} while {}",
         actor(&race.first, symbols, race.second.at.location.is_known()),
@@ -66,16 +66,35 @@ fn one_group(text: &mut String, group: &RaceGroup, symbols: &Symbols) {
     let width = |of: fn(&Side) -> &str| sides.iter().map(|side| of(side).chars().count()).max().unwrap_or(0);
     let (threads, ops, places) =
         (width(|side| &side.thread), width(|side| side.op), width(|side| &side.place));
+    let from = if group.extent.is_some() { "from " } else { "" };
     for (order, side) in ["first ", "second"].into_iter().zip(&sides) {
         let Side { thread, op, place, index } = side;
         line(
             text,
             format_args!(
-                "     {order}  {thread:threads$}  {op:ops$}  {place:places$}  {DIM}event {index}{DIM:#}"
+                "     {order}  {thread:threads$}  {op:ops$}  {place:places$}  {DIM}{from}event {index}{DIM:#}"
             ),
         );
     }
+    if group.extent.is_some() {
+        line(text, format_args!("     {DIM}each side up to the thread's next synchronisation{DIM:#}"));
+    }
     text.push('\n');
+}
+
+/// What races: a variable, or the elements of an array that race together.
+fn subject(group: &RaceGroup, symbols: &Symbols) -> String {
+    match group.extent {
+        Some(extent) if extent.elements() > 1 => {
+            let array = String::from_utf8_lossy(symbols.variables.array_name(extent.array));
+            let Extent { first, end, step, .. } = extent;
+            match step {
+                1 => format!("{array}[{first}..{end}]"),
+                _ => format!("{array}[{first}..{end} step {step}]"),
+            }
+        }
+        _ => symbols.variables.display(group.example.var),
+    }
 }
 
 /// One access of a race, in words.

@@ -1,0 +1,99 @@
+//! Shared array state on generated array workloads: the racy elements are those of `hb`, and what is promised is saved.
+
+use overtake_detect::{Driver, Job, Options, Partitions, Strictness, find};
+use overtake_gen::{Parameters, SHAPES, Shape, Workload};
+use overtake_trace::VarId;
+
+fn parameters(shape: &Shape, seed: u64) -> Parameters {
+    // An odd number of locks makes barriers of a lock.
+    Parameters { events: 60_000, variables: 4_000, threads: 5, locks: seed % 2, seed, ..shape.defaults }
+}
+
+fn array_shapes() -> Vec<&'static Shape> {
+    let shapes: Vec<_> = SHAPES.iter().filter(|shape| shape.name.starts_with("array-")).collect();
+    assert!(shapes.len() >= 10, "only {} array shapes", shapes.len());
+    shapes
+}
+
+fn examine<T>(
+    shape: &'static Shape,
+    parameters: Parameters,
+    detector: &str,
+    partitions: Partitions,
+    look: impl FnOnce(&Job, &Workload) -> T,
+) -> T {
+    let mut options = Options::default();
+    options.partitions = partitions;
+    let entry = find(detector).expect("it is in the table");
+    let mut driver = Driver::start(&[entry], &options, Strictness::Refuse).expect("options that fit");
+    let mut workload = Workload::new(shape, parameters).expect("parameters that fit");
+    driver.pass(&mut workload, &mut |_| ()).expect("a well-formed trace");
+    look(&driver.jobs()[0], &workload)
+}
+
+#[test]
+fn racy_elements_of_array_workloads_are_those_of_hb() {
+    for shape in array_shapes() {
+        for seed in 0..4 {
+            let raciness = [0.0, 0.0005, 0.01, 0.2][seed as usize];
+            let parameters = Parameters { raciness, ..parameters(shape, seed) };
+            let racy = |detector, partitions| {
+                examine(shape, parameters, detector, partitions, |job, _| job.races().racy_variables())
+            };
+            let expected: Vec<VarId> = racy("hb", Partitions::Paper);
+            let built = examine(shape, parameters, "hb", Partitions::Paper, |_, workload| {
+                workload.expectation().map(|known| known.racy_variables.into_iter().collect::<Vec<_>>())
+            });
+            assert_eq!(built.as_ref(), Some(&expected), "{} with seed {seed}", shape.name);
+            for partitions in Partitions::ALL {
+                assert_eq!(
+                    racy("slimstate", partitions),
+                    expected,
+                    "{} with seed {seed}, {partitions:?}",
+                    shape.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn regular_sweeps_take_a_hundredth_of_the_checks() {
+    for name in ["array-whole", "array-halves", "array-blocks", "array-strided"] {
+        let shape = array_shapes().into_iter().find(|shape| shape.name == name).expect("it is in the table");
+        // Blocks and strides of the threads divide the array.
+        let parameters = Parameters { events: 300_000, variables: 20_000, threads: 4, ..shape.defaults };
+        for partitions in Partitions::ALL {
+            examine(shape, parameters, "slimstate", partitions, |job, _| {
+                let figures = job.figures();
+                let figure = |name: &str| {
+                    figures.iter().find(|(figure, _)| *figure == name).expect("a figure of the detector").1
+                };
+                assert_eq!(figure("array elements"), 20_000, "{name}");
+                assert!(figure("array shadow cells") <= 64, "{name}: {figures:?}");
+            });
+        }
+    }
+}
+
+#[test]
+fn arbitrary_partitions_save_what_regular_ones_cannot() {
+    let mut fractions = Vec::new();
+    for shape in array_shapes() {
+        let parameters = Parameters { events: 400_000, variables: 20_000, threads: 4, ..shape.defaults };
+        let fraction = |partitions| {
+            examine(shape, parameters, "slimstate", partitions, |job, _| {
+                let figures = job.figures();
+                let figure = |name: &str| {
+                    figures.iter().find(|(figure, _)| *figure == name).map_or(0, |&(_, count)| count)
+                };
+                figure("array shadow cells") as f64 / figure("array elements") as f64
+            })
+        };
+        let [paper, extended] = Partitions::ALL.map(fraction);
+        assert!(paper <= 1.01 && extended <= paper.max(0.2), "{}: {paper}, {extended}", shape.name);
+        fractions.push(extended);
+    }
+    let average = fractions.iter().sum::<f64>() / fractions.len() as f64;
+    assert!(average <= 0.13, "average shadow fraction {average}: {fractions:?}");
+}
