@@ -41,8 +41,10 @@ pub(crate) struct Scan {
     pub(crate) threads: Vec<ThreadScan>,
     /// Names of threads, by number.
     pub(crate) names: FxHashMap<u64, (u64, String)>,
+    /// When threads were joined, by number.
+    joins: FxHashMap<u64, u64>,
     /// The largest stamp of all.
-    pub(crate) last_stamp: u64,
+    last_stamp: u64,
     /// Ranges too long to be true.
     pub(crate) shortened: u64,
 }
@@ -104,9 +106,15 @@ impl Scan {
         self.cuts.add(other.cuts);
         self.last_stamp = self.last_stamp.max(other.last_stamp);
         self.shortened += other.shortened;
+        self.joins.extend(other.joins);
         for (number, (order, name)) in other.names {
             self.name_thread(number, order, name);
         }
+    }
+
+    /// When a thread is over at the latest: its log may end before its end.
+    pub(crate) fn end_of(&self, number: u32) -> u64 {
+        self.joins.get(&u64::from(number)).copied().unwrap_or(self.last_stamp)
     }
 
     /// The name given last counts.
@@ -142,6 +150,9 @@ impl Scan {
             match record.kind {
                 RecordKind::Chunk if scan.start == 0 => scan.start = record.words[0],
                 RecordKind::Benign => self.cuts.cut(record.value, record.words[2].min(LONGEST_RANGE)),
+                RecordKind::Join => {
+                    self.joins.insert(record.value, last);
+                }
                 RecordKind::ThreadName => self.name_thread(record.value, last, name_in(&record)),
                 _ => {}
             }

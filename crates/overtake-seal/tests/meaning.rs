@@ -232,3 +232,16 @@ fn names_of_threads_are_theirs_from_the_start() {
     log.raw(0, &[head(K::ThreadName, 0, 0), word, 0, 0]);
     assert_eq!(log.sealed().lines(), ["T0:worker|w(memory[256])"]);
 }
+
+#[test]
+fn a_thread_whose_log_ends_early_is_over_when_it_is_joined() {
+    let mut log = LogMaker::new(2);
+    log.sync(0, K::ThreadStart, 0).sync(0, K::Fork, 1).sync(1, K::ThreadStart, 1);
+    for word in 0..500 {
+        log.write(1, 0x100 + 8 * word, 8);
+    }
+    log.sync(0, K::Join, 1).sync(0, K::Acquire, LOCK).sync(0, K::Release, LOCK);
+    let lines = log.sealed().lines();
+    let join = lines.iter().position(|line| line == "T0|join(T1)").expect("it is there");
+    assert!(lines[join..].iter().all(|line| line.starts_with("T0|")), "{join} of {}", lines.len());
+}

@@ -257,9 +257,14 @@ fn essence(report: &str, code: Option<i32>) -> String {
     let mut essence = String::new();
     let mut lines = report.lines();
     while let Some(line) = lines.next() {
-        let Some(headline) = line.split(" times").next().filter(|line| line.contains(" data race on ")) else { continue };
-        let headline = headline.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(", ");
-        let mut frames: Vec<_> = lines.by_ref().filter_map(|line| line.trim().strip_prefix("#0 ")).take(2).collect();
+        let Some(headline) = line.split(" times").next().filter(|line| line.contains(" data race on "))
+        else {
+            continue;
+        };
+        let headline =
+            headline.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(", ");
+        let mut frames: Vec<_> =
+            lines.by_ref().filter_map(|line| line.trim().strip_prefix("#0 ")).take(2).collect();
         frames.sort_unstable();
         essence.push_str(headline);
         essence.push('\n');
