@@ -9,13 +9,17 @@ use crate::vector::VectorClock;
 /// **Invariants.**
 ///   I1  Only the thread itself advances its own time; everything else changes by joins alone.
 ///   I2  While `unchanged`, `snapshot` holds exactly the components of `learned`; the clock owns one reference to it.
-///   I3  A time that others can know is over: whatever hands out an epoch advances the time. So a clock that covers the
-///       epoch of a published stamp covers the whole stamp, and the join can be skipped.
+///   I3  All stamps that were handed out with one epoch know the same. So a clock that covers the epoch of a published stamp
+///       covers the whole stamp, and the join can be skipped. [`publish`](Self::publish) sees to it by advancing the time.
+///       [`publish_lazily`](Self::publish_lazily) leaves the time as it is and marks it `published`; it then advances when
+///       the thread learns something, or has something to say ([`open_epoch`](Self::open_epoch)).
 #[derive(Debug)]
 pub struct ThreadClock {
     own: Epoch,
     snapshot: SnapshotId,
     unchanged: bool,
+    /// The own time was handed out and has not advanced since.
+    published: bool,
     /// The own component in here, if any, is out of date; `own` is the truth.
     learned: VectorClock,
 }
@@ -27,6 +31,7 @@ impl ThreadClock {
             own: Epoch { thread, time: 1 },
             snapshot: SnapshotId::EMPTY,
             unchanged: true,
+            published: false,
             learned: VectorClock::new(),
         }
     }
@@ -60,6 +65,15 @@ impl ThreadClock {
     #[inline]
     pub fn tick(&mut self) {
         self.own.time = (self.own.time + 1).min(Time::MAX - 1);
+        self.published = false;
+    }
+
+    /// Makes sure that nobody knows the own time yet, so that what is done in it is new to everybody.
+    #[inline]
+    pub fn open_epoch(&mut self) {
+        if self.published {
+            self.tick();
+        }
     }
 
     /// The clock as it is now. Makes a snapshot only if something was learned since the last one; the caller owns a
@@ -86,6 +100,20 @@ impl ThreadClock {
     /// As [`publish`](Self::publish), into a place that holds an earlier publication, whose reference is given back.
     #[inline]
     pub fn publish_to(&mut self, place: &mut Stamp, snapshots: &mut Snapshots) {
+        self.stamp_to(place, snapshots);
+        self.tick();
+    }
+
+    /// As [`publish_lazily`](Self::publish_lazily), into a place that holds an earlier publication, whose reference is
+    /// given back.
+    #[inline]
+    pub fn publish_lazily_to(&mut self, place: &mut Stamp, snapshots: &mut Snapshots) {
+        self.stamp_to(place, snapshots);
+        self.published = true;
+    }
+
+    #[inline]
+    fn stamp_to(&mut self, place: &mut Stamp, snapshots: &mut Snapshots) {
         if self.unchanged {
             snapshots.retain(self.snapshot);
             snapshots.release(place.snapshot);
@@ -95,7 +123,16 @@ impl ThreadClock {
             self.unchanged = true;
         }
         *place = Stamp { snapshot: self.snapshot, epoch: self.own };
-        self.tick();
+    }
+
+    /// The clock as it is now, for others to join. The own time advances when there is a reason to (I3), so that a thread
+    /// that learns nothing and has nothing to say hands out the same stamp again and again, which others know already.
+    /// The caller owns a reference.
+    #[inline]
+    pub fn publish_lazily(&mut self, snapshots: &mut Snapshots) -> Stamp {
+        let stamp = self.stamp(snapshots);
+        self.published = true;
+        stamp
     }
 
     /// Learns what a published stamp knows. Returns whether anything was new.
@@ -104,6 +141,7 @@ impl ThreadClock {
         if self.covers(stamp.epoch) {
             return false; // I3
         }
+        self.open_epoch(); // I3
         if !(self.unchanged && self.snapshot == stamp.snapshot) {
             self.learned.join(snapshots.times(stamp.snapshot));
         }
@@ -116,7 +154,10 @@ impl ThreadClock {
     #[inline]
     pub fn join_times(&mut self, times: &[Time]) -> bool {
         let learned = self.learned.join(times);
-        self.unchanged &= !learned;
+        if learned {
+            self.unchanged = false;
+            self.open_epoch(); // I3
+        }
         learned
     }
 
@@ -127,6 +168,18 @@ impl ThreadClock {
         self.learned.raise(other.own);
         self.unchanged = false;
         other.tick();
+    }
+
+    /// As [`join_thread`](Self::join_thread), but the other's time advances only when there is a reason to.
+    pub fn join_thread_lazily(&mut self, other: &mut ThreadClock) {
+        other.published = true;
+        if self.covers(other.own) {
+            return; // I3
+        }
+        self.open_epoch(); // I3
+        self.learned.join(other.learned.times());
+        self.learned.raise(other.own);
+        self.unchanged = false;
     }
 
     /// Forgets everything learned and gives the snapshot back; the own time stays.

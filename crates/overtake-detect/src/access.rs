@@ -56,6 +56,12 @@ impl AccessKind {
         (self.writes() || other.writes()) && !(self.is_atomic() && other.is_atomic())
     }
 
+    /// Whether everything that conflicts with an access of kind `other` conflicts with one of this kind.
+    #[inline]
+    pub fn dominates(self, other: AccessKind) -> bool {
+        (self.writes() || !other.writes()) && (!self.is_atomic() || other.is_atomic())
+    }
+
     /// The access in words: `read`, `atomic store`, ...
     pub fn describe(self) -> &'static str {
         match self {
@@ -80,9 +86,6 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// How many classes there are.
-    pub(crate) const COUNT: usize = 4;
-
     #[inline]
     pub(crate) fn of(kind: AccessKind) -> Class {
         match kind {
@@ -96,15 +99,35 @@ impl Class {
     /// Whether accesses of these classes conflict, as [`AccessKind::conflicts`].
     #[inline]
     pub(crate) fn conflicts(self, other: Class) -> bool {
+        self.conflicting() & other.bit() != 0
+    }
+
+    /// The bits of the classes that this one conflicts with.
+    #[inline]
+    pub(crate) fn conflicting(self) -> u8 {
         const CONFLICTS: [u8; 4] = [0b1111, 0b0101, 0b0011, 0b0001];
-        CONFLICTS[self as usize] >> other as u8 & 1 == 1
+        CONFLICTS[self as usize]
+    }
+
+    /// The bit of this class in a set of classes.
+    #[inline]
+    pub(crate) const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// Whether some classes of a set conflict, or one with itself.
+    #[inline]
+    pub(crate) fn any_conflict(set: u8) -> bool {
+        const READS: u8 = Class::PlainRead.bit() | Class::AtomicLoad.bit();
+        const ATOMICS: u8 = Class::AtomicWrite.bit() | Class::AtomicLoad.bit();
+        set & !READS != 0 && set & !ATOMICS != 0
     }
 
     /// Whether this class conflicts with every class that `other` conflicts with.
     #[inline]
     pub(crate) fn supersedes(self, other: Class) -> bool {
         const SUPERSEDES: [u8; 4] = [0b1111, 0b1010, 0b1100, 0b1000];
-        SUPERSEDES[self as usize] >> other as u8 & 1 == 1
+        SUPERSEDES[self as usize] & other.bit() != 0
     }
 
     /// The last class that this one conflicts with: reads do not conflict with the readers, of which there may be many.
@@ -143,6 +166,8 @@ mod tests {
                 let supersedes = kinds.iter().all(|&kind| a.conflicts(kind) || !b.conflicts(kind));
                 assert_eq!(class_a.supersedes(class_b), supersedes);
                 assert!(!a.conflicts(b) || class_b <= class_a.last_conflicting());
+                let conflict = a.conflicts(b) || a.conflicts(a) || b.conflicts(b);
+                assert_eq!(Class::any_conflict(class_a.bit() | class_b.bit()), conflict);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What a detector is: handlers for events, called by the loop in `run.rs`.
 
-use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variables};
 
 use crate::access::{AccessKind, At};
 use crate::race::RaceLog;
@@ -21,6 +21,13 @@ pub enum LockMode {
 pub trait Detector {
     /// Called before events with new ids: tables must reach `sizes`.
     fn reserve(&mut self, sizes: &Sizes);
+
+    /// Called before each `read`, `write` and `atomic`, for detectors that treat the elements of an array together: `var`
+    /// is what will be accessed, `variables` says what it stands for.
+    #[inline(always)]
+    fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
+        let _ = (thread, var, kind, variables);
+    }
 
     /// A plain read.
     fn read(&mut self, at: At, var: VarId, races: &mut RaceLog);
@@ -66,4 +73,9 @@ pub trait Detector {
 
     /// Bytes of state held now. Called once per block.
     fn state_bytes(&self) -> usize;
+
+    /// Figures of the detector's own, for people.
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use overtake_trace::{Block, Checker, EventSource, Progress, Repairs, Result};
+use overtake_trace::{Block, Checker, EventSource, Progress, Repairs, Result, Symbols};
 
 use crate::race::RaceLog;
 use crate::registry::{Analysis, Entry, OptionError, Options, Outcome};
@@ -62,6 +62,11 @@ impl Job {
     /// Figures of the detector's own.
     pub fn figures(&self) -> Vec<(&'static str, u64)> {
         self.analysis.figures()
+    }
+
+    /// What people must know to understand the result.
+    pub fn remarks(&self) -> Vec<String> {
+        self.analysis.remarks()
     }
 
     fn timed<T>(&mut self, work: impl FnOnce(&mut dyn Analysis) -> T) -> T {
@@ -125,12 +130,15 @@ impl Driver {
             watch(progress);
         }
         self.repairs = checker.repairs().clone();
-        Ok(self.end_of_trace())
+        Ok(self.end_of_trace(source.symbols()))
     }
 
-    fn end_of_trace(&mut self) -> Outcome {
+    fn end_of_trace(&mut self, symbols: &Symbols) -> Outcome {
         for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
             job.outcome = job.timed(|analysis| analysis.end_of_trace());
+            if job.outcome == Outcome::Done {
+                job.analysis.name_elements(symbols);
+            }
         }
         match self.jobs.iter().any(|job| job.outcome == Outcome::AnotherPass) {
             true => Outcome::AnotherPass,

@@ -9,10 +9,13 @@ mod auto;
 mod detector;
 mod discipline;
 mod drive;
+mod extent;
 mod hb;
 mod race;
 mod registry;
 mod run;
+mod sampling;
+mod slimstate;
 mod syncp;
 #[cfg(test)]
 mod testing;
@@ -21,7 +24,11 @@ pub use access::{Access, AccessKind, At};
 pub use auto::happens_before_for;
 pub use detector::{Detector, LockMode};
 pub use drive::{Driver, Job, Strictness};
+pub use extent::Extent;
 pub use race::{Race, RaceGroup, RaceLog, Verdict};
-pub use registry::{Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Promise, find};
+pub use registry::{
+    Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Partitions, Promise, find,
+};
 pub use run::{LiveBlocks, feed};
+pub use sampling::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
 pub use syncp::witness;

@@ -1,9 +1,10 @@
 //! Races, and the log that groups and counts them.
 
-use overtake_trace::{EventIndex, LocationId, VarId};
+use overtake_trace::{ArrayId, EventIndex, Id, LocationId, Symbols, VarId, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::Access;
+use crate::extent::{Extent, ExtentSet};
 
 /// How sure a race is. Three words, never mixed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -54,6 +55,8 @@ pub struct RaceGroup {
     pub id: u32,
     /// The race found first; its verdict is the surest of the group.
     pub example: Race,
+    /// The elements that raced together in the example, where its accesses stand for whole regions.
+    pub extent: Option<Extent>,
     /// How many races were reported between these locations.
     pub count: u64,
     /// How many of them were observed.
@@ -67,6 +70,8 @@ pub struct RaceGroup {
 pub struct RaceLog {
     racy_events: Vec<EventIndex>,
     racy_variables: FxHashSet<VarId>,
+    /// Elements that race together and are not among `racy_variables` yet.
+    extents: FxHashSet<Extent>,
     racy_locations: FxHashSet<LocationId>,
     groups: Vec<RaceGroup>,
     group_of: FxHashMap<GroupKey, u32>,
@@ -74,7 +79,14 @@ pub struct RaceLog {
     races: u64,
 }
 
-type GroupKey = (LocationId, LocationId, Option<VarId>);
+type GroupKey = (LocationId, LocationId, Option<Subject>);
+
+/// What accesses without a location are grouped by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Subject {
+    Variable(VarId),
+    Array(ArrayId),
+}
 
 impl RaceLog {
     /// An empty log.
@@ -86,28 +98,89 @@ impl RaceLog {
     #[cold]
     #[inline(never)]
     pub fn report(&mut self, race: Race) {
+        self.racy_variables.insert(race.var);
+        self.count(race, 1, None);
+    }
+
+    /// Takes a race of all elements of `extent`. Its variable is found by [`name_elements`](Self::name_elements).
+    #[cold]
+    #[inline(never)]
+    pub fn report_extent(&mut self, race: Race, extent: Extent) {
+        self.extents.insert(extent);
+        self.count(race, extent.elements(), Some(extent));
+    }
+
+    fn count(&mut self, race: Race, races: u64, extent: Option<Extent>) {
         debug_assert!(race.first.at.index < race.second.at.index);
         debug_assert!(race.first.at.thread != race.second.at.thread);
         debug_assert!(race.first.kind.conflicts(race.second.kind));
-        self.races += 1;
+        self.races += races;
         self.max_distance = self.max_distance.max(race.distance());
         let second = race.second.at;
         if self.racy_events.last() != Some(&second.index) {
             self.racy_events.push(second.index);
         }
-        self.racy_variables.insert(race.var);
         if second.location.is_known() {
             self.racy_locations.insert(second.location);
         }
-        let group = *self.group_of.entry(group_key(&race)).or_insert_with(|| {
+        let group = self.group(&race, extent);
+        group.count += races;
+        if race.verdict == Verdict::Observed {
+            group.observed += races;
+        }
+        group.example.verdict = group.example.verdict.min(race.verdict);
+    }
+
+    /// Adds what another log of the same trace holds, as if it had been reported after what this one holds.
+    /// Variables of the other log go by the name that `rename` gives them.
+    pub(crate) fn absorb(&mut self, other: &RaceLog, rename: impl Fn(VarId) -> VarId) {
+        self.racy_events.extend(&other.racy_events);
+        self.racy_variables.extend(other.racy_variables.iter().map(|&var| rename(var)));
+        self.racy_locations.extend(&other.racy_locations);
+        self.max_distance = self.max_distance.max(other.max_distance);
+        self.races += other.races;
+        for group in &other.groups {
+            let example = Race { var: rename(group.example.var), ..group.example };
+            let known = self.group(&example, group.extent);
+            known.count += group.count;
+            known.observed += group.observed;
+            known.example.verdict = known.example.verdict.min(example.verdict);
+        }
+    }
+
+    /// The group of a race, new if there is none.
+    fn group(&mut self, race: &Race, extent: Option<Extent>) -> &mut RaceGroup {
+        let position = *self.group_of.entry(group_key(race, extent)).or_insert_with(|| {
             let id = self.groups.len() as u32 + 1;
-            self.groups.push(RaceGroup { id, example: race, count: 0, observed: 0 });
+            self.groups.push(RaceGroup { id, example: *race, extent, count: 0, observed: 0 });
             id - 1
         });
-        let group = &mut self.groups[group as usize];
-        group.count += 1;
-        group.observed += u64::from(race.verdict == Verdict::Observed);
-        group.example.verdict = group.example.verdict.min(race.verdict);
+        &mut self.groups[position as usize]
+    }
+
+    /// Finds the variables of the elements that were reported together. To be called with all names of the trace
+    /// before the log is read; costs nothing if every race was reported with its variable.
+    pub fn name_elements(&mut self, symbols: &Symbols) {
+        if self.extents.is_empty() {
+            return;
+        }
+        let extents = ExtentSet::new(self.extents.drain());
+        let mut example_of: FxHashMap<(ArrayId, u64), Vec<usize>> = FxHashMap::default();
+        for (at, group) in self.groups.iter().enumerate() {
+            if let Some(extent) = group.extent {
+                example_of.entry((extent.array, extent.first)).or_default().push(at);
+            }
+        }
+        for var in (0..symbols.variables.len()).map(VarId::from_index) {
+            let Variable::Element { array, index } = symbols.variables.get(var) else { continue };
+            if !extents.contains(array, index) {
+                continue;
+            }
+            self.racy_variables.insert(var);
+            for &group in example_of.get(&(array, index)).into_iter().flatten() {
+                self.groups[group].example.var = var;
+            }
+        }
     }
 
     /// Second events of races: each index once, ascending.
@@ -120,6 +193,7 @@ impl RaceLog {
 
     /// Variables of races, in id order.
     pub fn racy_variables(&self) -> Vec<VarId> {
+        debug_assert!(self.extents.is_empty(), "elements without a name");
         let mut variables: Vec<_> = self.racy_variables.iter().copied().collect();
         variables.sort_unstable();
         variables
@@ -153,8 +227,9 @@ impl RaceLog {
     }
 }
 
-fn group_key(race: &Race) -> GroupKey {
+fn group_key(race: &Race, extent: Option<Extent>) -> GroupKey {
     let (first, second) = (race.first.at.location, race.second.at.location);
-    let var = (!first.is_known() || !second.is_known()).then_some(race.var);
-    (first.min(second), first.max(second), var)
+    let subject = extent.map_or(Subject::Variable(race.var), |extent| Subject::Array(extent.array));
+    let subject = (!first.is_known() || !second.is_known()).then_some(subject);
+    (first.min(second), first.max(second), subject)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use overtake_trace::Checked;
+use overtake_trace::{Checked, Symbols};
 
 use crate::detector::Detector;
 use crate::discipline;
@@ -10,6 +10,7 @@ use crate::hb::shb::Schedulable;
 use crate::hb::{self, FastTrack, HappensBefore};
 use crate::race::{RaceLog, Verdict};
 use crate::run::{LiveBlocks, feed};
+use crate::sampling::Judge;
 
 /// Which order between events a detector asks about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,12 @@ pub enum Promise {
     ExactInWindow,
     /// Exact up to the first race of each variable; later reports are races, some may be missing.
     ExactToFirstRace,
+    /// Every report is a race; which races are found is left to chance.
+    Sampled,
+    /// Every report is a race; if many events must change to make the trace race free, one is probably found.
+    PropertyTester,
+    /// Exactly the variables that race; what names the accesses may stand for the synchronisation-free region around them.
+    ExactVariables,
     /// Suspicion, not proof.
     Suspicion,
 }
@@ -49,6 +56,14 @@ impl Promise {
             }
             Promise::ExactToFirstRace => {
                 "first race of each variable exact; later ones real, some may be missing"
+            }
+            Promise::Sampled => "every report is a race; which races are found is left to chance",
+            Promise::PropertyTester => {
+                "every report is a race; one is found with probability 1 - delta if at least epsilon of all events must \
+                 change to make the trace race free"
+            }
+            Promise::ExactVariables => {
+                "every variable that races, and no other; accesses may stand for the region around them"
             }
             Promise::Suspicion => "suspicion, not proof",
         }
@@ -65,11 +80,59 @@ pub struct Options {
     pub eraser: bool,
     /// No first pass that drops variables and locks which cannot matter (`syncp`, `short-syncp`). Verdicts are the same.
     pub no_filter: bool,
+    /// The part of the accesses that is sampled, above 0 and at most 1 (`pacer`, `sampled-hb`).
+    pub rate: f64,
+    /// Events of a sampling period (`pacer`).
+    pub period: u64,
+    /// The part of all events that must change to make the trace race free, for a race to be found probably (`rpt`).
+    pub epsilon: f64,
+    /// The probability that none is found nevertheless (`rpt`).
+    pub delta: f64,
+    /// What is asked of each window (`rpt`).
+    pub judge: Judge,
+    /// Seed of all random choices (`pacer`, `sampled-hb`, `rpt`).
+    pub seed: u64,
+    /// How arrays are divided into parts that share their state (`slimstate`). Verdicts are the same.
+    pub partitions: Partitions,
+}
+
+/// How arrays are divided into parts that share their state.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Partitions {
+    /// As in the paper: whole, blocks, strides, two pieces, a prefix of single elements, or single elements.
+    #[default]
+    Paper,
+    /// Where that would end in single elements, any elements that share their state.
+    Extended,
+}
+
+impl Partitions {
+    /// All of them.
+    pub const ALL: [Partitions; 2] = [Partitions::Paper, Partitions::Extended];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Partitions::Paper => "paper",
+            Partitions::Extended => "extended",
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { window: 30_000, eraser: false, no_filter: false }
+        Options {
+            window: 30_000,
+            eraser: false,
+            no_filter: false,
+            rate: 0.1,
+            period: 1000,
+            epsilon: 0.01,
+            delta: 0.1,
+            judge: Judge::HappensBefore,
+            seed: 1,
+            partitions: Partitions::default(),
+        }
     }
 }
 
@@ -102,6 +165,12 @@ pub trait Analysis {
     /// The trace is over.
     fn end_of_trace(&mut self) -> Outcome;
 
+    /// Called once all names of the trace are known and the log is complete, for races that were found without them
+    /// ([`RaceLog::name_elements`]).
+    fn name_elements(&mut self, symbols: &Symbols) {
+        let _ = symbols;
+    }
+
     /// The races found so far.
     fn races(&self) -> &RaceLog;
 
@@ -115,6 +184,11 @@ pub trait Analysis {
 
     /// Figures of the detector's own, for people: `("clock joins", 1234)`.
     fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// What people must know to understand the result, a sentence each.
+    fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 }
@@ -153,6 +227,10 @@ impl<D: Detector> Analysis for OnePass<D> {
 
     fn state_bytes(&self) -> usize {
         self.detector.state_bytes()
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        self.detector.figures()
     }
 }
 
@@ -193,6 +271,15 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         options: &[],
         start: one_pass::<FastTrack>,
+    },
+    Entry {
+        name: "slimstate",
+        summary: "happens-before races with one state for array elements that are used alike",
+        notion: Notion::HappensBefore,
+        promise: Promise::ExactVariables,
+        verdict: Verdict::Observed,
+        options: &["partitions"],
+        start: crate::slimstate::start,
     },
     Entry {
         name: "shb",
@@ -256,6 +343,33 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Suspected,
         options: &[],
         start: discipline::lock_cover::start,
+    },
+    Entry {
+        name: "pacer",
+        summary: "happens-before races whose first access falls into a sampled period",
+        notion: Notion::HappensBefore,
+        promise: Promise::Sampled,
+        verdict: Verdict::Observed,
+        options: &["rate", "period", "seed"],
+        start: crate::sampling::start_pacer,
+    },
+    Entry {
+        name: "sampled-hb",
+        summary: "happens-before races between sampled accesses",
+        notion: Notion::HappensBefore,
+        promise: Promise::Sampled,
+        verdict: Verdict::Observed,
+        options: &["rate", "seed"],
+        start: crate::sampling::start_sampled,
+    },
+    Entry {
+        name: "rpt",
+        summary: "property tester for happens-before races: reads constantly many events of a sealed trace, however long",
+        notion: Notion::HappensBefore,
+        promise: Promise::PropertyTester,
+        verdict: Verdict::Observed,
+        options: &["epsilon", "delta", "seed", "judge"],
+        start: crate::sampling::start_rpt,
     },
 ];
 

@@ -5,7 +5,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::run;
-use overtake_detect::{DETECTORS, Entry, Notion, Options, Promise, Race, RaceLog};
+use overtake_detect::{DETECTORS, Entry, Notion, Options, Partitions, Promise, Race, RaceGroup, RaceLog};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
     Pair, for_each_random_trace, happens_before_races, same, schedulable_races, second_events, variables,
@@ -20,6 +20,12 @@ fn entries(notion: Notion, promise: Promise) -> Vec<&'static Entry> {
         DETECTORS.iter().filter(|entry| entry.notion == notion && entry.promise == promise).collect();
     assert!(!entries.is_empty(), "no detector of {notion:?} promises {promise:?}");
     entries
+}
+
+fn partitioned(partitions: Partitions) -> Options {
+    let mut options = Options::default();
+    options.partitions = partitions;
+    options
 }
 
 /// Every kind of operation, more threads on one variable, and traces that need repairs.
@@ -46,8 +52,15 @@ fn agrees_exactly(
 
 /// Events of the random traces have locations of their own, so each reported pair of accesses is a group.
 fn pairs_are_races(entry: &Entry, expected: &BTreeSet<Pair>, races: &RaceLog) -> Result<(), String> {
-    let pairs = races.groups().iter().map(|group| pair(&group.example));
-    match pairs.into_iter().find(|pair| !expected.contains(pair)) {
+    all_are_races(entry, expected, races.groups().iter().map(|group| pair(&group.example)))
+}
+
+fn all_are_races(
+    entry: &Entry,
+    expected: &BTreeSet<Pair>,
+    mut pairs: impl Iterator<Item = Pair>,
+) -> Result<(), String> {
+    match pairs.find(|pair| !expected.contains(pair)) {
         Some(pair) => Err(format!("{}: {pair:?} is no race", entry.name)),
         None => Ok(()),
     }
@@ -102,6 +115,28 @@ fn the_first_race_of_each_variable_is_exact() {
             })?;
             run(entry, &Options::default(), trace, |job| pairs_are_races(entry, &expected, job.races()))
         });
+    }
+}
+
+/// The same variables, however arrays are divided, and each named pair of single accesses a race.
+#[test]
+fn compressed_state_finds_exactly_the_racy_variables() {
+    let mut shapes = shapes();
+    shapes.extend([20, 34].map(Shape::sweeps));
+    shapes.push(Shape { atomics: 1, mixed: true, fences: true, ..Shape::sweeps(18) });
+    for entry in entries(Notion::HappensBefore, Promise::ExactVariables) {
+        for partitions in Partitions::ALL {
+            let options = partitioned(partitions);
+            for_each_random_trace(&shapes, 40_000, |trace| {
+                let expected = happens_before_races(trace);
+                run(entry, &options, trace, |job| {
+                    same(entry.name, variables(&expected), job.races().racy_variables())?;
+                    let single = |group: &&RaceGroup| group.extent.is_none();
+                    let pairs = job.races().groups().iter().filter(single).map(|group| pair(&group.example));
+                    all_are_races(entry, &expected, pairs)
+                })
+            });
+        }
     }
 }
 

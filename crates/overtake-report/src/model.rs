@@ -33,6 +33,8 @@ pub struct Findings<'a> {
     pub races: &'a RaceLog,
     /// Figures of the detector's own.
     pub figures: Vec<(&'static str, u64)>,
+    /// What people must know to understand the result, a sentence each.
+    pub remarks: Vec<String>,
     /// Time spent in the detector.
     pub time: Duration,
     /// Events handed to the detector, all passes together.

@@ -68,6 +68,7 @@ impl Example {
             detector: &DETECTOR,
             races: &self.log,
             figures: vec![("clock joins", 12)],
+            remarks: vec!["a sample of the trace".into()],
             time: Duration::from_millis(2),
             events_read: 1_234,
             peak_state_bytes: 2_048,
@@ -157,6 +158,7 @@ fn json_has_the_documented_fields() {
     assert_eq!(detector["location_pairs"], 2);
     assert_eq!(detector["max_distance"], 1001);
     assert_eq!(detector["figures"]["clock joins"], 12);
+    assert_eq!(detector["remarks"][0], "a sample of the trace");
     assert_eq!(
         detector["races"][1],
         serde_json::json!({

@@ -40,9 +40,9 @@ pub(crate) struct ThreadState {
 }
 
 /// Stands for a thread that is being set up: what its hooks see is our own doing.
-const SETTING_UP: *const ThreadState = 1 as *const ThreadState;
+const SETTING_UP: *const ThreadState = core::ptr::without_provenance(1);
 /// Stands for a thread that is over.
-const OVER: *const ThreadState = 2 as *const ThreadState;
+const OVER: *const ThreadState = core::ptr::without_provenance(2);
 
 /// The next free thread number.
 pub(crate) fn next_number() -> u32 {

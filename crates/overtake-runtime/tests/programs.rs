@@ -51,11 +51,8 @@ fn atomic_loads_never_come_before_the_stores_they_see() {
     // Between a thread's store and the one before it, the thread must have seen the other's store.
     let mut seen_by = None;
     for (thread, record) in &records {
-        match record.kind {
-            Kind::AtomicLoad => {
-                seen_by = Some(*thread).filter(|_| split_atomic_extra(record.extra) == (4, 2))
-            }
-            _ => {}
+        if record.kind == Kind::AtomicLoad {
+            seen_by = Some(*thread).filter(|_| split_atomic_extra(record.extra) == (4, 2));
         }
         if record.kind == Kind::AtomicStore {
             assert!(seen_by.is_some(), "a store before anyone saw that it is due");
@@ -220,7 +217,7 @@ fn a_size_limit_keeps_the_newest_part() {
     assert!(thread.header.dropped_bytes > 10_000_000);
     assert!(thread.file_bytes <= 4_000_000 + (1 << 20), "{} bytes", thread.file_bytes);
     let first = run.printed("first");
-    assert_eq!(thread.count(Kind::Write, first + 999_999 * 64 % (64 << 20)), 1, "the newest is there");
+    assert_eq!(thread.count(Kind::Write, first + 999_999 * 64), 1, "the newest is there");
     assert_eq!(thread.count(Kind::Write, first + 64 * 1000), 0, "the oldest is not");
     assert_eq!(run.log().process["max_bytes"], "4000000");
 }
@@ -357,7 +354,11 @@ fn memory_and_what_touches_it_is_recorded() {
         assert_eq!(find(Kind::Unmap, "map").expect("moved").words[2], 8192);
         assert_eq!(find(Kind::ReadRange, "from").expect("copied").words[1], 3000);
         assert_eq!(find(Kind::WriteRange, "to").expect("copied").words[1], 3000);
-        assert_eq!(find(Kind::Alloc, "copy").expect("duplicated").words[2], 10);
+        // The allocator may give it the place of an earlier block.
+        let copy = run.printed("copy");
+        let is_copy =
+            |record: &&Record| record.kind == Kind::Alloc && record.value == copy && record.words[2] == 10;
+        assert!(thread.records.iter().any(|record| is_copy(&record)), "duplicated");
         let allocated = thread.records.iter().filter(|record| record.kind == Kind::Alloc).count();
         let freed = thread.records.iter().filter(|record| record.kind == Kind::Free).count();
         assert!(allocated >= freed && freed >= 7, "{allocated} allocated, {freed} freed");

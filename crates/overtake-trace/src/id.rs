@@ -149,6 +149,23 @@ impl<I: Id, T> IdVec<I, T> {
         }
     }
 
+    /// As [`grow_to`](Self::grow_to), with little room to spare: for tables so large that doubling them would show.
+    pub fn grow_tightly_to(&mut self, len: usize)
+    where
+        T: Default,
+    {
+        self.make_room(len.saturating_sub(self.entries.len()));
+        self.grow_to(len);
+    }
+
+    /// Makes room for `count` more entries, with little to spare.
+    pub fn make_room(&mut self, count: usize) {
+        let len = self.entries.len();
+        if len + count > self.entries.capacity() {
+            self.entries.reserve_exact(count.max(len / 16));
+        }
+    }
+
     /// The entry of `id`, made by default if the vector did not reach that far.
     pub fn entry(&mut self, id: I) -> &mut T
     where

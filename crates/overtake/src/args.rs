@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use overtake_detect::{DETECTORS, Entry, Notion, Options, Strictness, find};
+use overtake_detect::{DETECTORS, Entry, Judge, Notion, Options, Partitions, Strictness, find};
 use overtake_gen::gadgets::{GADGETS, GadgetKind, find_gadget};
 use overtake_gen::{SHAPES, Shape, find_shape};
 use overtake_trace::Format;
@@ -151,6 +152,7 @@ Examples:
   overtake analyze run.std                        observed and predicted races
   overtake analyze run.otr -d shb,lock-cover      two notions, one reading of the trace
   overtake analyze run.otr -d short-hb -w 1000    races at most 1,000 events apart
+  overtake analyze run.otr -d rpt --epsilon 0.01  a sample of constant size, for traces too long to read
   zcat run.std.gz | overtake analyze - --json     for programs; see docs/json.md
 
 Exit code 66 when a race is reported, 0 when none is.";
@@ -259,6 +261,14 @@ pub(crate) struct AnalyzeArguments {
     #[arg(long)]
     pub(crate) auto: bool,
 
+    /// Test with ever smaller epsilon and delta for so long: 90s, 5m, 1h; stops at the first race (rpt)
+    #[arg(long, value_name = "TIME", value_parser = duration_parser)]
+    pub(crate) until: Option<Duration>,
+
+    /// Test with ever smaller epsilon and delta, reading so many events; stops at the first race (rpt)
+    #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
+    pub(crate) budget: Option<u64>,
+
     /// Show at most this many pairs of locations per detector; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 25)]
     pub(crate) limit: usize,
@@ -336,7 +346,7 @@ pub(crate) struct BuildArguments {
 /// `seal`.
 #[derive(Args)]
 pub(crate) struct SealArguments {
-    /// The log: a directory called overtake.<process>.<number>
+    /// The log: a directory called overtake.PROCESS.NUMBER
     #[arg(value_name = "LOG")]
     pub(crate) log: PathBuf,
 
@@ -403,13 +413,51 @@ pub(crate) struct DetectorArguments {
     /// Look at every event, even where it can take part in no race (syncp, short-syncp); slower, same races
     #[arg(long)]
     no_filter: bool,
+
+    /// Part of the accesses that is sampled, above 0 and at most 1 (pacer, sampled-hb)
+    #[arg(long, value_name = "PART")]
+    rate: Option<f64>,
+
+    /// Events of a sampling period (pacer)
+    #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
+    period: Option<u64>,
+
+    /// Part of all events that must change to make the trace race free, for a race to be found probably (rpt)
+    #[arg(long, value_name = "PART")]
+    epsilon: Option<f64>,
+
+    /// Probability that none is found nevertheless (rpt)
+    #[arg(long, value_name = "PROBABILITY")]
+    delta: Option<f64>,
+
+    /// Which races each window is searched for (rpt)
+    #[arg(long, value_name = "NAME", value_parser = judge_parser())]
+    judge: Option<Judge>,
+
+    /// Seed of all random choices (pacer, sampled-hb, rpt)
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// How arrays are divided into parts that share their state (slimstate); same races
+    #[arg(long, value_name = "HOW", value_parser = partitions_parser())]
+    partitions: Option<Partitions>,
 }
 
 impl DetectorArguments {
     /// Says which settings none of the detectors uses.
     pub(crate) fn warn_of_unused(&self, detectors: &[&Entry], console: Console) {
-        let given =
-            [("window", self.window.is_some()), ("eraser", self.eraser), ("no-filter", self.no_filter)];
+        let given = [
+            ("window", self.window.is_some()),
+            ("eraser", self.eraser),
+            ("no-filter", self.no_filter),
+            ("rate", self.rate.is_some()),
+            ("period", self.period.is_some()),
+            ("epsilon", self.epsilon.is_some()),
+            ("delta", self.delta.is_some()),
+            ("judge", self.judge.is_some()),
+            ("seed", self.seed.is_some()),
+            ("partitions", self.partitions.is_some()),
+        ];
         for (name, _) in given.iter().filter(|(_, given)| *given) {
             if !detectors.iter().any(|entry| entry.options.contains(name)) {
                 let detectors: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
@@ -424,7 +472,19 @@ impl DetectorArguments {
         options.window = self.window.unwrap_or(options.window);
         options.eraser = self.eraser;
         options.no_filter = self.no_filter;
+        options.rate = self.rate.unwrap_or(options.rate);
+        options.period = self.period.unwrap_or(options.period);
+        options.epsilon = self.epsilon.unwrap_or(options.epsilon);
+        options.delta = self.delta.unwrap_or(options.delta);
+        options.judge = self.judge.unwrap_or(options.judge);
+        options.seed = self.seed.unwrap_or(options.seed);
+        options.partitions = self.partitions.unwrap_or(options.partitions);
         options
+    }
+
+    /// Whether epsilon was given.
+    pub(crate) fn has_epsilon(&self) -> bool {
+        self.epsilon.is_some()
     }
 }
 
@@ -536,8 +596,26 @@ pub(crate) struct WorkloadArguments {
 pub(crate) enum BenchCommand {
     /// Time reading, writing and every detector on generated traces, against goals
     Speed(SpeedArguments),
+    /// Success of the property tester against raciness, and its time against the length of the trace
+    Sampling(SamplingArguments),
+    /// Measure what sharing state between array elements saves, pattern by pattern, against goals
+    Slimstate(SlimstateArguments),
     /// Read a trace and do nothing with it
     Read(InputArguments),
+}
+
+/// `bench slimstate`.
+#[derive(Args)]
+pub(crate) struct SlimstateArguments {
+    /// Events of each trace
+    #[arg(long, value_name = "N", default_value = "10M", value_parser = count_parser)]
+    pub(crate) events: u64,
+    /// Array elements of each trace
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = count_parser)]
+    pub(crate) elements: u64,
+    /// Rounds; times are medians
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) runs: usize,
 }
 
 /// `bench speed`.
@@ -555,6 +633,38 @@ pub(crate) struct SpeedArguments {
     /// Events of the file for random access; 0 leaves it out
     #[arg(long, value_name = "N", default_value = "100M", value_parser = count_parser)]
     pub(crate) big_events: u64,
+}
+
+/// `bench sampling`.
+#[derive(Args)]
+pub(crate) struct SamplingArguments {
+    /// Where the traces go
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Lengths of the traces that time is measured on, separated by commas
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1M,10M,100M", value_parser = count_parser)]
+    pub(crate) lengths: Vec<u64>,
+    /// Events of the traces that success is measured on
+    #[arg(long, value_name = "N", default_value = "10M", value_parser = count_parser)]
+    pub(crate) events: u64,
+    /// Number of threads
+    #[arg(long, value_name = "N", default_value = "4", value_parser = count_parser)]
+    pub(crate) threads: u64,
+    /// Number of locks
+    #[arg(long, value_name = "N", default_value = "4", value_parser = count_parser)]
+    pub(crate) locks: u64,
+    /// Part of all events that must change to make the trace race free
+    #[arg(long, value_name = "PART", default_value_t = 0.01)]
+    pub(crate) epsilon: f64,
+    /// Probability that no race is found nevertheless
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.1)]
+    pub(crate) delta: f64,
+    /// Seeds that success is counted over
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) seeds: u64,
+    /// Rounds of time measurements; figures are medians
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) runs: usize,
 }
 
 /// The definitions, with the tables of detectors filled in.
@@ -589,6 +699,12 @@ fn race_parser(text: &str) -> Result<u32, String> {
     text.trim_end_matches('.').parse().map_err(|_| format!("expected the number of a race, found `{text}`"))
 }
 
+fn partitions_parser() -> impl TypedValueParser<Value = Partitions> {
+    PossibleValuesParser::new(Partitions::ALL.map(Partitions::name)).try_map(|name| {
+        Partitions::ALL.into_iter().find(|partitions| partitions.name() == name).ok_or("no such partitions")
+    })
+}
+
 fn shape_parser() -> impl TypedValueParser<Value = Product> {
     let shapes = SHAPES.iter().map(|shape| PossibleValue::new(shape.name).help(shape.description));
     let gadgets = GADGETS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.description));
@@ -613,6 +729,22 @@ fn count_parser(text: &str) -> Result<u64, String> {
     };
     let number = digits.parse::<u64>().map_err(|error| error.to_string())?;
     number.checked_mul(factor).ok_or_else(|| "number too large".into())
+}
+
+fn judge_parser() -> impl TypedValueParser<Value = Judge> {
+    PossibleValuesParser::new(Judge::NAMES.map(|(name, _)| name)).try_map(|name| {
+        let judge = Judge::NAMES.into_iter().find(|(known, _)| *known == name);
+        judge.map(|(_, judge)| judge).ok_or("no such judge")
+    })
+}
+
+/// A time in ms, s, m or h; a bare number is seconds.
+fn duration_parser(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let unit = units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+    let (number, seconds) = unit.unwrap_or((text, 1.0));
+    let number = number.parse::<f64>().map_err(|_| format!("expected a time such as 90s, found `{text}`"))?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
 }
 
 fn window_parser(text: &str) -> Result<u64, String> {

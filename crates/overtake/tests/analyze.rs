@@ -80,8 +80,12 @@ fn every_detector_runs_and_reports_itself() {
         names.iter().map(|detector| detector["name"].as_str().expect("a name").to_owned()).collect();
     let known: Vec<_> = overtake_detect::DETECTORS.iter().map(|entry| entry.name).collect();
     assert_eq!(names, known);
-    for detector in run.json()["detectors"].as_array().expect("detectors") {
-        assert_eq!(detector["racy_variables"], serde_json::json!(["counter"]), "{detector}");
+    for (detector, entry) in
+        run.json()["detectors"].as_array().expect("detectors").iter().zip(overtake_detect::DETECTORS)
+    {
+        let may_miss = entry.promise == overtake_detect::Promise::Sampled
+            && detector["racy_variables"] == serde_json::json!([]);
+        assert!(may_miss || detector["racy_variables"] == serde_json::json!(["counter"]), "{detector}");
     }
 }
 

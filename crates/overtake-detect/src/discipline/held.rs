@@ -100,6 +100,14 @@ impl HeldLocks {
             || (first != second && !self.sets.are_disjoint(first.all, second.exclusive))
     }
 
+    /// Whether an access under `more` holds each lock that one under `less` holds, in that mode.
+    #[inline]
+    pub(crate) fn holds_all_of(&mut self, more: Held, less: Held) -> bool {
+        less == more
+            || (self.sets.is_subset(less.all, more.all)
+                && self.sets.is_subset(less.exclusive, more.exclusive))
+    }
+
     /// Whether sets that nothing refers to should be dropped.
     #[inline]
     pub(crate) fn wants_collection(&self) -> bool {
@@ -139,6 +147,7 @@ pub(crate) struct LockSets {
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: usize,
+    signature: u64,
     len: u32,
     used: bool,
 }
@@ -234,10 +243,25 @@ impl LockSets {
         self.intersections.put(Pair(first.0, second.0), result)
     }
 
+    /// A bit for each lock of a set, the same bit for some. Sets without a common bit have no common lock.
+    #[inline]
+    pub(crate) fn signature(&self, set: SetId) -> u64 {
+        self.spans[set.0 as usize].signature
+    }
+
+    /// Whether every lock of `first` is in `second`.
+    #[inline]
+    pub(crate) fn is_subset(&mut self, first: SetId, second: SetId) -> bool {
+        first == second
+            || first == SetId::EMPTY
+            || (self.signature(first) & !self.signature(second) == 0
+                && self.intersect(first, second) == first)
+    }
+
     /// Whether no lock is in both sets.
     #[inline]
     pub(crate) fn are_disjoint(&mut self, first: SetId, second: SetId) -> bool {
-        if first == SetId::EMPTY || second == SetId::EMPTY {
+        if self.signature(first) & self.signature(second) == 0 {
             return true;
         }
         if first == second {
@@ -266,7 +290,8 @@ impl LockSets {
         if let Some(&id) = self.by_content.find(hash, same) {
             return id;
         }
-        let span = Span { start: self.locks.len(), len: self.scratch.len() as u32, used: true };
+        let signature = self.scratch.iter().fold(0, |bits, lock| bits | 1 << (lock.0 % u64::BITS));
+        let span = Span { start: self.locks.len(), signature, len: self.scratch.len() as u32, used: true };
         self.locks.extend_from_slice(&self.scratch);
         self.weight += self.scratch.len() + SET_WEIGHT;
         let id = self.free.pop().unwrap_or(self.spans.len() as u32);
@@ -451,6 +476,10 @@ mod tests {
                 let expected: Vec<_> =
                     map.keys().filter(|lock| maps[thread].contains_key(lock)).copied().collect();
                 assert_eq!(as_set(&held.sets, common), expected);
+                let in_mode = |(lock, mode): (&LockId, &LockMode)| {
+                    maps[thread].get(lock).is_some_and(|now| now == mode || *mode == LockMode::Shared)
+                };
+                assert_eq!(held.holds_all_of(now, *before), map.iter().all(in_mode));
             }
             if step % 1000 == 0 {
                 held.collect(kept.iter().flat_map(|(held, _)| [held.all, held.exclusive]));

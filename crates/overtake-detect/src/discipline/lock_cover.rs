@@ -4,20 +4,27 @@
 //! anomalies in programs with critical sections*, PADD 1991.
 //! **Answer.** Exactly the accesses that conflict with an earlier access such that no lock is held at both, by one of the
 //! two exclusively; each with one such earlier access. Nothing here looks at order: a suspicion, never a proof.
-//! **State.** Per variable the *combinations* of class and held locks that occurred, each with the first access of two
-//! different threads: whoever asks for a partner of another thread finds it among two. Per combination what was found so
-//! far when an access of that combination looked for partners.
+//! **State.** Per variable *samples*: accesses that stand for all others. An access stands for a later one if it conflicts
+//! with whatever that conflicts with, holds no lock that the later one does not hold, and is of the same thread; two such
+//! accesses of different threads stand for accesses of any thread. Whoever finds the later one as a partner finds
+//! one of them. So a variable that is always accessed under its lock and sometimes under more has four samples: two reads
+//! and two writes under that lock alone.
 //! **Invariants.**
-//!   I1  Combinations are only added, so of the list a combination has seen a prefix, and looks at the rest only.
-//!   I2  While some lock protects all accesses of a variable, it has no pair; then nothing is compared.
-//! **Cost.** Per variable O(c²) comparisons of interned sets for c combinations, O(1) for an access that repeats one; the
-//! square is unavoidable in general (a reduction from orthogonal vectors).
+//!   I1  Samples are only added, so who has compared with a prefix of them looks at the rest only.
+//!   I2  While some lock protects all accesses of a variable, or one thread makes them all, or no two classes of them
+//!       conflict, it has no pair; then nothing is compared.
+//!   I3  The settled access of a class stands for every later access of that class that holds its locks: of any thread,
+//!       or while there is one thread only, of that thread.
+//! **Cost.** O(1) for an access that a settled one stands for. Otherwise one test per sample; where they are many, one per
+//! distinct thread, class and set of locks, and the verdict is remembered. The square of their number is unavoidable in
+//! general (a reduction from orthogonal vectors).
 
-use overtake_trace::{EventIndex, IdVec, LocationId, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::held::{Held, HeldLocks, SetId};
+use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
 use crate::race::{Race, RaceLog, Verdict};
@@ -40,224 +47,174 @@ pub(crate) struct LockCover {
 struct Variable {
     /// The locks that protected every access.
     candidates: SetId,
-    accesses: Accesses,
-}
-
-#[derive(Debug)]
-enum Accesses {
-    /// One thread alone, plainly and with the same locks held: what most variables of most programs see.
-    Private(Private),
-    /// Anything else. An access whose locks are settled for its class brings nothing new, whoever makes it.
-    Any { settled: [Held; Class::COUNT], combinations: Box<Combinations> },
-}
-
-/// No set of locks that is ever held.
-const UNSETTLED: Held = Held { all: SetId::EVERYTHING, exclusive: SetId::EVERYTHING };
-
-/// Plain accesses of one thread under one set of locks: the first read and the first write.
-#[derive(Clone, Copy, Debug)]
-struct Private {
-    thread: ThreadId,
-    held: Held,
-    read: Stamp,
-    write: Stamp,
-}
-
-/// Where the first access of a kind was.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stamp {
-    index: EventIndex,
-    location: LocationId,
-}
-
-impl Stamp {
-    const NEVER: Stamp = Stamp { index: EventIndex(u64::MAX), location: LocationId::UNKNOWN };
+    /// The only thread so far, or [`NOBODY`], or [`MANY`].
+    owner: ThreadId,
+    /// The classes of samples.
+    sampled: u8,
+    /// What settled plain writes and plain reads hold, or [`UNSETTLED`]. I3.
+    settled: [Held; 2],
+    samples: SmallVec<[Sample; 2]>,
+    /// What is known of accesses, once there are many samples.
+    answers: Option<Box<FxHashMap<Key, Answer>>>,
 }
 
 const NOBODY: ThreadId = ThreadId(u32::MAX);
+const MANY: ThreadId = ThreadId(u32::MAX - 1);
 
-impl Default for Variable {
-    fn default() -> Self {
-        let private =
-            Private { thread: NOBODY, held: Held::default(), read: Stamp::NEVER, write: Stamp::NEVER };
-        Variable { candidates: SetId::EVERYTHING, accesses: Accesses::Private(private) }
-    }
+/// Nobody ever holds this.
+const UNSETTLED: Held = Held { all: SetId::EVERYTHING, exclusive: SetId::EVERYTHING };
+
+/// More samples than this are not searched again for the same question.
+const SEARCHED: usize = 64;
+
+/// An access that stands for others.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    seen: Seen,
+    held: Held,
+    /// Of all locks held: rules most comparisons out without a look at the sets.
+    signature: u64,
 }
 
-impl Private {
-    /// Takes an access if it fits.
-    #[inline]
-    fn take(&mut self, held: Held, new: Access) -> bool {
-        if self.thread == NOBODY {
-            (self.thread, self.held) = (new.at.thread, held);
-        }
-        let first = match new.kind {
-            AccessKind::Read => &mut self.read,
-            AccessKind::Write => &mut self.write,
-            _ => return false,
-        };
-        let fits = self.thread == new.at.thread && self.held == held;
-        if fits && *first == Stamp::NEVER {
-            *first = Stamp { index: new.at.index, location: new.at.location };
-        }
-        fits
-    }
-
-    /// The accesses taken so far, in trace order.
-    fn accesses(&self) -> impl Iterator<Item = Access> {
-        let mut taken = [(self.read, AccessKind::Read), (self.write, AccessKind::Write)];
-        taken.sort_by_key(|(stamp, _)| stamp.index);
-        let thread = self.thread;
-        taken.into_iter().filter(|&(stamp, _)| stamp != Stamp::NEVER).map(move |(stamp, kind)| Access {
-            at: At { index: stamp.index, thread, location: stamp.location },
-            kind,
-        })
-    }
-}
-
-/// The combinations of a variable.
-#[derive(Default, Debug)]
-struct Combinations {
-    /// The combination of the last access.
-    latest: u32,
-    /// Where a combination is, once there are many.
-    index: Option<Box<FxHashMap<Key, u32>>>,
-    list: SmallVec<[Combination; 2]>,
-    /// The first accesses of combinations, in trace order.
-    samples: SmallVec<[Sample; 4]>,
-}
-
-/// What accesses have in common that make the same demands on partners.
+/// What accesses have in common that get the same answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Key {
     held: Held,
+    thread: ThreadId,
     class: Class,
 }
 
-/// A key that occurred, and what is known of its partners.
-#[derive(Clone, Copy, Debug)]
-struct Combination {
-    key: Key,
-    /// The thread of its first sample, and whether there is a second one.
-    thread: ThreadId,
-    has_second: bool,
-    /// How many samples it has been compared with.
-    seen: u32,
-    /// Samples without a common lock, of two different threads, or [`NONE`].
-    partners: [u32; 2],
+/// A partner, if one was found, and how many samples were looked at.
+#[derive(Clone, Copy, Default, Debug)]
+struct Answer {
+    partner: Option<u32>,
+    looked_at: u32,
 }
 
-const NONE: u32 = u32::MAX;
-
-/// A combination is searched among this many one by one.
-const SEARCHED: usize = 12;
-
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    access: Access,
-    held: Held,
+impl Default for Variable {
+    fn default() -> Self {
+        Variable {
+            candidates: SetId::EVERYTHING,
+            owner: NOBODY,
+            sampled: 0,
+            settled: [UNSETTLED; 2],
+            samples: SmallVec::new(),
+            answers: None,
+        }
+    }
 }
 
-impl Combinations {
-    fn from_private(private: &Private) -> Box<Combinations> {
-        let mut combinations = Box::<Combinations>::default();
-        for access in private.accesses() {
-            combinations.add(Key { held: private.held, class: Class::of(access.kind) }, access);
-        }
-        combinations
-    }
-
-    fn latest(&self) -> &Combination {
-        &self.list[self.latest as usize]
-    }
-
-    /// Makes the combination of an access the latest one, if that needs nothing new.
+impl Variable {
+    /// Notes who accesses the variable.
     #[inline]
-    fn select(&mut self, key: Key, thread: ThreadId) -> bool {
-        let fits = |combination: &Combination| {
-            combination.key == key && (combination.has_second || combination.thread == thread)
-        };
-        if self.list.get(self.latest as usize).is_some_and(fits) {
-            return true;
-        }
-        let position = self.find(key).filter(|&position| fits(&self.list[position]));
-        position.inspect(|&position| self.latest = position as u32).is_some()
-    }
-
-    /// Makes the combination of an access the latest one; adds it if it is new, and a sample of a second thread.
-    #[cold]
-    fn add(&mut self, key: Key, new: Access) {
-        let thread = new.at.thread;
-        let position = self.find(key).unwrap_or_else(|| {
-            self.samples.push(Sample { access: new, held: key.held });
-            self.add_combination(key, thread)
-        });
-        self.latest = position as u32;
-        let combination = &mut self.list[position];
-        if !combination.has_second && combination.thread != thread {
-            combination.has_second = true;
-            self.samples.push(Sample { access: new, held: key.held });
-        }
-    }
-
-    #[inline]
-    fn find(&self, key: Key) -> Option<usize> {
-        match &self.index {
-            Some(index) => index.get(&key).map(|&position| position as usize),
-            None => self.list.iter().position(|combination| combination.key == key),
-        }
-    }
-
-    fn add_combination(&mut self, key: Key, thread: ThreadId) -> usize {
-        let combination = Combination { key, thread, has_second: false, seen: 0, partners: [NONE; 2] };
-        self.list.push(combination);
-        if let Some(index) = &mut self.index {
-            index.insert(key, self.list.len() as u32 - 1);
-        } else if self.list.len() > SEARCHED {
-            let keys = self.list.iter().map(|combination| combination.key);
-            self.index = Some(Box::new(keys.zip(0..).collect()));
-        }
-        self.list.len() - 1
-    }
-
-    /// An earlier access of another thread than `thread` that has no lock in common with the latest combination. I1.
-    fn partner(&mut self, held: &mut HeldLocks, thread: ThreadId) -> Option<Access> {
-        let combination = &mut self.list[self.latest as usize];
-        let unseen = combination.seen as usize;
-        combination.seen = self.samples.len() as u32;
-        if combination.partners[1] == NONE {
-            for (number, sample) in self.samples.iter().enumerate().skip(unseen) {
-                if !combination.key.conflicts(sample)
-                    || held.have_common_lock(combination.key.held, sample.held)
-                {
-                    continue;
-                }
-                match combination.partners[0] {
-                    NONE => combination.partners[0] = number as u32,
-                    first if self.samples[first as usize].access.at.thread == sample.access.at.thread => {}
-                    _ => {
-                        combination.partners[1] = number as u32;
-                        break;
-                    }
-                }
+    fn enter(&mut self, thread: ThreadId) {
+        if self.owner != thread && self.owner != MANY {
+            if self.owner == NOBODY {
+                self.owner = thread;
+            } else {
+                (self.owner, self.settled) = (MANY, [UNSETTLED; 2]); // I3
             }
         }
-        let partners = combination.partners.iter().filter(|&&number| number != NONE);
-        let mut accesses = partners.map(|&number| self.samples[number as usize].access);
-        accesses.find(|access| access.at.thread != thread)
     }
 
-    fn bytes(&self) -> usize {
-        let list = if self.list.spilled() { self.list.capacity() * size_of::<Combination>() } else { 0 };
+    /// Whether a settled access stands for this one.
+    #[inline]
+    fn is_settled(&self, held: &mut HeldLocks, key: Key) -> bool {
+        let [write, read] = self.settled;
+        let stands = |held: &mut HeldLocks, settled: Held| {
+            settled != UNSETTLED && held.holds_all_of(key.held, settled)
+        };
+        match key.class {
+            Class::PlainWrite => stands(held, write),
+            Class::PlainRead => stands(held, read) || stands(held, write),
+            Class::AtomicWrite | Class::AtomicLoad => false,
+        }
+    }
+
+    /// Adds an access as a sample unless samples stand for it.
+    fn add(&mut self, held: &mut HeldLocks, key: Key, new: Access) {
+        if !self.is_represented(held, key) {
+            self.sampled |= key.class.bit();
+            let signature = held.sets.signature(key.held.all);
+            self.samples.push(Sample { seen: Seen::new(new), held: key.held, signature });
+        }
+    }
+
+    fn is_represented(&mut self, held: &mut HeldLocks, key: Key) -> bool {
+        let mut other: Option<Sample> = None;
+        let missing = !held.sets.signature(key.held.all);
+        for sample in self.samples.iter().filter(|sample| sample.signature & missing == 0) {
+            let class = sample.seen.class();
+            if !class.supersedes(key.class) || !held.holds_all_of(key.held, sample.held) {
+                continue;
+            }
+            let same_thread = sample.seen.thread == key.thread;
+            let of_two_threads = other.filter(|other| other.seen.thread != sample.seen.thread);
+            if same_thread && self.owner != MANY {
+                settle(&mut self.settled, held, class, sample.held);
+            }
+            if let Some(other) = of_two_threads
+                && other.seen.class() == class
+                && other.held == sample.held
+            {
+                settle(&mut self.settled, held, class, sample.held);
+            }
+            if same_thread || of_two_threads.is_some() {
+                return true;
+            }
+            other = Some(*sample);
+        }
+        false
+    }
+
+    /// An earlier access of another thread that has no lock in common with an access of this kind.
+    fn partner(&mut self, held: &mut HeldLocks, key: Key) -> Option<Access> {
+        let mut alone = Answer::default();
+        let answer = match &mut self.answers {
+            Some(answers) => answers.entry(key).or_default(),
+            None => &mut alone,
+        };
+        if answer.partner.is_none() {
+            let rest = self.samples.iter().enumerate().skip(answer.looked_at as usize); // I1
+            let found = rest
+                .filter(|(_, sample)| {
+                    sample.seen.thread != key.thread && sample.seen.class().conflicts(key.class)
+                })
+                .find(|(_, sample)| !held.have_common_lock(key.held, sample.held));
+            answer.partner = found.map(|(number, _)| number as u32);
+            answer.looked_at = self.samples.len() as u32;
+        }
+        answer.partner.and_then(|number| self.samples[number as usize].seen.access())
+    }
+
+    /// Whether accesses of this kind were seen since there are many samples.
+    fn is_answered(&self, key: Key) -> bool {
+        self.answers.as_ref().is_some_and(|answers| answers.contains_key(&key))
+    }
+
+    /// Notes an access of a kind that the variable is to remember, if it remembers any.
+    fn remember(&mut self, key: Key) {
+        if self.samples.len() > SEARCHED {
+            self.answers.get_or_insert_default().entry(key).or_default();
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
         let samples = if self.samples.spilled() { self.samples.capacity() * size_of::<Sample>() } else { 0 };
-        let index = self.index.as_ref().map_or(0, |index| index.capacity() * (size_of::<(Key, u32)>() + 1));
-        size_of::<Combinations>() + list + samples + index
+        let entry = size_of::<(Key, Answer)>() + 1;
+        samples + self.answers.as_ref().map_or(0, |answers| answers.capacity() * entry)
     }
 }
 
-impl Key {
-    fn conflicts(self, sample: &Sample) -> bool {
-        self.class.conflicts(Class::of(sample.access.kind))
+/// Makes an access the settled one of its class, if it stands for more than the one before.
+fn settle(settled: &mut [Held; 2], held: &mut HeldLocks, class: Class, new: Held) {
+    let place = match class {
+        Class::PlainWrite => &mut settled[0],
+        Class::PlainRead => &mut settled[1],
+        Class::AtomicWrite | Class::AtomicLoad => return,
+    };
+    if *place == UNSETTLED || held.holds_all_of(*place, new) {
+        *place = new;
     }
 }
 
@@ -266,51 +223,51 @@ impl LockCover {
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         let held = self.held.of(at.thread);
         let variable = &mut self.variables[var];
-        let new = Access { at, kind };
         let protecting = held.protecting(kind.writes());
         variable.candidates = self.held.sets.intersect(variable.candidates, protecting);
-        let class = Class::of(kind);
-        match &mut variable.accesses {
-            Accesses::Private(private) => {
-                if private.take(held, new) {
-                    return;
-                }
-                let combinations = Combinations::from_private(private);
-                self.heap_bytes += combinations.bytes();
-                variable.accesses = Accesses::Any { settled: [UNSETTLED; Class::COUNT], combinations };
-            }
-            Accesses::Any { settled, .. } => {
-                if variable.candidates != SetId::EMPTY && settled[class as usize] == held {
-                    return; // I2
-                }
-            }
-        }
-        let Accesses::Any { settled, combinations } = &mut variable.accesses else { return };
-        let key = Key { held, class };
-        if !combinations.select(key, at.thread) {
-            let before = combinations.bytes();
-            combinations.add(key, new);
-            self.heap_bytes += combinations.bytes() - before;
-        }
-        if combinations.latest().has_second {
-            settled[class as usize] = held;
-        }
-        if variable.candidates == SetId::EMPTY // I2
-            && let Some(first) = combinations.partner(&mut self.held, at.thread)
-        {
-            races.report(Race { var, verdict: Verdict::Suspected, first, second: new });
+        variable.enter(at.thread);
+        let key = Key { held, thread: at.thread, class: Class::of(kind) };
+        let is_settled = variable.is_settled(&mut self.held, key);
+        let may_have_pair = variable.candidates == SetId::EMPTY
+            && variable.owner == MANY
+            && key.class.conflicting() & variable.sampled != 0; // I2
+        if !is_settled || may_have_pair {
+            self.look_closer(var, key, Access { at, kind }, is_settled, may_have_pair, races);
         }
     }
 
+    fn look_closer(
+        &mut self,
+        var: VarId,
+        key: Key,
+        new: Access,
+        is_settled: bool,
+        may_have_pair: bool,
+        races: &mut RaceLog,
+    ) {
+        let variable = &mut self.variables[var];
+        let before = variable.heap_bytes();
+        if !is_settled && !variable.is_answered(key) {
+            variable.add(&mut self.held, key, new);
+            variable.remember(key);
+        }
+        if may_have_pair && let Some(first) = variable.partner(&mut self.held, key) {
+            races.report(Race { var, verdict: Verdict::Suspected, first, second: new });
+        }
+        self.heap_bytes = self.heap_bytes + variable.heap_bytes() - before;
+    }
+
+    /// Drops sets of locks that no sample refers to. Answers are by sets too, and are found again when asked for.
     #[cold]
     fn collect(&mut self) {
+        for variable in self.variables.iter_mut().filter(|variable| variable.answers.is_some()) {
+            self.heap_bytes -= variable.heap_bytes();
+            variable.answers = None;
+            self.heap_bytes += variable.heap_bytes();
+        }
         let used = self.variables.iter().flat_map(|variable| {
-            let (private, list) = match &variable.accesses {
-                Accesses::Private(private) => (Some(private.held), [].as_slice()),
-                Accesses::Any { combinations, .. } => (None, combinations.list.as_slice()),
-            };
-            let held = list.iter().map(|combination| combination.key.held).chain(private);
-            held.flat_map(|held| [held.all, held.exclusive]).chain([variable.candidates])
+            let samples = variable.samples.iter().flat_map(|sample| [sample.held.all, sample.held.exclusive]);
+            samples.chain([variable.candidates])
         });
         self.held.collect(used);
     }

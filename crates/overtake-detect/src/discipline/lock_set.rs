@@ -10,7 +10,7 @@
 //! variable's own lock, so variables with atomic accesses only are left alone. A report needs a conflicting pair here
 //! too; without one it waits for it.
 //! **State.** Per variable the set of locks that protected all accesses (by [`held`](super::held)), and its recent accesses: per
-//! class the last one, and the last one of another thread. Classes of atomic accesses are in a second table.
+//! class the last one, and the last one of another thread, in a second table where most variables do not need it.
 //! **Invariant.** I1  Of those recent accesses, the latest one that conflicts with an access of a given thread and class is
 //! always kept, and so is the latest conflicting pair: what pushes an access out is of its class, and either of its
 //! thread or of a third one, which would conflict with the same accesses and be later.
@@ -18,10 +18,11 @@
 
 use std::marker::PhantomData;
 
-use overtake_trace::{EventIndex, IdVec, LocationId, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use super::held::{HeldLocks, SetId};
-use crate::access::{Access, AccessKind, At};
+use super::seen::Seen;
+use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
 use crate::race::{Race, RaceLog, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
@@ -66,13 +67,14 @@ impl Discipline for Eraser {
 pub(crate) struct LockSet<D> {
     held: HeldLocks,
     variables: IdVec<VarId, Variable>,
-    /// Recent atomic accesses of the variables that have them.
-    atomics: Vec<Recent>,
-    free_atomics: Vec<u32>,
+    /// The rest of the variables with several threads or atomic accesses.
+    others: Vec<Others>,
+    free_others: Vec<u32>,
+    /// How many of them have atomic accesses.
+    with_atomics: usize,
     discipline: PhantomData<D>,
 }
 
-/// A variable; a little more than a cache line, of which the variables of one thread use the first half.
 #[derive(Debug)]
 struct Variable {
     /// The locks that protected every access that counts.
@@ -84,12 +86,33 @@ struct Variable {
     written: bool,
     /// Whether an access that counts was not atomic.
     plain: bool,
-    /// Its place in the second table, or [`NO_ATOMICS`].
-    atomics: u32,
-    recent: Recent,
+    /// The classes of all accesses.
+    classes: u8,
+    /// Its place in the second table, or [`NO_OTHERS`].
+    others: u32,
+    /// The last plain read and the last plain write.
+    last: [Seen; 2],
 }
 
-const NO_ATOMICS: u32 = u32::MAX;
+const _: () = assert!(size_of::<Variable>() == 48);
+
+const NO_OTHERS: u32 = u32::MAX;
+
+/// What variables of one thread without atomic accesses do not have.
+#[derive(Debug)]
+struct Others {
+    /// The last plain read and write of another thread than the very last ones.
+    of_another_thread: [Seen; 2],
+    atomic: Option<Box<Atomics>>,
+}
+
+/// The last atomic accesses that only read, and those that write; of each the last one, and the last one of another
+/// thread.
+#[derive(Debug)]
+struct Atomics {
+    last: [Seen; 2],
+    of_another_thread: [Seen; 2],
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Status {
@@ -97,6 +120,18 @@ enum Status {
     OneThread,
     ManyThreads,
     Reported,
+}
+
+impl Default for Others {
+    fn default() -> Self {
+        Others { of_another_thread: [Seen::NOTHING; 2], atomic: None }
+    }
+}
+
+impl Default for Atomics {
+    fn default() -> Self {
+        Atomics { last: [Seen::NOTHING; 2], of_another_thread: [Seen::NOTHING; 2] }
+    }
 }
 
 impl Default for Variable {
@@ -107,8 +142,9 @@ impl Default for Variable {
             status: Status::Untouched,
             written: false,
             plain: false,
-            atomics: NO_ATOMICS,
-            recent: Recent::default(),
+            classes: 0,
+            others: NO_OTHERS,
+            last: [Seen::NOTHING; 2],
         }
     }
 }
@@ -151,112 +187,74 @@ impl<D: Discipline> LockSet<D> {
             variable.count(&mut self.held, at, kind);
         }
         let new = Access { at, kind };
-        if status == Status::ManyThreads && variable.is_unprotected::<D>() && self.judge(var, new, races) {
+        variable.classes |= Class::of(kind).bit();
+        if status == Status::ManyThreads
+            && variable.is_unprotected::<D>()
+            && Class::any_conflict(variable.classes)
+            && self.judge(var, new, races)
+        {
             return;
         }
-        if kind.is_atomic() {
-            self.atomics_of(var).add(new);
-        } else {
-            self.variables[var].recent.add(new);
+        self.keep(var, new, status);
+    }
+
+    #[inline]
+    fn keep(&mut self, var: VarId, new: Access, status: Status) {
+        let variable = &mut self.variables[var];
+        let class = usize::from(new.kind.writes());
+        if !new.kind.is_atomic() {
+            let previous = std::mem::replace(&mut variable.last[class], Seen::new(new));
+            if status == Status::ManyThreads && previous.is_of_another_thread(new) {
+                self.others_of(var).of_another_thread[class] = previous;
+            }
+            return;
         }
+        let atomic = &mut self.others_of(var).atomic;
+        let is_first = atomic.is_none();
+        let atomic = atomic.get_or_insert_default();
+        let previous = std::mem::replace(&mut atomic.last[class], Seen::new(new));
+        if previous.is_of_another_thread(new) {
+            atomic.of_another_thread[class] = previous;
+        }
+        self.with_atomics += usize::from(is_first);
     }
 
     /// Reports an unprotected variable, if it has a conflicting pair.
     fn judge(&mut self, var: VarId, new: Access, races: &mut RaceLog) -> bool {
         let variable = &mut self.variables[var];
-        let atomics = self.atomics.get(variable.atomics as usize);
-        let kept = || variable.recent.kept().chain(atomics.into_iter().flat_map(Recent::kept));
+        let others = self.others.get(variable.others as usize);
+        let atomic = others.and_then(|others| others.atomic.as_ref());
+        let kept = || {
+            let others = others.into_iter().flat_map(|others| &others.of_another_thread);
+            let atomic =
+                atomic.into_iter().flat_map(|atomic| atomic.last.iter().chain(&atomic.of_another_thread));
+            variable.last.iter().chain(others).chain(atomic).filter_map(|seen| seen.access())
+        };
         let Some((first, second)) = pair_to_report(kept, new) else { return false };
         variable.status = Status::Reported;
-        if variable.atomics != NO_ATOMICS {
-            self.free_atomics.push(variable.atomics);
+        if variable.others != NO_OTHERS {
+            let freed = std::mem::take(&mut self.others[variable.others as usize]);
+            self.with_atomics -= usize::from(freed.atomic.is_some());
+            self.free_others.push(variable.others);
         }
         races.report(Race { var, verdict: Verdict::Suspected, first, second });
         true
     }
 
-    fn atomics_of(&mut self, var: VarId) -> &mut Recent {
-        let place = &mut self.variables[var].atomics;
-        if *place == NO_ATOMICS {
-            *place = self.free_atomics.pop().unwrap_or_else(|| {
-                self.atomics.push(Recent::default());
-                self.atomics.len() as u32 - 1
+    fn others_of(&mut self, var: VarId) -> &mut Others {
+        let place = &mut self.variables[var].others;
+        if *place == NO_OTHERS {
+            *place = self.free_others.pop().unwrap_or_else(|| {
+                self.others.push(Others::default());
+                self.others.len() as u32 - 1
             });
-            self.atomics[*place as usize] = Recent::default();
         }
-        &mut self.atomics[*place as usize]
+        &mut self.others[*place as usize]
     }
 
     #[cold]
     fn collect(&mut self) {
         self.held.collect(self.variables.iter().map(|variable| variable.candidates));
-    }
-}
-
-/// Recent accesses of a variable, plain ones or atomic ones: of reads and of writes the last one, and the last one of
-/// another thread.
-#[derive(Debug)]
-#[repr(C)] // the last ones first: one thread needs no more
-struct Recent {
-    last: [Seen; 2],
-    of_another_thread: [Seen; 2],
-}
-
-impl Default for Recent {
-    fn default() -> Self {
-        Recent { last: [Seen::NOTHING; 2], of_another_thread: [Seen::NOTHING; 2] }
-    }
-}
-
-impl Recent {
-    #[inline]
-    fn add(&mut self, new: Access) {
-        let class = usize::from(new.kind.writes());
-        let last = &mut self.last[class];
-        if last.thread != new.at.thread && *last != Seen::NOTHING {
-            self.of_another_thread[class] = *last;
-        }
-        *last = Seen::new(new);
-    }
-
-    fn kept(&self) -> impl Iterator<Item = Access> {
-        self.last.iter().chain(&self.of_another_thread).filter_map(|seen| seen.access())
-    }
-}
-
-/// An access in 16 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Seen {
-    /// The index, shifted, and the kind in the lowest bits.
-    index_and_kind: u64,
-    thread: ThreadId,
-    location: LocationId,
-}
-
-const KINDS: [AccessKind; 6] = [
-    AccessKind::Read,
-    AccessKind::Write,
-    AccessKind::Load,
-    AccessKind::Store,
-    AccessKind::Rmw,
-    AccessKind::Free,
-];
-const KIND_BITS: u32 = 3;
-
-impl Seen {
-    const NOTHING: Seen =
-        Seen { index_and_kind: u64::MAX, thread: ThreadId(u32::MAX), location: LocationId::UNKNOWN };
-
-    #[inline]
-    fn new(access: Access) -> Seen {
-        let At { index, thread, location } = access.at;
-        Seen { index_and_kind: index.0 << KIND_BITS | access.kind as u64, thread, location }
-    }
-
-    fn access(self) -> Option<Access> {
-        let kind = *KINDS.get((self.index_and_kind & ((1 << KIND_BITS) - 1)) as usize)?;
-        let index = EventIndex(self.index_and_kind >> KIND_BITS);
-        Some(Access { at: At { index, thread: self.thread, location: self.location }, kind })
     }
 }
 
@@ -322,7 +320,8 @@ impl<D: Discipline> Detector for LockSet<D> {
     fn state_bytes(&self) -> usize {
         self.held.state_bytes()
             + self.variables.table_bytes()
-            + self.atomics.capacity() * size_of::<Recent>()
-            + self.free_atomics.capacity() * size_of::<u32>()
+            + self.others.capacity() * size_of::<Others>()
+            + self.with_atomics * size_of::<Atomics>()
+            + self.free_others.capacity() * size_of::<u32>()
     }
 }

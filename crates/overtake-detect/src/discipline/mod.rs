@@ -3,5 +3,6 @@
 pub(crate) mod held;
 pub(crate) mod lock_cover;
 pub(crate) mod lock_set;
+mod seen;
 #[cfg(test)]
 mod tests;

@@ -175,6 +175,22 @@ fn orthogonal_vectors_are_lock_cover_races() {
 }
 
 #[test]
+fn many_combinations_are_answered_from_memory() {
+    for seed in 0..20 {
+        let (a, b) = (vectors(2 * seed, 150, 10), vectors(2 * seed + 1, 40, 10));
+        let mut text = String::new();
+        a.iter().for_each(|a| locked(&mut text, "T0", a, "T0 w z;"));
+        for b in b.iter().chain(&b) {
+            locked(&mut text, "T1", b, "T1 r z;");
+            locked(&mut text, "T2", b, "T2 r z;");
+        }
+        let expected = b.iter().filter(|b| a.iter().any(|a| are_orthogonal(a, b))).count();
+        let analysis = run("lock-cover", &Options::default(), &trace(&text));
+        assert_eq!(analysis.races().racy_events().len(), 4 * expected, "seed {seed}");
+    }
+}
+
+#[test]
 fn hitting_vectors_are_lock_set_races() {
     for seed in 0..200 {
         let (count, dimension) = (8, 5);

@@ -7,7 +7,7 @@
 //! **State.** `sync.rs` for the clocks, `history.rs` for the accesses.
 //! **Cost.** O(1) per access of a variable whose accesses are ordered, O(threads) per synchronisation that teaches.
 
-use overtake_clock::Epoch;
+use overtake_clock::{Epoch, Time};
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use super::history::{Histories, Judged};
@@ -27,6 +27,18 @@ pub(crate) struct Epochs<const EVERY_RACE: bool> {
     /// The latest atomic access, with the epoch it was made in. The read of its heap block that may follow is part of
     /// the same event and belongs to that epoch, although the access has advanced the thread's time.
     latest_atomic: Option<(EventIndex, Epoch)>,
+}
+
+impl<const EVERY_RACE: bool> Epochs<EVERY_RACE> {
+    /// The time of each thread, for a barrier.
+    pub(crate) fn times(&self, times: &mut Vec<Time>) {
+        self.clocks.times(times);
+    }
+
+    /// The thread goes on after everything up to `barrier`, and its own time is one that nobody knows.
+    pub(crate) fn pass_barrier(&mut self, thread: ThreadId, barrier: &[Time]) {
+        self.clocks.pass_barrier(thread, barrier);
+    }
 }
 
 impl<const EVERY_RACE: bool> Detector for Epochs<EVERY_RACE> {

@@ -16,8 +16,11 @@
 //! **Cost.** O(1) for a variable without a spill; else O(log readers) for a read and O(readers) for
 //! a write, which pays for the reads it removes.
 
+use std::hash::{Hash, Hasher};
+
 use overtake_clock::{Epoch, ThreadClock, Time};
 use overtake_trace::{EventIndex, Id, IdVec, LocationId, Sizes, ThreadId, VarId};
+use rustc_hash::FxHasher;
 
 use crate::access::{Access, AccessKind, At};
 use crate::race::{Race, RaceLog, Verdict};
@@ -30,19 +33,43 @@ pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
 }
 
-/// The histories of all variables.
+/// Where races between the accesses of one cell go.
+pub(crate) trait RaceSink<Cell> {
+    /// Takes a race between an access that the cell's history kept and the one being judged.
+    fn race(&mut self, cell: Cell, verdict: Verdict, first: Access, second: Access);
+}
+
+impl RaceSink<VarId> for RaceLog {
+    fn race(&mut self, var: VarId, verdict: Verdict, first: Access, second: Access) {
+        self.report(Race { var, verdict, first, second });
+    }
+}
+
+/// The histories of all variables, or of other cells whose accesses are judged together.
 ///
 /// With `EVERY_RACE` each access that races with an earlier one is reported. Without it the first race of each variable
 /// is exact, and a write forgets what it raced with.
-#[derive(Default, Debug)]
-pub(crate) struct Histories<const EVERY_RACE: bool> {
+#[derive(Debug)]
+pub(crate) struct Histories<const EVERY_RACE: bool, Cell = VarId> {
     /// What every access looks at, apart from what only races need: 16 bytes, four variables to a cache line.
-    latest: IdVec<VarId, Latest>,
-    places: IdVec<VarId, Places>,
+    latest: IdVec<Cell, Latest>,
+    places: IdVec<Cell, Places>,
     spills: Vec<Spill>,
     free_spills: Vec<u32>,
     /// Bytes that spills own on the heap.
     spill_bytes: usize,
+}
+
+impl<const EVERY_RACE: bool, Cell> Default for Histories<EVERY_RACE, Cell> {
+    fn default() -> Self {
+        Histories {
+            latest: IdVec::default(),
+            places: IdVec::default(),
+            spills: Vec::new(),
+            free_spills: Vec::new(),
+            spill_bytes: 0,
+        }
+    }
 }
 
 /// The epochs of the kept write and read.
@@ -86,38 +113,40 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         self.latest.grow_to(sizes.variables);
         self.places.grow_to(sizes.variables);
     }
+}
 
+impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     /// A plain read by the thread of `clock`, in `epoch`. Returns whether the last write is surely known to the thread.
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) -> bool {
-        let latest = &mut self.latest[var];
+        let latest = &mut self.latest[cell];
         let repeated = latest.read == epoch || latest.write == epoch;
         if !EVERY_RACE && repeated {
             return true; // a race would have been the other access's, and reported then
         }
         if latest.spill().is_some() {
-            self.read_spilled(clock, epoch, var, access, races);
+            self.read_spilled(clock, epoch, cell, access, races);
             return false;
         }
         let ordered = clock.covers(latest.write);
         if !ordered {
-            let written = Record { epoch: latest.write, place: self.places[var].write };
-            report(&written, var, access, races);
+            let written = Record { epoch: latest.write, place: self.places[cell].write };
+            report(&written, cell, access, races);
         }
         if repeated {
             // Dominated: same thread, same epoch.
         } else if clock.covers(latest.read) {
             latest.read = epoch;
-            self.places[var].read = Place::new(access);
+            self.places[cell].read = Place::new(access);
         } else {
-            self.share_read(epoch, var, access);
+            self.share_read(epoch, cell, access);
         }
         ordered
     }
@@ -128,22 +157,22 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) {
-        let latest = &mut self.latest[var];
+        let latest = &mut self.latest[cell];
         let repeated = latest.write == epoch;
         if !EVERY_RACE && repeated {
             return; // as for reads
         }
         if latest.spill().is_some() || !clock.covers(latest.write) || !clock.covers(latest.read) {
-            return self.write_unordered(clock, epoch, var, access, races);
+            return self.write_unordered(clock, epoch, cell, access, races);
         }
         latest.read = Epoch::NONE;
         if !repeated {
             latest.write = epoch;
-            self.places[var].write = Place::new(access);
+            self.places[cell].write = Place::new(access);
         }
     }
 
@@ -152,23 +181,172 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) {
-        let written = self.written(var);
-        let spill = self.spill(var);
+        let written = self.written(cell);
+        let spill = self.spill(cell);
         let mut nearest = Nearest::new(clock);
         nearest.consider(&written);
         nearest.consider_all(&spill.writes);
         if access.kind.writes() {
             nearest.consider_all(&spill.reads);
         }
-        nearest.report(var, access, races);
+        nearest.report(cell, access, races);
         let before = spill.heap_bytes();
         spill.keep_atomic(clock, Record { epoch, place: Place::new(access) });
         let after = spill.heap_bytes();
         self.spill_bytes = self.spill_bytes - before + after;
+    }
+
+    /// Judges an access that is not to be kept, and forgets what it would have taken the place of had it been kept.
+    #[inline]
+    pub(crate) fn pass(
+        &mut self,
+        clock: &ThreadClock,
+        cell: Cell,
+        access: Judged,
+        races: &mut impl RaceSink<Cell>,
+    ) {
+        let latest = &self.latest[cell];
+        if latest.write.is_some() | latest.read.is_some() {
+            self.pass_kept(clock, cell, access, races);
+        }
+    }
+
+    /// [`pass`](Self::pass), where something is kept.
+    fn pass_kept(
+        &mut self,
+        clock: &ThreadClock,
+        cell: Cell,
+        access: Judged,
+        races: &mut impl RaceSink<Cell>,
+    ) {
+        let kind = access.kind;
+        let mut nearest = Nearest::new(clock);
+        let written = self.written(cell);
+        if kind.conflicts(AccessKind::Write) {
+            nearest.consider(&written);
+        }
+        if self.latest[cell].spill().is_none() {
+            let latest = &mut self.latest[cell];
+            if kind.conflicts(AccessKind::Read) {
+                nearest.consider(&Record { epoch: latest.read, place: self.places[cell].read });
+            }
+            if kind.dominates(AccessKind::Read)
+                && (kind.dominates(AccessKind::Write) || clock.covers(latest.read))
+            {
+                latest.read = Epoch::NONE;
+            }
+        } else {
+            let spill = self.spill(cell);
+            for kept in [&spill.reads, &spill.writes, &spill.atomics] {
+                nearest.consider_all_if(kept, |other| kind.conflicts(other));
+            }
+            let before = spill.heap_bytes();
+            spill.pass(clock, kind);
+            let (after, empty) = (spill.heap_bytes(), spill.is_empty());
+            self.spill_bytes = self.spill_bytes - before + after;
+            if empty {
+                self.unspill(cell);
+            }
+        }
+        if kind.dominates(AccessKind::Write) {
+            self.latest[cell].write = Epoch::NONE;
+        }
+        nearest.report(cell, access, races);
+    }
+
+    /// Makes room for `cells` cells without history.
+    pub(crate) fn grow_tightly_to(&mut self, cells: usize) {
+        self.latest.grow_tightly_to(cells);
+        self.places.grow_tightly_to(cells);
+    }
+
+    /// Makes room for `cells` more cells without making them.
+    pub(crate) fn make_room(&mut self, cells: usize) {
+        self.latest.make_room(cells);
+        self.places.make_room(cells);
+    }
+
+    /// How many cells there are.
+    pub(crate) fn len(&self) -> usize {
+        self.latest.len()
+    }
+
+    /// Whether a plain access in `epoch` would change nothing, because an access of that epoch is kept that dominates it.
+    #[inline]
+    pub(crate) fn knows(&self, cell: Cell, epoch: Epoch, writes: bool) -> bool {
+        let latest = &self.latest[cell];
+        latest.write == epoch || (!writes && (latest.read == epoch || self.shares_read(latest, epoch)))
+    }
+
+    #[inline]
+    fn shares_read(&self, latest: &Latest, epoch: Epoch) -> bool {
+        latest.spill().is_some_and(|number| {
+            let reads = &self.spills[number].reads;
+            let position = reads.binary_search_by_key(&epoch.thread, |read| read.epoch.thread);
+            position.is_ok_and(|position| reads[position].epoch == epoch)
+        })
+    }
+
+    /// Forgets the history of a cell.
+    pub(crate) fn clear(&mut self, cell: Cell) {
+        if self.latest[cell].spill().is_some() {
+            let spill = self.spill(cell);
+            spill.clear();
+            self.unspill(cell);
+        }
+        self.latest[cell] = Latest::default();
+    }
+
+    /// Whether a cell was never accessed.
+    pub(crate) fn is_blank(&self, cell: Cell) -> bool {
+        let latest = &self.latest[cell];
+        !latest.write.is_some() && !latest.read.is_some()
+    }
+
+    /// Gives `to`, which has no history, the history of `from`.
+    pub(crate) fn copy(&mut self, from: Cell, to: Cell) {
+        debug_assert!(self.latest[to].spill().is_none());
+        self.places[to] = self.places[from];
+        let latest = self.latest[from];
+        let Some(number) = latest.spill() else {
+            self.latest[to] = latest;
+            return;
+        };
+        let Spill { reads, writes, atomics } = &self.spills[number];
+        let (reads, writes, atomics) = (reads.clone(), writes.clone(), atomics.clone());
+        self.latest[to] = Latest { write: latest.write, read: Epoch::NONE };
+        let spill = self.spill(to);
+        let before = spill.heap_bytes();
+        *spill = Spill { reads, writes, atomics };
+        let after = spill.heap_bytes();
+        self.spill_bytes = self.spill_bytes - before + after;
+    }
+
+    /// Whether two cells would judge every plain access alike.
+    pub(crate) fn same(&self, one: Cell, other: Cell) -> bool {
+        let (one, other) = (&self.latest[one], &self.latest[other]);
+        one.write == other.write
+            && match (one.spill(), other.spill()) {
+                (None, None) => one.read == other.read,
+                (Some(one), Some(other)) => self.spills[one].same(&self.spills[other]),
+                _ => false,
+            }
+    }
+
+    /// A number that is the same for cells that are the same, and most likely different for others.
+    pub(crate) fn fingerprint(&self, cell: Cell) -> u64 {
+        let latest = &self.latest[cell];
+        let mut hasher = FxHasher::default();
+        latest.write.hash(&mut hasher);
+        match latest.spill() {
+            None => latest.read.hash(&mut hasher),
+            Some(number) => self.spills[number].epochs().for_each(|epoch| epoch.hash(&mut hasher)),
+        }
+        hasher.finish()
     }
 
     /// Bytes of all histories.
@@ -186,12 +364,12 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) {
-        let written = self.written(var);
-        let spill = self.spill(var);
+        let written = self.written(cell);
+        let spill = self.spill(cell);
         let position = spill.reads.binary_search_by_key(&epoch.thread, |read| read.epoch.thread);
         let repeated = position.is_ok_and(|position| spill.reads[position].epoch == epoch);
         if !EVERY_RACE && repeated {
@@ -201,7 +379,7 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         nearest.consider(&written);
         nearest.consider_all(&spill.writes);
         nearest.consider_all_if(&spill.atomics, |kind| kind.writes());
-        nearest.report(var, access, races);
+        nearest.report(cell, access, races);
         if repeated || written.epoch == epoch {
             return;
         }
@@ -219,8 +397,8 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
 
     /// Keeps a read beside the inline one of another thread, which is not ordered before it.
     #[cold]
-    fn share_read(&mut self, epoch: Epoch, var: VarId, access: Judged) {
-        let spill = self.spill(var);
+    fn share_read(&mut self, epoch: Epoch, cell: Cell, access: Judged) {
+        let spill = self.spill(cell);
         let before = spill.heap_bytes();
         let position = spill.reads.partition_point(|read| read.epoch.thread < epoch.thread);
         spill.reads.insert(position, Record { epoch, place: Place::new(access) });
@@ -234,18 +412,18 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
-        var: VarId,
+        cell: Cell,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut impl RaceSink<Cell>,
     ) {
-        let written = self.written(var);
-        let spill = self.spill(var);
+        let written = self.written(cell);
+        let spill = self.spill(cell);
         let mut nearest = Nearest::new(clock);
         nearest.consider(&written);
         nearest.consider_all(&spill.reads);
         nearest.consider_all(&spill.writes);
         nearest.consider_all(&spill.atomics);
-        nearest.report(var, access, races);
+        nearest.report(cell, access, races);
         let before = spill.heap_bytes();
         if EVERY_RACE {
             spill.drop_ordered(clock);
@@ -258,22 +436,22 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
         let (after, empty) = (spill.heap_bytes(), spill.is_empty());
         self.spill_bytes = self.spill_bytes - before + after;
         if written.epoch != epoch {
-            self.latest[var].write = epoch;
-            self.places[var].write = Place::new(access);
+            self.latest[cell].write = epoch;
+            self.places[cell].write = Place::new(access);
         }
         if empty {
-            self.unspill(var);
+            self.unspill(cell);
         }
     }
 
     /// The latest write.
-    fn written(&self, var: VarId) -> Record {
-        Record { epoch: self.latest[var].write, place: self.places[var].write }
+    fn written(&self, cell: Cell) -> Record {
+        Record { epoch: self.latest[cell].write, place: self.places[cell].write }
     }
 
     /// The variable's spill; one that has none gets one, with its read in it.
-    fn spill(&mut self, var: VarId) -> &mut Spill {
-        let latest = &mut self.latest[var];
+    fn spill(&mut self, cell: Cell) -> &mut Spill {
+        let latest = &mut self.latest[cell];
         let number = latest.spill().unwrap_or_else(|| {
             let number = self.free_spills.pop().unwrap_or_else(|| {
                 self.spills.push(Spill::default());
@@ -283,7 +461,7 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
             if read.is_some() {
                 let spill = &mut self.spills[number as usize];
                 let before = spill.heap_bytes();
-                spill.reads.push(Record { epoch: read, place: self.places[var].read });
+                spill.reads.push(Record { epoch: read, place: self.places[cell].read });
                 self.spill_bytes = self.spill_bytes - before + spill.heap_bytes();
             }
             number as usize
@@ -292,8 +470,8 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
     }
 
     /// Gives an empty spill back; its memory stays with it for the next variable.
-    fn unspill(&mut self, var: VarId) {
-        let read = std::mem::take(&mut self.latest[var].read);
+    fn unspill(&mut self, cell: Cell) {
+        let read = std::mem::take(&mut self.latest[cell].read);
         self.free_spills.push(read.thread);
     }
 }
@@ -303,6 +481,19 @@ impl Spill {
     fn drop_ordered(&mut self, clock: &ThreadClock) {
         for kept in [&mut self.reads, &mut self.writes, &mut self.atomics] {
             kept.retain(|record| !clock.covers(record.epoch));
+        }
+    }
+
+    /// Drops what an access of this kind by the thread of `clock` takes the place of: everything, for a plain write; the
+    /// thread's own reads, for a plain read; atomic accesses ordered before it, for an atomic one.
+    fn pass(&mut self, clock: &ThreadClock, kind: AccessKind) {
+        let own = clock.epoch().thread;
+        if kind.dominates(AccessKind::Write) {
+            self.clear();
+        } else if kind == AccessKind::Read {
+            self.reads.retain(|read| read.epoch.thread != own);
+        } else {
+            self.atomics.retain(|kept| !clock.covers(kept.epoch) || !kind.dominates(kept.kind()));
         }
     }
 
@@ -320,6 +511,21 @@ impl Spill {
         }
         self.atomics.retain(|kept| !clock.covers(kept.epoch) || (kept.kind().writes() && !writes));
         self.atomics.push(record);
+    }
+
+    /// Everything kept: reads, writes, atomic accesses.
+    fn epochs(&self) -> impl Iterator<Item = Epoch> {
+        [&self.reads, &self.writes, &self.atomics].into_iter().flatten().map(|record| record.epoch)
+    }
+
+    /// Whether the same is kept, in the same order. Atomic accesses of one epoch may differ in kind, so they are not
+    /// the same as others.
+    fn same(&self, other: &Spill) -> bool {
+        let lengths = |spill: &Spill| (spill.reads.len(), spill.writes.len());
+        lengths(self) == lengths(other)
+            && self.atomics.is_empty()
+            && other.atomics.is_empty()
+            && self.epochs().eq(other.epochs())
     }
 
     fn clear(&mut self) {
@@ -370,18 +576,18 @@ impl<'a> Nearest<'a> {
     }
 
     #[inline]
-    fn report(&self, var: VarId, access: Judged, races: &mut RaceLog) {
+    fn report<Cell>(&self, cell: Cell, access: Judged, races: &mut impl RaceSink<Cell>) {
         if let Some(first) = &self.found {
-            report(first, var, access, races);
+            report(first, cell, access, races);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn report(first: &Record, var: VarId, access: Judged, races: &mut RaceLog) {
+fn report<Cell>(first: &Record, cell: Cell, access: Judged, races: &mut impl RaceSink<Cell>) {
     let Judged { at, kind, verdict } = access;
-    races.report(Race { var, verdict, first: first.access(), second: Access { at, kind } });
+    races.race(cell, verdict, first.access(), Access { at, kind });
 }
 
 /// One kept access, 20 bytes.

@@ -39,6 +39,13 @@ impl<M> Default for LastAccesses<M> {
     }
 }
 
+/// From entries that are sorted.
+impl<M> FromIterator<Entry<M>> for LastAccesses<M> {
+    fn from_iter<I: IntoIterator<Item = Entry<M>>>(entries: I) -> Self {
+        LastAccesses { entries: entries.into_iter().collect() }
+    }
+}
+
 impl<M> Entry<M> {
     #[inline]
     fn class(&self) -> Class {
@@ -144,8 +151,9 @@ impl<M: Clone + PartialOrd> LastAccesses<M> {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    /// What is kept, by class and thread.
+    pub(crate) fn entries(&self) -> &[Entry<M>] {
+        &self.entries
     }
 
     pub(crate) fn marks_mut(&mut self) -> impl Iterator<Item = &mut M> {

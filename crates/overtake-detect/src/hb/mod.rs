@@ -31,7 +31,7 @@
 
 mod fasttrack;
 mod full;
-mod history;
+pub(crate) mod history;
 mod last_accesses;
 pub(crate) mod lockstamp;
 mod rules;
@@ -43,4 +43,5 @@ mod tests;
 
 pub(crate) use fasttrack::FastTrack;
 pub(crate) use full::HappensBefore;
+pub(crate) use history::{Histories, Judged};
 pub(crate) use sync::SyncClocks;

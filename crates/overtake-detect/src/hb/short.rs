@@ -6,9 +6,9 @@
 //! Whether `i` happens before `j` depends only on what lies between them, so everything older is dropped.
 //! **State.** Times count within the window: the event at index `i` has time `i + 1 - base`, in the narrowest integer that
 //! holds two windows. Per thread and per carrier of knowledge a clock of such times ([`sync`]); per variable the
-//! accesses of the window that can still race ([`LastAccesses`]); a ring of what the last `w` events put into those.
+//! accesses of the window that can still race ([`variable`]); rings of what the last `w` events put into those.
 //! **Invariants.**
-//!   I1  The ring has a record of the event that a stored access or carrier is from. At each cleaning
+//!   I1  A ring has a record of the event that a stored access or carrier is from. At each cleaning
 //!       ([`Upkeep`]) what is more than `w - 1` events old is freed.
 //!   I2  A component of a clock that is older than the window orders nothing of the window, the same as 0.
 //!   I3  Times are in `1..=2 * period`, where `period` is the larger of `w` and 4096.
@@ -23,6 +23,7 @@
 mod slots;
 mod sync;
 mod table;
+mod variable;
 
 use std::collections::VecDeque;
 
@@ -30,9 +31,10 @@ use overtake_clock::Tick;
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use self::slots::Slots;
-use self::sync::{Knowledge, covers};
+use self::sync::Knowledge;
 use self::table::SlotTable;
-use super::last_accesses::{Entry, LastAccesses};
+use self::variable::Variable;
+use super::last_accesses::Entry;
 use super::rules::{self, Carrier, Flows};
 use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
@@ -88,33 +90,29 @@ pub(crate) struct ShortHb<T> {
     base: u64,
     /// The index at which to clean next.
     next_cleaning: u64,
-    ring: VecDeque<Record<T>>,
+    /// The accesses of the window, and apart from them what its events left at carriers.
+    accesses: VecDeque<AccessRecord<T>>,
+    fillings: VecDeque<FillRecord<T>>,
     knowledge: Knowledge<T>,
     variables: Slots<Variable<T>>,
     slot_of: SlotTable,
     access_bytes: usize,
 }
 
-/// What an event of the window put where.
+/// An access of the window, to the variable in `slot`.
 #[derive(Clone, Copy, Debug)]
-struct Record<T> {
+struct AccessRecord<T> {
     slot: u32,
     thread: ThreadId,
     time: T,
-    /// The class of an access to the variable in `slot`; `None` is a carrier in `slot`.
-    class: Option<Class>,
+    class: Class,
 }
 
-#[derive(Debug)]
-struct Variable<T> {
-    accesses: LastAccesses<T>,
-    var: VarId,
-}
-
-impl<T> Default for Variable<T> {
-    fn default() -> Self {
-        Variable { accesses: LastAccesses::default(), var: VarId(u32::MAX) }
-    }
+/// An event of the window that left something at the carrier in `slot`.
+#[derive(Clone, Copy, Debug)]
+struct FillRecord<T> {
+    slot: u32,
+    time: T,
 }
 
 impl<T: Tick> ShortHb<T> {
@@ -125,7 +123,8 @@ impl<T: Tick> ShortHb<T> {
             upkeep,
             base: 0,
             next_cleaning: 0,
-            ring: VecDeque::new(),
+            accesses: VecDeque::new(),
+            fillings: VecDeque::new(),
             knowledge: Knowledge::default(),
             variables: Slots::default(),
             slot_of: SlotTable::default(),
@@ -147,25 +146,25 @@ impl<T: Tick> ShortHb<T> {
     fn clean(&mut self, index: EventIndex) {
         self.next_cleaning = index.0 + self.upkeep.cleaning;
         let time = index.0 + 1 - self.base;
-        while let Some(record) = self.ring.front()
-            && record.time.number() + self.window <= time
-        {
-            self.evict_front();
+        let oldest = (time + 1).saturating_sub(self.window);
+        while let Some(record) = self.accesses.pop_front_if(|record| record.time.number() < oldest) {
+            self.evict(record);
+        }
+        while let Some(record) = self.fillings.pop_front_if(|record| record.time.number() < oldest) {
+            self.knowledge.evict(record.slot, record.time);
         }
         if time > 2 * self.upkeep.period(self.window) - self.upkeep.cleaning {
             self.age(time.saturating_sub(self.window)); // I3
         }
     }
 
-    /// Frees what the oldest recorded event left, unless something newer took its place.
+    /// Frees an access, unless a newer one took its place.
     #[inline]
-    fn evict_front(&mut self) {
-        let Some(Record { slot, thread, time, class }) = self.ring.pop_front() else { return };
-        let Some(class) = class else { return self.knowledge.evict(slot, time) };
+    fn evict(&mut self, AccessRecord { slot, thread, time, class }: AccessRecord<T>) {
         let variable = self.variables.get_mut(slot);
-        variable.accesses.forget(class, thread, time);
-        if variable.accesses.is_empty() {
-            self.access_bytes -= variable.accesses.heap_bytes();
+        variable.forget(class, thread, time);
+        if variable.is_empty() {
+            self.access_bytes -= variable.heap_bytes();
             self.slot_of.remove(variable.var.0);
             self.variables.remove(slot);
         }
@@ -177,10 +176,9 @@ impl<T: Tick> ShortHb<T> {
         self.base += by;
         let by = T::from_number(by.min(T::LIMIT));
         self.knowledge.age(by);
-        self.ring.iter_mut().for_each(|record| record.time = record.time.earlier(by));
-        self.variables.iter_mut().for_each(|variable| {
-            variable.accesses.marks_mut().for_each(|time| *time = time.earlier(by));
-        });
+        self.accesses.iter_mut().for_each(|record| record.time = record.time.earlier(by));
+        self.fillings.iter_mut().for_each(|record| record.time = record.time.earlier(by));
+        self.variables.iter_mut().for_each(|variable| variable.age(by));
     }
 
     /// Applies the rules of one synchronising event.
@@ -188,11 +186,11 @@ impl<T: Tick> ShortHb<T> {
     fn synchronise(&mut self, at: At, rule: impl FnOnce(&mut Knowledge<T>)) {
         let time = self.advance(at.index);
         for &slot in self.knowledge.at(time, rule) {
-            self.ring.push_back(Record { slot, thread: at.thread, time, class: None });
+            self.fillings.push_back(FillRecord { slot, time });
         }
     }
 
-    #[inline]
+    #[inline(always)] // once per kind of access, in the event loop
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         let time = self.advance(at.index);
         let slot = self.slot_of.get_or_insert(var.0, || {
@@ -200,15 +198,10 @@ impl<T: Tick> ShortHb<T> {
             self.variables.get_mut(slot).var = var;
             slot
         });
-        let accesses = &mut self.variables.get_mut(slot).accesses;
-        let clock = &self.knowledge.threads[at.thread];
-        let before = accesses.heap_bytes();
-        let partner = accesses
-            .access(Entry { thread: at.thread, location: at.location, mark: time, kind }, |entry| {
-                covers(clock, entry.thread, entry.mark)
-            });
-        self.access_bytes = self.access_bytes + accesses.heap_bytes() - before;
-        self.ring.push_back(Record { slot, thread: at.thread, time, class: Some(Class::of(kind)) });
+        let variable = self.variables.get_mut(slot);
+        let new = Entry { thread: at.thread, location: at.location, mark: time, kind };
+        let partner = variable.access(new, &self.knowledge.threads[at.thread], &mut self.access_bytes);
+        self.accesses.push_back(AccessRecord { slot, thread: at.thread, time, class: Class::of(kind) });
         // The latest partner may be out of the window and not yet freed; then all are.
         if let Some(entry) = partner
             && entry.mark.number() + self.window > time.number()
@@ -234,7 +227,7 @@ impl<T: Tick> ShortHb<T> {
     pub(crate) fn live(&self) -> Live {
         assert_eq!(self.variables.live(), self.slot_of.len());
         Live {
-            records: self.ring.len(),
+            records: self.accesses.len() + self.fillings.len(),
             variables: self.variables.live(),
             carriers: self.knowledge.live_carriers(),
             threads_that_know: self.knowledge.threads.iter().filter(|clock| !clock.is_empty()).count(),
@@ -307,7 +300,8 @@ impl<T: Tick> Detector for ShortHb<T> {
     }
 
     fn state_bytes(&self) -> usize {
-        self.ring.capacity() * size_of::<Record<T>>()
+        self.accesses.capacity() * size_of::<AccessRecord<T>>()
+            + self.fillings.capacity() * size_of::<FillRecord<T>>()
             + self.variables.table_bytes()
             + self.slot_of.table_bytes()
             + self.access_bytes

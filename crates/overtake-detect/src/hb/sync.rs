@@ -21,15 +21,18 @@
 //! | acquire fence | `C_t ⊔=` everything kept by loads |
 //! | release fence | remembers `C_t`, tick |
 //!
+//! **Ticks.** If `LAZY`, no operation ticks. A thread's time advances instead when it learns something after a publication,
+//! and at [`open_epoch`](SyncClocks::open_epoch), which whoever records an access calls first. While no access is
+//! recorded, nothing changes once everybody knows everything, and all joins are skipped: this is for sampling.
 //! **Invariants.**
-//!   I1  Only thread `t` advances component `t`, and it does so after every publication (`ThreadClock`, I3). So whoever
+//!   I1  Only thread `t` advances component `t`. All publications of one epoch know the same (`ThreadClock`, I3). So whoever
 //!       knows the epoch of a publication knows all of it, and [`ThreadClock::join`] skips what is known already.
 //!   I2  An exclusive release may replace what the lock held: its holder joined all of it when it acquired the lock.
 //!   I3  Whoever keeps a stamp or a snapshot owns one reference to the snapshot.
 //! **Cost.** O(1) for what is known already, O(threads) for a join that teaches something and for the first publication
 //! after it. Snapshots are shared, so a lock, an object and an atomic variable hold a few words each.
 
-use overtake_clock::{SnapshotId, Snapshots, Stamp, ThreadClock, VectorClock};
+use overtake_clock::{SnapshotId, Snapshots, Stamp, ThreadClock, Time, VectorClock};
 use overtake_trace::{Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use crate::access::AccessKind;
@@ -37,7 +40,7 @@ use crate::detector::LockMode;
 
 /// The clocks of a trace's threads, and what its locks, objects and atomic variables hand from thread to thread.
 #[derive(Default, Debug)]
-pub(crate) struct SyncClocks {
+pub(crate) struct SyncClocks<const LAZY: bool = false> {
     threads: IdVec<ThreadId, ThreadClock>,
     locks: IdVec<LockId, LockEdges>,
     objects: IdVec<SyncId, Edge>,
@@ -77,7 +80,7 @@ struct FenceState {
     seen: VectorClock,
 }
 
-impl SyncClocks {
+impl<const LAZY: bool> SyncClocks<LAZY> {
     /// Makes the tables reach `sizes`.
     pub(crate) fn reserve(&mut self, sizes: &Sizes) {
         while self.threads.len() < sizes.threads {
@@ -107,15 +110,16 @@ impl SyncClocks {
     #[inline]
     pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
         let edges = &mut self.locks[lock];
+        let clock = &mut self.threads[thread];
         match mode {
             LockMode::Exclusive => {
-                self.threads[thread].publish_to(&mut edges.exclusive, &mut self.snapshots); // I2
+                publish_to::<LAZY>(clock, &mut edges.exclusive, &mut self.snapshots); // I2
                 if edges.shared != Edge::Nothing {
                     std::mem::take(&mut edges.shared).give_back(&mut self.snapshots);
                 }
             }
             LockMode::Shared => {
-                let stamp = self.threads[thread].publish(&mut self.snapshots);
+                let stamp = publish::<LAZY>(clock, &mut self.snapshots);
                 edges.shared.add(stamp, &mut self.snapshots, &mut self.scratch);
             }
         }
@@ -132,7 +136,10 @@ impl SyncClocks {
     pub(crate) fn join(&mut self, thread: ThreadId, child: ThreadId) {
         let (clock, child) = self.threads.pair_mut(thread, child);
         let before = clock.heap_bytes();
-        clock.join_thread(child);
+        match LAZY {
+            true => clock.join_thread_lazily(child),
+            false => clock.join_thread(child),
+        }
         self.clock_bytes += clock.heap_bytes() - before;
     }
 
@@ -216,30 +223,37 @@ impl SyncClocks {
     /// A memory fence.
     pub(crate) fn fence(&mut self, thread: ThreadId, order: MemoryOrder) {
         self.fences.grow_to(thread.index() + 1);
-        let state = &mut self.fences[thread];
         if order.acquires() {
-            let clock = &mut self.threads[thread];
+            let (clock, seen) = (&mut self.threads[thread], &mut self.fences[thread].seen);
             let before = clock.heap_bytes();
-            clock.join_times(state.seen.times());
+            clock.join_times(seen.times());
             self.clock_bytes += clock.heap_bytes() - before;
-            state.seen.clear();
+            seen.clear();
         }
         if order.releases() {
-            let stamp = self.threads[thread].publish(&mut self.snapshots);
-            if let Some(before) = state.released.replace(stamp) {
+            let stamp = self.publish(thread);
+            if let Some(before) = self.fences[thread].released.replace(stamp) {
                 self.snapshots.release(before.snapshot);
             }
         }
     }
 
-    /// Puts the clock of `thread` where others can learn it, as a release does, and ticks. The place owns a reference.
+    /// Puts the clock of `thread` where others can learn it, as a release does; ticks unless `LAZY`. The place owns a
+    /// reference.
     #[inline]
     pub(crate) fn publish_to(&mut self, thread: ThreadId, place: &mut Stamp) {
-        self.threads[thread].publish_to(place, &mut self.snapshots);
+        publish_to::<LAZY>(&mut self.threads[thread], place, &mut self.snapshots);
     }
 
     fn publish(&mut self, thread: ThreadId) -> Stamp {
-        self.threads[thread].publish(&mut self.snapshots)
+        publish::<LAZY>(&mut self.threads[thread], &mut self.snapshots)
+    }
+
+    /// Makes sure that nobody knows the time of `thread` yet: an access recorded now is not covered by what was
+    /// published before it.
+    #[inline]
+    pub(crate) fn open_epoch(&mut self, thread: ThreadId) {
+        self.threads[thread].open_epoch();
     }
 
     /// Joins a published stamp into the clock of `thread`.
@@ -250,6 +264,21 @@ impl SyncClocks {
         if clock.join(&self.snapshots, stamp) {
             self.clock_bytes += clock.heap_bytes() - before;
         }
+    }
+
+    /// Replaces the contents of `times` by the own time of each thread.
+    pub(crate) fn times(&self, times: &mut Vec<Time>) {
+        times.clear();
+        times.extend(self.threads.iter().map(|clock| clock.epoch().time));
+    }
+
+    /// `thread` goes on after everything up to `barrier`, and its own time is one that nobody knows.
+    pub(crate) fn pass_barrier(&mut self, thread: ThreadId, barrier: &[Time]) {
+        let clock = &mut self.threads[thread];
+        let before = clock.heap_bytes();
+        clock.join_times(barrier);
+        self.clock_bytes += clock.heap_bytes() - before;
+        clock.tick();
     }
 
     /// Bytes of all clocks and tables.
@@ -285,6 +314,22 @@ impl SyncClocks {
                 self.clock_bytes += clock.heap_bytes() - before;
             }
         }
+    }
+}
+
+#[inline]
+fn publish<const LAZY: bool>(clock: &mut ThreadClock, snapshots: &mut Snapshots) -> Stamp {
+    match LAZY {
+        true => clock.publish_lazily(snapshots),
+        false => clock.publish(snapshots),
+    }
+}
+
+#[inline]
+fn publish_to<const LAZY: bool>(clock: &mut ThreadClock, place: &mut Stamp, snapshots: &mut Snapshots) {
+    match LAZY {
+        true => clock.publish_lazily_to(place, snapshots),
+        false => clock.publish_to(place, snapshots),
     }
 }
 

@@ -122,7 +122,7 @@ fn nothing_is_left_when_the_window_has_passed() {
 #[test]
 fn state_follows_the_window_and_not_the_trace() {
     let bytes = |parts| {
-        let mut analysis = OnePass::new(ShortHb::<u16>::new(500, Upkeep::USUAL));
+        let mut analysis = OnePass::new(ShortHb::<u16>::new(4000, Upkeep::USUAL));
         let shape = Shape { fork_join: false, ..Shape::everything() };
         let mut peak = 0;
         run_analysis_with(&mut analysis, &long_trace(&shape, parts), |analysis| {
@@ -130,7 +130,7 @@ fn state_follows_the_window_and_not_the_trace() {
         });
         peak
     };
-    let (short, long) = (bytes(300), bytes(3000));
+    let (short, long) = (bytes(1000), bytes(10_000));
     assert!(long <= short + short / 20, "{short} bytes became {long}");
 }
 

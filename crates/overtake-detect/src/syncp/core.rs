@@ -30,7 +30,7 @@ use crate::race::{Race, RaceLog, Verdict};
 
 /// Finds sync-preserving races. If `BOUNDED`, only those with a span of at most `window`.
 #[derive(Debug)]
-pub(super) struct SyncPreserving<const BOUNDED: bool> {
+pub(crate) struct SyncPreserving<const BOUNDED: bool> {
     window: u64,
     pub(super) census: Census,
     pub(super) clocks: Clocks,
@@ -79,6 +79,13 @@ struct Counts {
     predicted: u64,
     /// Racy events of which no reported race was observed.
     only_predicted_events: u64,
+}
+
+impl SyncPreserving<false> {
+    /// A detector that needs no first pass.
+    pub(crate) fn of_everything() -> Self {
+        SyncPreserving::new(u64::MAX, Census::everything())
+    }
 }
 
 impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {

@@ -127,12 +127,27 @@ impl HeldSets {
     /// The locks common to two sets.
     #[inline]
     pub(super) fn meet(&mut self, first: HeldId, second: HeldId) -> HeldId {
-        if first == second || first == HeldId::NOTHING {
+        if first == second || first == HeldId::NOTHING || self.contains(second, first) {
             return first;
         }
         match self.meets.get(&(first, second)) {
             Some(&meet) => meet,
             None => self.new_meet(first, second),
+        }
+    }
+
+    /// Whether the bits show that one set holds what the other does, at least as strongly: then the other is their meet.
+    #[inline]
+    fn contains(&self, larger: HeldId, smaller: HeldId) -> bool {
+        let (larger, smaller) = (&self.sets[larger.0 as usize], &self.sets[smaller.0 as usize]);
+        let is_missing = (smaller.any & !larger.any) | (smaller.exclusive & !larger.exclusive);
+        self.bits_are_exact && is_missing == 0
+    }
+
+    /// Forgets remembered meets where there are many more of them than sets.
+    pub(super) fn trim(&mut self) {
+        if self.meets.len() > 2 * self.sets.len() + 256 {
+            self.meets = FxHashMap::default();
         }
     }
 

@@ -42,5 +42,8 @@ mod tests;
 mod two_pass;
 pub mod witness;
 
+/// Finds all sync-preserving races in one pass, without a filter.
+pub(crate) type Unfiltered = core::SyncPreserving<false>;
+
 pub(crate) use full::start as start_full;
 pub(crate) use short::start as start_short;

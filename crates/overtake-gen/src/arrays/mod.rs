@@ -123,6 +123,26 @@ impl Sweeps {
         }
     }
 
+    /// Whether there is room for all of the next phase: programs finish their sweeps. Strays are not counted; they may
+    /// cut the last phase short.
+    fn next_phase_fits(&self, room: u64) -> bool {
+        let Extent { threads, arrays, length, .. } = self.extent;
+        if room / EVENTS_PER_ELEMENT / threads >= arrays * length {
+            return true; // however many it takes
+        }
+        let parts = (0..threads).flat_map(|thread| {
+            (0..).map_while(move |number| self.pattern.part(&self.extent, self.phase + 1, thread, number))
+        });
+        let mut events = 0_u64;
+        for part in parts {
+            events += (part.end - part.first).div_ceil(part.step) * part.usage.events();
+            if events > room {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Goes on to the thread's next part if the present one is done; false if there is no more work.
     fn advance(&mut self, thread: u32) -> bool {
         let walk = &mut self.walks[thread as usize];
@@ -205,7 +225,7 @@ impl Generator for Sweeps {
                     return self.finish(tape);
                 }
                 self.run_slice(tape, elements);
-            } else if room < self.barrier.events() {
+            } else if room < self.barrier.events() || !self.next_phase_fits(room - self.barrier.events()) {
                 return self.finish(tape);
             } else {
                 self.barrier.pass(tape);

@@ -50,6 +50,17 @@ pub(crate) enum Use {
     Stencil(u64, u64),
 }
 
+impl Use {
+    /// How many events an element takes.
+    pub(crate) fn events(self) -> u64 {
+        match self {
+            Use::Read | Use::Write => 1,
+            Use::Update => 2,
+            Use::Stencil(above, left) => 1 + u64::from(above > 0) + u64::from(left > 0),
+        }
+    }
+}
+
 /// A strided range of one array: `first`, `first + step`, ... below `end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Part {

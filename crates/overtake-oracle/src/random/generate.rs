@@ -119,6 +119,8 @@ struct Generator<'a> {
     plain: Vec<VarId>,
     atomic: Vec<VarId>,
     blocks: Vec<BlockState>,
+    /// Elements of the arrays that are swept over.
+    swept: Vec<Vec<VarId>>,
     objects: Vec<SyncId>,
     /// The weights of what threads do, by [`Doing`].
     weights: [u32; 9],
@@ -141,6 +143,7 @@ impl<'a> Generator<'a> {
             plain: Vec::new(),
             atomic: Vec::new(),
             blocks: Vec::new(),
+            swept: Vec::new(),
             objects: Vec::new(),
             weights: [0; 9],
             discipline_percent: 0,
@@ -155,7 +158,8 @@ impl<'a> Generator<'a> {
     }
 
     fn name_everything(&mut self) {
-        let Shape { threads, locks, variables, atomics, arrays, blocks, objects, mixed, .. } = *self.shape;
+        let Shape { threads, locks, variables, atomics, arrays, blocks, objects, mixed, sweeps, .. } =
+            *self.shape;
         let symbols = &mut self.trace.symbols;
         let few = "few names";
         for number in 0..threads {
@@ -175,10 +179,21 @@ impl<'a> Generator<'a> {
         let arrays = (0..arrays).map(|number| (format!("A{number}"), false));
         for (name, is_block) in arrays.chain((0..blocks).map(|number| (format!("B{number}"), true))) {
             let array = symbols.variables.intern_array(name.as_bytes()).expect(few);
-            for index in 0..2 {
-                let var = symbols.variables.intern_element(array, index).expect(few);
-                self.plain.push(var);
-                self.atomic.extend((mixed && atomics > 0).then_some(var));
+            let is_swept = sweeps && !is_block;
+            let elements = match is_swept {
+                true => self.shape.array_elements - self.rng.below(self.shape.array_elements / 2),
+                false => 2,
+            };
+            let element = |index| symbols.variables.intern_element(array, index).expect(few);
+            let elements: Vec<_> = (0..u64::from(elements)).map(element).collect();
+            if is_swept && self.rng.percent(60) {
+                let unused = u64::from(self.rng.percent(20)) * elements.len() as u64;
+                symbols.variables.set_length(array, elements.len() as u64 + unused);
+            }
+            self.atomic.extend(elements.iter().filter(|_| mixed && atomics > 0));
+            match is_swept {
+                true => self.swept.push(elements),
+                false => self.plain.extend(elements),
             }
             if is_block {
                 let var = symbols.variables.intern_block(array).expect(few);
@@ -281,9 +296,57 @@ impl<'a> Generator<'a> {
     }
 
     fn access(&mut self) {
+        if !self.swept.is_empty() && !self.rng.percent(20) {
+            return self.sweep();
+        }
         let Some(var) = self.variable_to_access() else { return self.lock() };
         let write = self.rng.percent(self.write_percent);
         self.emit(if write { Action::Write(var) } else { Action::Read(var) });
+    }
+
+    /// Accesses some elements of an array in order: a run, a block, every so many, or a single one.
+    fn sweep(&mut self) {
+        let array = self.rng.below(self.swept.len() as u32) as usize;
+        let length = self.swept[array].len() as u32;
+        let halves = |parts: u32, rng: &mut Rng| {
+            let part = rng.below(parts);
+            (part * length / parts, (part + 1) * length / parts, 1)
+        };
+        let (first, end, step) = match self.rng.below(7) {
+            0 => (0, length, 1),
+            1 => halves(2, &mut self.rng),
+            2 => halves(4, &mut self.rng),
+            3 => {
+                let step = 2 + self.rng.below(3);
+                (self.rng.below(step), length, step)
+            }
+            4 => (0, 1 + self.rng.below(length / 4 + 1), 1),
+            5 => {
+                let first = self.rng.below(length);
+                (first, first + 1 + self.rng.below(length - first), 1 + self.rng.below(2))
+            }
+            _ => {
+                let first = self.rng.below(length);
+                (first, first + 1, 1)
+            }
+        };
+        let mut elements: Vec<_> =
+            (first..end).step_by(step as usize).map(|index| self.swept[array][index as usize]).collect();
+        if self.rng.percent(20) {
+            elements.reverse();
+        }
+        let (reads, writes) = match self.rng.percent(self.write_percent) {
+            true => (self.rng.percent(30), true),
+            false => (true, false),
+        };
+        for var in elements {
+            if reads {
+                self.emit(Action::Read(var));
+            }
+            if writes {
+                self.emit(Action::Write(var));
+            }
+        }
     }
 
     /// Any variable; while a disciplined thread holds a lock, one that belongs to the lock.

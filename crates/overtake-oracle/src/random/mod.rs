@@ -19,8 +19,12 @@ pub struct Shape {
     pub locks: u32,
     /// Named variables with plain accesses.
     pub variables: u32,
-    /// Arrays of two elements with plain accesses.
+    /// Arrays with plain accesses.
     pub arrays: u32,
+    /// Elements of an array; some arrays of swept traces have fewer.
+    pub array_elements: u32,
+    /// Arrays are accessed in sweeps: runs, blocks and strides, forwards and backwards. Some of them say their length.
+    pub sweeps: bool,
     /// Heap blocks of two elements that are allocated, accessed and freed.
     pub blocks: u32,
     /// Named variables with atomic accesses.
@@ -73,6 +77,8 @@ impl Shape {
             locks: 2,
             variables: 2,
             arrays: 0,
+            array_elements: 2,
+            sweeps: false,
             blocks: 0,
             atomics: 0,
             objects: 0,
@@ -114,6 +120,20 @@ impl Shape {
     /// Heap blocks.
     pub fn heap() -> Shape {
         Shape { locks: 1, variables: 1, blocks: 2, ..Shape::threads_and_locks() }
+    }
+
+    /// Threads that sweep over arrays of up to `elements` elements and synchronise in every way in between.
+    pub fn sweeps(elements: u32) -> Shape {
+        Shape {
+            locks: 1,
+            variables: 1,
+            arrays: 2,
+            array_elements: elements,
+            sweeps: true,
+            objects: 1,
+            events: 6 * elements + 20,
+            ..Shape::shared_locks()
+        }
     }
 
     /// Many locks and variables, long enough for chains of sections.

@@ -17,6 +17,15 @@ pub fn bench(measurements: &[Measurement], layout: &Layout) -> String {
     table::lines(&table)
 }
 
+/// A table of figures: a column of names, columns of numbers, a column of remarks.
+pub fn figures(heading: &[&str], rows: &[Vec<String>], layout: &Layout) -> String {
+    let mut table = table::new(heading, 1..heading.len().saturating_sub(1), layout);
+    for row in rows {
+        table.add_row(row);
+    }
+    table::lines(&table)
+}
+
 fn verdict(met: bool) -> &'static str {
     if met { "pass" } else { "SHORT" }
 }

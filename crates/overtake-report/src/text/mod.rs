@@ -15,7 +15,7 @@ mod witness;
 use anstyle::{AnsiColor, Style};
 use overtake_detect::Verdict;
 
-pub use bench::bench;
+pub use bench::{bench, figures};
 pub use compare::compare;
 pub use notes::{expected, generated, notes, timing, validation, written};
 pub use races::races;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use overtake_detect::{Access, AccessKind, RaceGroup, Verdict};
+use overtake_detect::{Access, AccessKind, Promise, RaceGroup, Verdict};
 use overtake_trace::Symbols;
 
 use super::{BOLD, DIM, Layout, printable, verdict_style};
@@ -17,6 +17,9 @@ pub fn races(analysed: &Analysed<'_>, layout: &Layout) -> String {
     }
     for findings in &analysed.findings {
         summary(&mut text, findings, analysed.trace.events);
+        for remark in &findings.remarks {
+            line(&mut text, format_args!("  {}", printable(remark)));
+        }
     }
     text
 }
@@ -144,7 +147,11 @@ fn summary(text: &mut String, findings: &Findings<'_>, events: u64) {
     let name = findings.detector.name;
     let races = findings.races;
     if races.is_empty() {
-        return line(text, format_args!("{name}: no race in {}", counted(events, "event", "events")));
+        let what = match findings.detector.promise {
+            Promise::Sampled | Promise::PropertyTester => "no race found in a sample of",
+            _ => "no race in",
+        };
+        return line(text, format_args!("{name}: {what} {}", counted(events, "event", "events")));
     }
     let pairs = counted(races.groups().len() as u64, "pair of locations races", "pairs of locations race");
     let accesses = counted(races.racy_events().len() as u64, "access", "accesses");

@@ -10,7 +10,7 @@
 //!       holds it exclusively, and the thread does not hold it shared.
 //!   W3  A release names a lock that its thread holds in that mode; mid-trace (below), possibly one held from before.
 //!   W4  No thread forks or joins itself.
-//!   W5  `free b` comes after `alloc b`, and there is one `alloc` per block.
+//!   W5  `free b` comes after `alloc b`, mid-trace possibly one from before, and there is one `alloc` per block.
 //!
 //! A thread may run before its fork and after its join; a fork is an edge to the thread's *next* event, a join an edge
 //! from its *last* one, and what comes after is ordered with nothing by it.
@@ -18,6 +18,7 @@
 //! Events keep the index they have in the input: a dropped event stays as [`Op::Skip`], an inserted one has the index
 //! of the event it was inserted before.
 
+mod ordinary;
 mod repairs;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,8 @@ mod tests;
 use std::ops::Range;
 
 pub use repairs::{Repair, Repairs};
+
+use ordinary::{Holder, Ordinary};
 
 use crate::block::Block;
 use crate::error::{Error, ErrorKind, Position, Result};
@@ -37,11 +40,15 @@ use crate::symbols::{Sizes, Symbols, Variable};
 pub struct Checker {
     mode: Mode,
     threads: IdVec<ThreadId, ThreadState>,
+    ordinary: Ordinary,
+    /// What the words of `ordinary` do not say of locks.
     locks: IdVec<LockId, LockState>,
     arrays: IdVec<ArrayId, ArrayState>,
     any_reused_blocks: bool,
     repairs: Repairs,
     insertions: Vec<Insertion>,
+    /// The number of the window that is being checked: what states say of another one is over.
+    window: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,9 +88,30 @@ struct LockState {
     /// The post that the next acquire has to wait for, after a release by a thread that did not hold the lock.
     posted: Option<SyncId>,
     posts: u64,
+    window: u32,
 }
 
 impl LockState {
+    /// Brings the state up to date with what happened while one word was enough.
+    fn recall(&mut self, holder: Holder) {
+        match holder {
+            Holder::Involved => {}
+            Holder::Nobody => (self.holder, self.depth) = (None, 0),
+            Holder::Thread(thread) => (self.holder, self.depth) = (Some(ThreadId(thread)), 1),
+        }
+    }
+
+    /// The state as one word, if that is enough.
+    fn in_a_word(&self) -> Holder {
+        let more = !self.readers.is_empty() || !self.evicted.is_empty() || self.posted.is_some();
+        match self.holder {
+            _ if more => Holder::Involved,
+            None => Holder::Nobody,
+            Some(ThreadId(thread)) if self.depth == 1 => Holder::Thread(thread),
+            Some(_) => Holder::Involved,
+        }
+    }
+
     /// Whether a release was inserted for `thread` that it still owes; it owes none from now on.
     fn forget_eviction(&mut self, thread: ThreadId) -> bool {
         let owed = self.evicted.iter().position(|&evicted| evicted == thread);
@@ -96,6 +124,7 @@ struct ArrayState {
     allocated: bool,
     freed: bool,
     incarnation: Option<ArrayId>,
+    window: u32,
 }
 
 /// An event that was not in the input, to come before `events[before]`.
@@ -153,7 +182,8 @@ impl Checker {
 
     /// A mending checker for a window of a trace: a lock that nobody holds may be released, because it may have been
     /// acquired, even several times, before the window. Dropping such a release would lose an edge and report races
-    /// that are none; keeping one too many can only hide some.
+    /// that are none; keeping one too many can only hide some. In the same way a block may be freed that was allocated
+    /// before.
     pub fn repairing_mid_trace() -> Checker {
         Checker::new(Mode::RepairMidTrace)
     }
@@ -162,11 +192,32 @@ impl Checker {
         Checker {
             mode,
             threads: IdVec::new(),
+            ordinary: Ordinary::new(mode != Mode::RepairMidTrace),
             locks: IdVec::new(),
             arrays: IdVec::new(),
             any_reused_blocks: false,
             repairs: Repairs::default(),
             insertions: Vec::new(),
+            window: 0,
+        }
+    }
+
+    /// From here on another window of the trace is checked, of which nothing is known yet. Costs O(threads): states of
+    /// locks and blocks are not cleared but renewed when they are next used.
+    pub fn begin_window(&mut self) {
+        match self.window.checked_add(1) {
+            Some(window) => self.window = window,
+            None => {
+                self.window = 0;
+                (self.locks, self.arrays) = (IdVec::new(), IdVec::new());
+            }
+        }
+        self.threads = IdVec::new();
+        self.any_reused_blocks = false;
+        if self.mode == Mode::RepairMidTrace {
+            self.ordinary.leave_accesses_out(false);
+        } else {
+            self.ordinary = Ordinary::new(true);
         }
     }
 
@@ -184,10 +235,7 @@ impl Checker {
             let index = EventIndex(block.first.0 + at as u64);
             limits.check(&event, index)?;
             if self.threads[event.thread()].status == Status::Running {
-                if matches!(event.op(), Op::Read | Op::Write) && !self.any_reused_blocks {
-                    continue;
-                }
-                if self.simple_lock_step(&event) {
+                if self.ordinary.take(&event) {
                     continue;
                 }
             } else {
@@ -207,39 +255,9 @@ impl Checker {
         let sizes = symbols.sizes();
         self.threads.grow_to(sizes.threads);
         self.locks.grow_to(sizes.locks);
+        self.ordinary.reserve_locks(sizes.locks);
         self.arrays.grow_to(symbols.variables.array_count());
         Limits::new(&sizes)
-    }
-
-    /// Takes a free lock or gives back a lock taken once, which is most of what happens to locks. False, without having
-    /// done anything, if the event is something else.
-    #[inline]
-    fn simple_lock_step(&mut self, event: &Event) -> bool {
-        let (lock, thread) = (LockId(event.operand()), Some(event.thread()));
-        match event.op() {
-            Op::Acquire => {
-                let state = &mut self.locks[lock];
-                let free = state.holder.is_none()
-                    && state.readers.is_empty()
-                    && state.evicted.is_empty()
-                    && state.posted.is_none();
-                if free {
-                    state.holder = thread;
-                    state.depth = 1;
-                }
-                free
-            }
-            Op::Release => {
-                let state = &mut self.locks[lock];
-                let held_once = state.holder == thread && state.depth == 1;
-                if held_once {
-                    state.holder = None;
-                    state.depth = 0;
-                }
-                held_once
-            }
-            _ => false,
-        }
     }
 
     /// The slow side of the thread check: first events, renamed and joined threads.
@@ -273,16 +291,55 @@ impl Checker {
             {
                 Ok(event.with_operand(self.current_element(var, symbols)?.0))
             }
-            Action::Acquire(lock) => self.acquire(event, lock, at, symbols, index),
-            Action::Release(lock) => self.release(event, lock, at, symbols, index),
-            Action::AcquireShared(lock) => self.acquire_shared(event, lock, at, symbols, index),
-            Action::ReleaseShared(lock) => self.release_shared(event, lock, symbols, index),
+            Action::Acquire(lock)
+            | Action::Release(lock)
+            | Action::AcquireShared(lock)
+            | Action::ReleaseShared(lock) => self.lock_step(event, lock, at, symbols, index),
             Action::Fork(child) => self.fork(event, child, symbols, index),
             Action::Join(child) => self.join(event, child, symbols, index),
             Action::Alloc(block) => self.alloc(event, block, symbols, index),
             Action::Free(block) => self.free(event, block, symbols, index),
             _ => Ok(event),
         }
+    }
+
+    /// An operation on a lock, with all that is known of the lock.
+    fn lock_step(
+        &mut self,
+        event: Event,
+        lock: LockId,
+        at: usize,
+        symbols: &mut Symbols,
+        index: EventIndex,
+    ) -> Result<Event> {
+        self.renew_lock(lock);
+        self.locks[lock].recall(self.ordinary.holder(lock));
+        let mended = match event.op() {
+            Op::Acquire => self.acquire(event, lock, at, symbols, index),
+            Op::Release => self.release(event, lock, at, symbols, index),
+            Op::AcquireShared => self.acquire_shared(event, lock, at, symbols, index),
+            _ => self.release_shared(event, lock, symbols, index),
+        };
+        self.ordinary.set_holder(lock, self.locks[lock].in_a_word());
+        mended
+    }
+
+    /// Forgets what is known of a lock from another window.
+    fn renew_lock(&mut self, lock: LockId) {
+        let state = &mut self.locks[lock];
+        if state.window != self.window {
+            // Names of posts are never used twice.
+            *state = LockState { posts: state.posts, window: self.window, ..LockState::default() };
+        }
+    }
+
+    /// The state of an array in this window.
+    fn array(&mut self, array: ArrayId) -> &mut ArrayState {
+        let state = &mut self.arrays[array];
+        if state.window != self.window {
+            *state = ArrayState { window: self.window, ..ArrayState::default() };
+        }
+        state
     }
 
     fn acquire(
@@ -551,8 +608,8 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let Some(array) = block_array(symbols, block) else { return Err(not_a_block(symbols, block, index)) };
-        let mut current = self.arrays[array].incarnation.unwrap_or(array);
-        if self.arrays[current].allocated {
+        let mut current = self.array(array).incarnation.unwrap_or(array);
+        if self.array(current).allocated {
             self.mend(Repair::ReusedBlock, index, || {
                 format!(
                     "block `{}` allocated again",
@@ -561,10 +618,11 @@ impl Checker {
             })?;
             current = symbols.variables.fresh_array(array)?;
             self.arrays.grow_to(symbols.variables.array_count());
-            self.arrays[array].incarnation = Some(current);
+            self.array(array).incarnation = Some(current);
             self.any_reused_blocks = true;
+            self.ordinary.leave_accesses_out(true);
         }
-        self.arrays[current].allocated = true;
+        self.array(current).allocated = true;
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 
@@ -576,22 +634,25 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let Some(array) = block_array(symbols, block) else { return Err(not_a_block(symbols, block, index)) };
-        let current = self.arrays[array].incarnation.unwrap_or(array);
-        let state = &mut self.arrays[current];
-        if !state.allocated || state.freed {
+        let is_mid_trace = self.mode == Mode::RepairMidTrace;
+        let current = self.array(array).incarnation.unwrap_or(array);
+        let state = self.array(current);
+        if !(state.allocated || is_mid_trace) || state.freed {
             self.mend(Repair::UnallocatedFree, index, || {
                 let name = String::from_utf8_lossy(symbols.variables.array_name(array)).into_owned();
                 format!("block `{name}` freed but not allocated")
             })?;
             return Ok(skip(event));
         }
-        state.freed = true;
+        (state.allocated, state.freed) = (true, true);
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 
     fn current_element(&self, var: VarId, symbols: &mut Symbols) -> Result<VarId> {
         if let Variable::Element { array, index } = symbols.variables.get(var)
-            && let Some(current) = self.arrays.get(array).and_then(|state| state.incarnation)
+            && let Some(state) = self.arrays.get(array)
+            && state.window == self.window
+            && let Some(current) = state.incarnation
         {
             return symbols.variables.intern_element(current, index);
         }
@@ -670,6 +731,17 @@ pub struct Run<'a> {
     pub events: &'a [Event],
 }
 
+impl<'a> Run<'a> {
+    /// The part of the run whose indices lie in `range`.
+    pub fn within(self, range: &Range<u64>) -> Run<'a> {
+        let length = self.events.len() as u64;
+        let start = range.start.saturating_sub(self.first.0).min(length);
+        let end = range.end.saturating_sub(self.first.0).clamp(start, length);
+        let events = &self.events[start as usize..end as usize];
+        Run { first: EventIndex(self.first.0 + start), events }
+    }
+}
+
 impl<'a> Checked<'a> {
     /// The events as runs of consecutive indices. A block without insertions is one run.
     pub fn runs(&self) -> impl Iterator<Item = Run<'a>> {
@@ -693,6 +765,11 @@ impl<'a> Checked<'a> {
                 events: &block.events[start..end],
             })
         })
+    }
+
+    /// Index of the first event.
+    pub fn first(&self) -> EventIndex {
+        self.block.first
     }
 
     /// Number of input events in this block.

@@ -143,6 +143,31 @@ fn unheld_release_in_the_middle_of_a_trace_is_kept() {
 }
 
 #[test]
+fn a_block_freed_in_the_middle_of_a_trace_was_allocated_before() {
+    use Action::*;
+    let mut checker = Checker::repairing_mid_trace();
+    let mut script = Script::of(&[(0, Free(BLOCK)), (1, Free(BLOCK)), (1, Alloc(BLOCK))]);
+    let out = script.check(&mut checker).unwrap();
+    assert_eq!(out[..2], [(0, event(0, Free(BLOCK))), (1, event(1, Skip))]);
+    assert_ne!(out[2].1.operand(), BLOCK.0, "a block that is allocated again is another one");
+}
+
+#[test]
+fn a_window_knows_nothing_of_the_one_before() {
+    use Action::*;
+    let first = [(0, Acquire(L)), (0, Alloc(BLOCK)), (0, Fork(ThreadId(1))), (0, Join(ThreadId(1)))];
+    let second =
+        [(1, Acquire(L)), (1, Alloc(BLOCK)), (0, Fork(ThreadId(1))), (1, Release(L)), (0, Release(L))];
+    let mut checker = Checker::repairing_mid_trace();
+    Script::of(&first).check(&mut checker).unwrap();
+    checker.begin_window();
+    let out = Script::of(&second).check(&mut checker).unwrap();
+    let expected = second.map(|(thread, action)| event(thread, action));
+    assert_eq!(out.iter().map(|&(_, event)| event).collect::<Vec<_>>(), expected);
+    assert_eq!(checker.repairs().total(), 1, "only the thread that is forked after it ran");
+}
+
+#[test]
 fn missing_release_is_inserted_before_the_acquire_and_dropped_when_it_comes() {
     use Action::*;
     assert_mends(

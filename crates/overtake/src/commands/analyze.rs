@@ -1,12 +1,13 @@
 //! `overtake analyze`: the races of a trace.
 
-use overtake_detect::{Entry, happens_before_for};
-use overtake_report::{json, text};
+use overtake_detect::{Entry, Promise, happens_before_for};
+use overtake_report::{Analysed, json, text};
 
 use super::examine::Examined;
+use super::tester;
 use crate::args::AnalyzeArguments;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, Verdict};
 use crate::files::Input;
 
 /// Reports races.
@@ -17,18 +18,33 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
         choose_happens_before(&mut detectors, &mut input, console)?;
     }
     arguments.options.warn_of_unused(&detectors, console);
+    if let [entry] = detectors[..]
+        && entry.promise == Promise::PropertyTester
+    {
+        return report(
+            &tester::Examined::of(&mut input, entry, arguments, console)?.analysed(),
+            arguments,
+            console,
+        );
+    }
+    if arguments.until.is_some() || arguments.budget.is_some() {
+        return Err(Failure::Usage("--until and --budget are for -d rpt alone".into()));
+    }
     let options = arguments.options.options();
     let examined = Examined::of(&mut input, &detectors, &options, arguments.checked.strictness(), console)?;
-    let analysed = examined.analysed();
+    report(&examined.analysed(), arguments, console)
+}
+
+fn report(analysed: &Analysed<'_>, arguments: &AnalyzeArguments, console: Console) -> Outcome {
     console.say(&text::notes(analysed.trace));
     match arguments.json {
-        true => console.write(|out| json::races(out, &analysed))?,
+        true => console.write(|out| json::races(out, analysed))?,
         false => {
-            console.say(&text::timing(&analysed));
-            console.print(&text::races(&analysed, &console.layout(arguments.limit)))?;
+            console.say(&text::timing(analysed));
+            console.print(&text::races(analysed, &console.layout(arguments.limit)))?;
         }
     }
-    Ok(examined.verdict())
+    Ok(if analysed.has_races() { Verdict::Races } else { Verdict::Fine })
 }
 
 /// Replaces `hb` by the happens-before detector that suits the trace.

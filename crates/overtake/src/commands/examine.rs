@@ -49,6 +49,7 @@ impl Examined {
             detector: job.entry,
             races: job.races(),
             figures: job.figures(),
+            remarks: job.remarks(),
             time: job.time,
             events_read: job.events_read,
             peak_state_bytes: job.peak_state_bytes,

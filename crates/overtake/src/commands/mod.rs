@@ -14,6 +14,7 @@ mod record;
 mod run;
 mod seal;
 mod stat;
+mod tester;
 mod validate;
 mod witness;
 

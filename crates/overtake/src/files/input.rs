@@ -15,6 +15,8 @@ use crate::args::InputArguments;
 use crate::console::Console;
 use crate::failure::Failure;
 
+use super::sealed::Sealed;
+
 /// A trace named on the command line. It can be opened again, unless it comes through a pipe and was not kept.
 pub(crate) struct Input {
     path: PathBuf,
@@ -61,9 +63,16 @@ impl Input {
         if self.is_file() || self.kept.is_some() {
             return Ok(());
         }
-        let mut opened = self.open()?;
         let file = tempfile::tempfile().map_err(|error| self.failure(error))?;
         let kept = file.try_clone().map_err(|error| self.failure(error))?;
+        let facts = self.seal(file, strictness, console)?;
+        self.kept = Some(Kept { file: kept, facts });
+        Ok(())
+    }
+
+    /// Reads all of the trace and seals it in a file. A strict check happens on the way.
+    fn seal(&mut self, file: File, strictness: Strictness, console: Console) -> Result<TraceFacts, Failure> {
+        let mut opened = self.open()?;
         let mut bar = console.progress();
         let mut writer = OtrWriter::new(file).map_err(|error| self.failure(error))?;
         let mut block = Block::default();
@@ -81,8 +90,7 @@ impl Input {
             writer.write(&block.events, opened.source().symbols()).map_err(|error| self.failure(error))?;
         }
         writer.finish(opened.source().symbols()).map_err(|error| self.failure(error))?;
-        self.kept = Some(Kept { file: kept, facts: opened.facts(0, &Repairs::default()) });
-        Ok(())
+        Ok(opened.facts(0, &Repairs::default()))
     }
 
     /// Opens the trace at its start.
@@ -107,6 +115,28 @@ impl Input {
         }
         let sizes = opened.source().symbols().sizes();
         Ok((sizes.threads as u64, sizes.locks as u64))
+    }
+
+    /// The trace for reading at any place. One that is not sealed is read once, counted, and sealed in a temporary file.
+    pub(crate) fn sealed(&mut self, strictness: Strictness, console: Console) -> Result<Sealed, Failure> {
+        if self.is_file() && self.salvage {
+            let file = OtrFile::salvage(&self.path).map_err(|error| self.failure(error))?;
+            return Ok(Sealed::new(file, self.facts(Format::Otr), None));
+        }
+        if self.is_file()
+            && strictness == Strictness::Repair
+            && let Ok(file) = OtrFile::open(&self.path)
+        {
+            return Ok(Sealed::new(file, self.facts(Format::Otr), None));
+        }
+        console.say(
+            "reading all of the trace once: its length and locks must be known before places can be drawn",
+        );
+        let temporary = tempfile::NamedTempFile::new().map_err(|error| self.failure(error))?;
+        let file = temporary.reopen().map_err(|error| self.failure(error))?;
+        let facts = self.seal(file, strictness, console)?;
+        let file = OtrFile::open(temporary.path()).map_err(|error| self.failure(error))?;
+        Ok(Sealed::new(file, facts, Some(temporary)))
     }
 
     fn is_file(&self) -> bool {
@@ -137,9 +167,12 @@ impl Input {
     }
 
     fn opened(&self, format: Format, source: Source) -> Opened {
+        Opened { source, facts: self.facts(format) }
+    }
+
+    fn facts(&self, format: Format) -> TraceFacts {
         let file = self.path.display().to_string();
-        let format = format.name().to_owned();
-        Opened { source, facts: TraceFacts { file, format, ..TraceFacts::default() } }
+        TraceFacts { file, format: format.name().to_owned(), ..TraceFacts::default() }
     }
 
     fn failure(&self, error: impl std::fmt::Display) -> Failure {

@@ -2,10 +2,12 @@
 
 mod input;
 mod output;
+mod sealed;
 mod sink;
 
 pub(crate) use input::{Input, Opened};
 pub(crate) use output::OutputFile;
+pub(crate) use sealed::Sealed;
 pub(crate) use sink::OutputTrace;
 
 use std::path::Path;

@@ -130,62 +130,46 @@ impl<T: Tick> Knowledge<T> {
         slot
     }
 
-    /// A thread's clock, with its own component at the current event.
+    /// Brings a thread's own component to the current event, before others learn what it knows.
     #[inline]
-    fn publisher(&mut self, thread: ThreadId) -> &mut ChunkedClock<T> {
-        let clock = &mut self.threads[thread];
-        let before = clock.heap_bytes();
-        clock.raise(thread.0, self.now);
-        self.heap_bytes += clock.heap_bytes() - before;
-        clock
+    fn mark(&mut self, thread: ThreadId) {
+        self.heap_bytes += self.threads[thread].raise(thread.0, self.now);
     }
 
     fn between_threads(&mut self, from: ThreadId, to: ThreadId) {
-        self.publisher(from);
+        self.mark(from);
         let (from, to) = self.threads.pair_mut(from, to);
-        join_counted(&mut self.heap_bytes, to, from);
+        self.heap_bytes += to.join(from);
     }
-}
-
-/// Joins, keeping the count of bytes.
-#[inline]
-fn join_counted<T: Tick>(heap_bytes: &mut usize, to: &mut ChunkedClock<T>, from: &ChunkedClock<T>) {
-    let before = to.heap_bytes();
-    to.join(from);
-    *heap_bytes += to.heap_bytes() - before;
 }
 
 impl<T: Tick> Flows for Knowledge<T> {
     #[inline]
     fn publish(&mut self, from: ThreadId, to: Carrier) {
         let slot = self.slot_to_fill(to);
-        self.publisher(from);
-        join_counted(&mut self.heap_bytes, &mut self.carriers.get_mut(slot).clock, &self.threads[from]);
+        self.mark(from);
+        self.heap_bytes += self.carriers.get_mut(slot).clock.join(&self.threads[from]);
     }
 
     #[inline]
     fn replace(&mut self, from: ThreadId, to: Carrier) {
         let slot = self.slot_to_fill(to);
-        self.publisher(from);
-        let clock = &mut self.carriers.get_mut(slot).clock;
-        self.heap_bytes -= clock.heap_bytes();
-        clock.copy_from(&self.threads[from]);
-        self.heap_bytes += clock.heap_bytes();
+        self.mark(from);
+        self.heap_bytes += self.carriers.get_mut(slot).clock.copy_from(&self.threads[from]);
     }
 
     #[inline]
     fn receive(&mut self, to: ThreadId, from: Carrier) {
         if let Some(slot) = self.slot(from) {
-            join_counted(&mut self.heap_bytes, &mut self.threads[to], &self.carriers.get(slot).clock);
+            self.heap_bytes += self.threads[to].join(&self.carriers.get(slot).clock);
         }
     }
 
-    #[inline]
     fn transfer(&mut self, from: Carrier, to: Carrier) {
         let Some(from) = self.slot(from) else { return };
         let to = self.slot_to_fill(to);
         let (from, to) = self.carriers.pair_mut(from, to);
-        join_counted(&mut self.heap_bytes, &mut to.clock, &from.clock);
+        self.heap_bytes += to.clock.join(&from.clock);
     }
 
     #[inline]

@@ -1,6 +1,8 @@
 //! `overtake bench`: measurements, for developers.
 
 mod lab;
+mod sampling;
+mod slimstate;
 mod speed;
 
 use overtake_trace::Block;
@@ -14,6 +16,8 @@ use crate::files::Input;
 pub(crate) fn run(command: &BenchCommand, console: Console) -> Outcome {
     match command {
         BenchCommand::Speed(arguments) => speed::run(arguments, console),
+        BenchCommand::Sampling(arguments) => sampling::run(arguments, console),
+        BenchCommand::Slimstate(arguments) => slimstate::run(arguments, console),
         BenchCommand::Read(arguments) => read(arguments, console),
     }
 }

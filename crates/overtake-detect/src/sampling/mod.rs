@@ -1,0 +1,26 @@
+//! Happens-before races of a sample: for traces too long to read and runs too hot to watch.
+//!
+//! All three detectors report happens-before races only (`hb/mod.rs` has the definition), and none that is no race. They
+//! differ in what they leave out:
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `pacer.rs` | `pacer`: looks for races whose first access falls into a sampled period |
+//! | `sampled.rs` | `sampled-hb`: looks for races between sampled accesses |
+//! | `accesses.rs` | the detector behind these two, which see every synchronisation event |
+//! | `rpt/` | `rpt`: reads constantly many events, whatever the length of the trace |
+//! | `random.rs` | random numbers by position |
+
+mod accesses;
+mod pacer;
+mod random;
+mod rpt;
+mod sampled;
+#[cfg(test)]
+mod tests;
+
+pub use rpt::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
+
+pub(crate) use pacer::start as start_pacer;
+pub(crate) use rpt::start as start_rpt;
+pub(crate) use sampled::start as start_sampled;

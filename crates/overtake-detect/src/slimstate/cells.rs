@@ -1,0 +1,157 @@
+//! The shadow cells: one history each, for a variable, an element, or a part of an array.
+
+use overtake_clock::{Epoch, ThreadClock};
+use overtake_trace::{Id, VarId};
+use rustc_hash::FxHashMap;
+
+use crate::access::{Access, At};
+use crate::hb::history::{Histories, Judged, RaceSink};
+use crate::race::{Race, RaceLog, Verdict};
+
+/// A shadow cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct CellId(pub(super) u32);
+
+impl Id for CellId {
+    #[inline]
+    fn from_index(index: usize) -> Self {
+        CellId(index as u32)
+    }
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl CellId {
+    /// The cell so many places on.
+    #[inline]
+    pub(super) fn plus(self, offset: u64) -> CellId {
+        CellId(self.0.wrapping_add(offset as u32))
+    }
+}
+
+/// Who accesses, and the access that is named if there is a race.
+#[derive(Clone, Copy)]
+pub(super) struct Accessor<'a> {
+    pub(super) clock: &'a ThreadClock,
+    pub(super) epoch: Epoch,
+    pub(super) access: Judged,
+}
+
+impl Accessor<'_> {
+    pub(super) fn writes(&self) -> bool {
+        self.access.kind.writes()
+    }
+}
+
+/// All cells, given out and taken back in runs.
+#[derive(Default, Debug)]
+pub(super) struct Cells {
+    histories: Histories<false, CellId>,
+    /// First cells of free runs, by length. Free cells have no history.
+    free: FxHashMap<u64, Vec<CellId>>,
+    /// How many accesses, or footprints on parts, were judged.
+    pub(super) checks: u64,
+    /// Bytes of what refers to cells: labels, pages, tables of classes.
+    pub(super) index_bytes: usize,
+}
+
+impl Cells {
+    /// `count` neighbouring cells without history.
+    pub(super) fn allocate(&mut self, count: u64) -> CellId {
+        if let Some(first) = self.free.get_mut(&count).and_then(Vec::pop) {
+            return first;
+        }
+        let first = self.histories.len();
+        self.histories.grow_tightly_to(first + count as usize);
+        CellId::from_index(first)
+    }
+
+    /// Makes room for cells that will likely be wanted one page after the other.
+    pub(super) fn make_room(&mut self, count: u64) {
+        self.histories.make_room(count as usize);
+    }
+
+    /// Takes cells back.
+    pub(super) fn give_back(&mut self, first: CellId, count: u64) {
+        for at in 0..count {
+            self.histories.clear(first.plus(at));
+        }
+        self.free.entry(count).or_default().push(first);
+    }
+
+    /// Gives `to` the history of `from`.
+    #[inline]
+    pub(super) fn copy(&mut self, from: CellId, to: CellId) {
+        self.histories.clear(to);
+        self.histories.copy(from, to);
+    }
+
+    /// Gives cells that were just allocated the history of `from`.
+    pub(super) fn fill(&mut self, from: CellId, to: CellId, count: u64) {
+        if !self.histories.is_blank(from) {
+            (0..count).for_each(|at| self.histories.copy(from, to.plus(at)));
+        }
+    }
+
+    /// Judges and records a plain access to all that the cell stands for.
+    #[inline(always)]
+    pub(super) fn judge(&mut self, cell: CellId, accessor: Accessor<'_>, races: &mut impl RaceSink<CellId>) {
+        let Accessor { clock, epoch, access } = accessor;
+        self.checks += 1;
+        if access.kind.writes() {
+            self.histories.write(clock, epoch, cell, access, races);
+        } else {
+            self.histories.read(clock, epoch, cell, access, races);
+        }
+    }
+
+    /// Judges and records an atomic access to the one variable that the cell stands for.
+    pub(super) fn judge_atomic(
+        &mut self,
+        cell: CellId,
+        accessor: Accessor<'_>,
+        races: &mut impl RaceSink<CellId>,
+    ) {
+        self.checks += 1;
+        self.histories.atomic(accessor.clock, accessor.epoch, cell, accessor.access, races);
+    }
+
+    /// Whether a plain access would change nothing.
+    #[inline]
+    pub(super) fn knows(&self, cell: CellId, accessor: &Accessor<'_>) -> bool {
+        self.histories.knows(cell, accessor.epoch, accessor.writes())
+    }
+
+    pub(super) fn same(&self, one: CellId, other: CellId) -> bool {
+        self.histories.same(one, other)
+    }
+
+    pub(super) fn fingerprint(&self, cell: CellId) -> u64 {
+        self.histories.fingerprint(cell)
+    }
+
+    /// Bytes of all cells and of what refers to them.
+    pub(super) fn state_bytes(&self) -> usize {
+        let lists: usize = self.free.values().map(Vec::capacity).sum();
+        self.histories.state_bytes() + lists * size_of::<CellId>() + self.index_bytes
+    }
+}
+
+/// Races of a cell that stands for one variable.
+pub(super) struct OnVariable<'a> {
+    pub(super) var: VarId,
+    pub(super) races: &'a mut RaceLog,
+}
+
+impl RaceSink<CellId> for OnVariable<'_> {
+    fn race(&mut self, _: CellId, verdict: Verdict, first: Access, second: Access) {
+        self.races.report(Race { var: self.var, verdict, first, second });
+    }
+}
+
+/// Where an access that stands for a region belongs.
+pub(super) fn observed(at: At, kind: crate::access::AccessKind) -> Judged {
+    Judged { at, kind, verdict: Verdict::Observed }
+}

@@ -1,0 +1,286 @@
+//! Parts of any form: a label per element names the class it belongs to, and a class is the elements with one history.
+//!
+//! **Beyond the paper**, which measured what arbitrary parts would save with bit sets and could not afford them. Here the
+//! partition is not inferred from footprints but from the histories themselves: elements are together exactly as long as
+//! their histories are the same.
+//! **State.** Two bytes per element, and per class a cell, the number of its members and where its members went lately.
+//! **Step.** An access takes its element from its class to the class of the history after the access. That class is found
+//! by the epoch of the access, if another member went there in the same epoch; else the history is computed
+//! and looked up among all. So one check serves all elements that a thread accesses alike, in whatever order and however many
+//! footprints would be needed, and classes whose histories become the same merge.
+//! **Invariants.**
+//!   I1  The history of a class never changes. A class without members is given back, sooner or later; its number may be
+//!       used again, with another generation.
+//!   I2  Two classes may have the same history (fingerprints can collide), never two histories one class.
+//! **Cost.** O(1) per access. A stretch that needs as many classes as a quarter of its elements is better off fine.
+
+use std::collections::VecDeque;
+
+use overtake_clock::Epoch;
+use rustc_hash::FxHashMap;
+
+use super::cells::{Accessor, CellId, Cells};
+use crate::access::Access;
+use crate::hb::history::RaceSink;
+use crate::race::Verdict;
+
+/// Most classes that are worth their labels, within what labels can name.
+fn most_classes(length: u64) -> u64 {
+    (length / 4).clamp(8, 1 << 16)
+}
+
+/// Most classes that are kept although their last member left.
+const MOST_ABANDONED: usize = 32;
+
+/// Where members of a class went in an epoch.
+#[derive(Clone, Copy, Default, Debug)]
+struct Step {
+    epoch: Epoch,
+    class: u16,
+    generation: u32,
+}
+
+#[derive(Debug)]
+struct Class {
+    cell: CellId,
+    members: u64,
+    generation: u32,
+    /// Whether it is in the list of abandoned classes. It may have got members again.
+    abandoned: bool,
+    after_read: Step,
+    after_write: Step,
+}
+
+/// The classes of a stretch of an array.
+#[derive(Debug)]
+pub(super) struct Classes {
+    labels: Vec<u16>,
+    classes: Vec<Class>,
+    free: Vec<u16>,
+    /// Classes that lost their last member, the first to do so first.
+    abandoned: VecDeque<u16>,
+    by_history: FxHashMap<u64, u16>,
+    /// Moves since the labels were made.
+    moves: u64,
+    one: bool,
+}
+
+impl Classes {
+    /// The classes of elements that have the same history in their cells; `None` if there are too many.
+    pub(super) fn new(
+        length: u64,
+        cell_of: impl Fn(u64) -> Option<CellId>,
+        cells: &mut Cells,
+    ) -> Option<Classes> {
+        let mut new = Classes {
+            labels: Vec::with_capacity(length as usize),
+            classes: Vec::new(),
+            free: Vec::new(),
+            abandoned: VecDeque::new(),
+            by_history: FxHashMap::default(),
+            moves: 0,
+            one: false,
+        };
+        cells.index_bytes += new.labels.capacity() * size_of::<u16>();
+        let mut by_cell: FxHashMap<u32, u16> = FxHashMap::default();
+        for cell in (0..length).map_while(cell_of) {
+            let known = by_cell.get(&cell.0).copied().or_else(|| new.with_history_of(cell, cells));
+            let class = known.or_else(|| {
+                let most = most_classes(length) / 2; // there must be room to move
+                let copy = (new.live() as u64 <= most).then(|| cells.allocate(1))?;
+                cells.copy(cell, copy);
+                new.add(copy, cells)
+            });
+            let Some(class) = class else { break };
+            by_cell.insert(cell.0, class);
+            new.labels.push(class);
+            new.classes[usize::from(class)].members += 1;
+        }
+        if (new.labels.len() as u64) < length {
+            new.give_back(cells);
+            return None;
+        }
+        Some(new)
+    }
+
+    /// The class with the history of a cell.
+    fn with_history_of(&self, cell: CellId, cells: &Cells) -> Option<u16> {
+        let class = self.by_history.get(&cells.fingerprint(cell)).copied()?;
+        cells.same(self.classes[usize::from(class)].cell, cell).then_some(class)
+    }
+
+    /// The number of classes.
+    pub(super) fn live(&self) -> usize {
+        self.classes.len() - self.free.len()
+    }
+
+    /// The cell of an element's class.
+    pub(super) fn cell_of(&self, index: u64) -> CellId {
+        self.classes[usize::from(self.labels[index as usize])].cell
+    }
+
+    /// Whether all elements have the same history again, and labels have paid for themselves since they were made.
+    #[inline]
+    pub(super) fn is_one(&self) -> bool {
+        self.one
+    }
+
+    /// Judges an access to an element. False, without effect, if there would be too many classes.
+    #[inline]
+    pub(super) fn judge(
+        &mut self,
+        index: u64,
+        accessor: Accessor<'_>,
+        cells: &mut Cells,
+        races: &mut impl RaceSink<CellId>,
+    ) -> bool {
+        let label = self.labels[index as usize];
+        let class = &self.classes[usize::from(label)];
+        let step = if accessor.writes() { class.after_write } else { class.after_read };
+        let target = if step.epoch == accessor.epoch
+            && self.classes[usize::from(step.class)].generation == step.generation
+        {
+            step.class
+        } else if cells.knows(class.cell, &accessor) {
+            return true;
+        } else {
+            match self.find_target(label, accessor, cells, races) {
+                Some(target) => target,
+                None => return false,
+            }
+        };
+        self.moves += 1;
+        self.one = false;
+        self.labels[index as usize] = target;
+        self.classes[usize::from(target)].members += 1;
+        let left = &mut self.classes[usize::from(label)];
+        left.members -= 1;
+        if left.members == 0 {
+            self.abandon(label, cells);
+        }
+        true
+    }
+
+    /// Takes note of a class that its last member has left. Another may come soon: an update takes each element through
+    /// the class of what was read to that of what was written. So the class is kept for a while.
+    fn abandon(&mut self, class: u16, cells: &mut Cells) {
+        if !std::mem::replace(&mut self.classes[usize::from(class)].abandoned, true) {
+            self.abandoned.push_back(class);
+        }
+        if self.abandoned.len() > MOST_ABANDONED
+            && let Some(class) = self.abandoned.pop_front()
+        {
+            self.classes[usize::from(class)].abandoned = false;
+            if self.classes[usize::from(class)].members == 0 {
+                self.remove(class, cells);
+            }
+        }
+        let members = self.classes[usize::from(self.labels[0])].members;
+        self.one = members.min(self.moves) == self.labels.len() as u64;
+    }
+
+    /// The class of the history after an access to a member of `label`. `None`, without effect, if there are too many.
+    #[inline(never)]
+    fn find_target(
+        &mut self,
+        label: u16,
+        accessor: Accessor<'_>,
+        cells: &mut Cells,
+        races: &mut impl RaceSink<CellId>,
+    ) -> Option<u16> {
+        if self.live() as u64 >= most_classes(self.labels.len() as u64) {
+            return None;
+        }
+        let after = cells.allocate(1);
+        cells.copy(self.classes[usize::from(label)].cell, after);
+        let mut races = Noticing { races, raced: false };
+        cells.judge(after, accessor, &mut races);
+        let raced = races.raced;
+        let target = match self.with_history_of(after, cells) {
+            Some(class) => {
+                cells.give_back(after, 1);
+                class
+            }
+            None => self.add(after, cells)?,
+        };
+        // A race is reported for each element, so each of them is judged.
+        if !raced {
+            let step = Step {
+                epoch: accessor.epoch,
+                class: target,
+                generation: self.classes[usize::from(target)].generation,
+            };
+            let class = &mut self.classes[usize::from(label)];
+            *if accessor.writes() { &mut class.after_write } else { &mut class.after_read } = step;
+        }
+        Some(target)
+    }
+
+    /// A new class without members.
+    fn add(&mut self, cell: CellId, cells: &mut Cells) -> Option<u16> {
+        let class = match self.free.pop() {
+            Some(class) => class,
+            None => {
+                let class = u16::try_from(self.classes.len()).ok()?;
+                let before = self.classes.capacity();
+                let step = Step::default();
+                self.classes.push(Class {
+                    cell,
+                    members: 0,
+                    generation: 0,
+                    abandoned: false,
+                    after_read: step,
+                    after_write: step,
+                });
+                cells.index_bytes += (self.classes.capacity() - before) * size_of::<Class>();
+                class
+            }
+        };
+        let entry = &mut self.classes[usize::from(class)];
+        entry.cell = cell;
+        entry.generation += 1;
+        let before = self.by_history.capacity();
+        self.by_history.insert(cells.fingerprint(cell), class);
+        cells.index_bytes += (self.by_history.capacity() - before) * size_of::<(u64, u16)>();
+        Some(class)
+    }
+
+    /// Gives a class without members back (I1).
+    fn remove(&mut self, class: u16, cells: &mut Cells) {
+        let entry = &mut self.classes[usize::from(class)];
+        entry.generation += 1;
+        (entry.after_read, entry.after_write) = (Step::default(), Step::default());
+        let cell = entry.cell;
+        let fingerprint = cells.fingerprint(cell);
+        if self.by_history.get(&fingerprint) == Some(&class) {
+            self.by_history.remove(&fingerprint);
+        }
+        cells.give_back(cell, 1);
+        self.free.push(class);
+    }
+
+    /// Gives everything back.
+    pub(super) fn give_back(self, cells: &mut Cells) {
+        for (at, class) in self.classes.iter().enumerate() {
+            if !self.free.contains(&(at as u16)) {
+                cells.give_back(class.cell, 1);
+            }
+        }
+        cells.index_bytes -= self.labels.capacity() * size_of::<u16>()
+            + self.classes.capacity() * size_of::<Class>()
+            + self.by_history.capacity() * size_of::<(u64, u16)>();
+    }
+}
+
+/// Passes races on and remembers that there was one.
+struct Noticing<'a, Sink> {
+    races: &'a mut Sink,
+    raced: bool,
+}
+
+impl<Sink: RaceSink<CellId>> RaceSink<CellId> for Noticing<'_, Sink> {
+    fn race(&mut self, cell: CellId, verdict: Verdict, first: Access, second: Access) {
+        self.raced = true;
+        self.races.race(cell, verdict, first, second);
+    }
+}

@@ -1,0 +1,621 @@
+//! Happens-before races with array shadow that stays small: elements that are used alike share their state.
+//!
+//! **Source.** Wilcox, Finch, Flanagan, Freund, *Array Shadow State Compression for Precise Dynamic Race Detection*, ASE 2015.
+//! **Answer.** Exactly the variables that race. A race of elements that share their state is reported once, with all of
+//! them; its accesses stand for the synchronisation-free regions in which the elements were accessed.
+//! **Idea.** Between two synchronisation operations a thread's clock does not change, so its accesses to an array may be
+//! judged together when the next one comes: every happens-before relation is kept by that delay. What is judged together is a
+//! *footprint*, a strided range per thread, array and kind of access. The array's elements are partitioned so that each
+//! footprint so far is a union of parts, and a part has one cell: one check and one update serve all its elements.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `range.rs`, `footprint.rs` | strided ranges, and what threads have accessed and nobody has judged |
+//! | `partition.rs` | partitions and how footprints refine them: the paper's table |
+//! | `cells.rs` | the cells, which are FastTrack's |
+//! | `commit.rs`, `shadow.rs` | footprints meet partitions; arrays of unknown length |
+//! | `extended.rs` | parts of any form, by labels (`--partitions extended`) |
+//!
+//! **Commit points.** Everything pending of a thread is judged before each synchronisation operation of it, acquires too (an
+//! acquire changes the clock as well); before its fork and its join by another thread, which change its clock; when the
+//! buffer is full; at the end of the trace. A footprint that cannot take an access is judged at once. Relaxed atomics
+//! change no clock and are no commit points. Neither is `free`: it conflicts with accesses by the block's variable, which
+//! is not an element.
+//! **Differs from the paper.** Small arrays (shorter than [`SMALL`]) and, where the length is unknown, as many first elements
+//! are variables like any other. Cells of single elements are made in pages, on first need. An array with an atomically
+//! accessed element becomes fine. Lengths that are not known grow (`shadow.rs`).
+//! **Invariants.**
+//!   I1  A page says that its variables have cells, or are elements, only if all of them do or are, in order. What shares its
+//!       cell with others is not in a page of cells.
+//!   I2  Footprints of a thread hold accesses of its present synchronisation-free region only.
+
+mod cells;
+mod commit;
+mod extended;
+mod footprint;
+mod partition;
+mod range;
+mod shadow;
+#[cfg(test)]
+mod tests;
+
+use overtake_clock::Epoch;
+use overtake_trace::{
+    ArrayId, Checked, EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId, VarId,
+    Variable, Variables,
+};
+
+use self::cells::{Accessor, CellId, Cells, OnVariable, observed};
+use self::commit::{Limits, PAGE, PartSink};
+use self::footprint::{Collected, Pending};
+use self::range::StridedRange;
+use self::shadow::Shadow;
+use crate::access::{Access, AccessKind, At};
+use crate::detector::{Detector, LockMode};
+use crate::extent::Extent;
+use crate::hb::SyncClocks;
+use crate::hb::history::RaceSink;
+use crate::race::{Race, RaceLog, Verdict};
+use crate::registry::{Analysis, OptionError, Options, Outcome, Partitions};
+use crate::run::{LiveBlocks, feed};
+
+/// Arrays shorter than this are not worth compressing (the paper's threshold).
+const SMALL: u64 = 16;
+/// Shortest stretch that is worth labels.
+const LEAST_LABELLED: u64 = 64;
+/// Elements from this index on are variables like any other, so that arithmetic on indices cannot overflow.
+const HUGE: u64 = 1 << 48;
+
+/// Starts an analysis.
+pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+    Ok(Box::new(SlimAnalysis {
+        detector: SlimState::new(Limits::of(options.partitions)),
+        blocks: LiveBlocks::new(),
+        races: RaceLog::new(),
+    }))
+}
+
+/// The detector with its log, and with figures.
+struct SlimAnalysis {
+    detector: SlimState,
+    blocks: LiveBlocks,
+    races: RaceLog,
+}
+
+impl Analysis for SlimAnalysis {
+    fn feed(&mut self, checked: &Checked<'_>) {
+        feed(&mut self.detector, &mut self.blocks, checked, &mut self.races);
+    }
+
+    fn end_of_trace(&mut self) -> Outcome {
+        self.detector.finish(&mut self.races);
+        Outcome::Done
+    }
+
+    fn name_elements(&mut self, symbols: &Symbols) {
+        self.races.name_elements(symbols);
+    }
+
+    fn races(&self) -> &RaceLog {
+        &self.races
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.detector.state_bytes()
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        self.detector.figures()
+    }
+}
+
+impl Limits {
+    fn of(partitions: Partitions) -> Limits {
+        let labels_from = match partitions {
+            Partitions::Paper => None,
+            Partitions::Extended => Some(LEAST_LABELLED),
+        };
+        Limits { small: SMALL, labels_from, variables: 0 }
+    }
+}
+
+/// What the next access goes to.
+#[derive(Clone, Copy, Debug)]
+enum Located {
+    /// Nothing more: the access is in a footprint.
+    Collected,
+    /// A cell of its own.
+    Cell(CellId),
+    /// An element that shares its state with others.
+    Element { shadow: u32, index: u64 },
+}
+
+/// What the variables of a page are, in four bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct VarPage(u32);
+
+/// What a [`VarPage`] says.
+enum PageContent {
+    /// Nothing is known, or nothing that holds for all of them.
+    Anything,
+    /// They have their own cells, in order from this one on.
+    Cells(CellId),
+    /// They are elements of one array, in order.
+    Elements(u32),
+}
+
+impl VarPage {
+    const UNKNOWN: VarPage = VarPage(0);
+    const MIXED: VarPage = VarPage(1);
+    const ELEMENTS: u32 = 1 << 31;
+
+    /// A page of cells. Where there are more than fit, variables are looked up one by one.
+    fn cells(first: CellId) -> VarPage {
+        if first.0 < Self::ELEMENTS - 2 { VarPage(first.0 + 2) } else { Self::MIXED }
+    }
+
+    fn elements(shadow: u32) -> VarPage {
+        VarPage(Self::ELEMENTS | shadow)
+    }
+
+    #[inline]
+    fn content(self) -> PageContent {
+        match self.0 {
+            0 | 1 => PageContent::Anything,
+            elements if elements & Self::ELEMENTS != 0 => PageContent::Elements(elements & !Self::ELEMENTS),
+            cells => PageContent::Cells(CellId(cells - 2)),
+        }
+    }
+}
+
+/// The variables of a page, if the trace has all of them yet.
+fn page_variables(page: usize, variables: &Variables) -> Option<impl Iterator<Item = VarId> + use<>> {
+    let first = page * PAGE as usize;
+    let end = first + PAGE as usize;
+    (end <= variables.len()).then(|| (first..end).map(VarId::from_index))
+}
+
+/// What is known of an array: nothing, that it is small, or its shadow.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+enum ArrayKind {
+    #[default]
+    Unseen,
+    Small,
+    Shadowed(u32),
+}
+
+/// A race found while no log was at hand.
+#[derive(Debug)]
+struct Found {
+    extent: Extent,
+    verdict: Verdict,
+    first: Access,
+    second: Access,
+}
+
+/// The detector.
+#[derive(Debug)]
+pub(crate) struct SlimState {
+    clocks: SyncClocks,
+    cells: Cells,
+    /// What the variables are, by pages (I1).
+    pages: Vec<VarPage>,
+    /// One more than the first cell for variables that are no elements with a shadow, by pages; 0 for none.
+    own: Vec<u32>,
+    arrays: IdVec<ArrayId, ArrayKind>,
+    shadows: Vec<Shadow>,
+    pending: IdVec<ThreadId, Pending>,
+    located: Located,
+    /// The latest atomic access, with the epoch it was made in: the read of its heap block belongs to the same event.
+    latest_atomic: Option<(EventIndex, Epoch)>,
+    found: Vec<Found>,
+    limits: Limits,
+}
+
+impl SlimState {
+    fn new(limits: Limits) -> SlimState {
+        SlimState {
+            clocks: SyncClocks::default(),
+            cells: Cells::default(),
+            pages: Vec::new(),
+            own: Vec::new(),
+            arrays: IdVec::new(),
+            shadows: Vec::new(),
+            pending: IdVec::new(),
+            located: Located::Cell(CellId(0)),
+            latest_atomic: None,
+            found: Vec::new(),
+            limits,
+        }
+    }
+
+    /// Finds what a variable goes to whose page is not all of one kind, or has not been looked at.
+    #[inline(never)]
+    fn look_up(&mut self, var: VarId, variables: &Variables) -> Located {
+        if let Variable::Element { array, index } = variables.get(var)
+            && let Some(shadow) = self.shadow_of(array, index, var, variables)
+        {
+            self.survey(var, index, shadow, variables);
+            return self.locate_element(var, shadow, index);
+        }
+        self.own_cell(var, variables)
+    }
+
+    /// An element of an array with a shadow.
+    #[inline]
+    fn locate_element(&mut self, var: VarId, shadow: u32, index: u64) -> Located {
+        match self.shadows[shadow as usize].collects() {
+            true => Located::Element { shadow, index },
+            false => self.locate_divided(var, shadow, index),
+        }
+    }
+
+    /// An element of an array of which some stretch does not collect footprints.
+    fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> Located {
+        let entry = &mut self.shadows[shadow as usize];
+        let segment = entry.segment(index, &mut self.cells);
+        if !segment.is_alone_for_good(index, self.limits) {
+            return Located::Element { shadow, index };
+        }
+        let cell = segment.single_cell(index, &mut self.cells, self.limits);
+        let page = var.index() / PAGE as usize;
+        if self.pages[page] == VarPage::elements(shadow)
+            && let Some(origin) = segment.first_cell_of_page(index, self.limits)
+        {
+            self.pages[page] = VarPage::cells(origin); // I1: places in the page are those of the variables
+        }
+        entry.look_again();
+        Located::Cell(cell)
+    }
+
+    /// The shadow of an element, if it is not a variable like any other.
+    #[inline]
+    fn shadow_of(&mut self, array: ArrayId, index: u64, var: VarId, variables: &Variables) -> Option<u32> {
+        let shadow = match self.arrays.get(array) {
+            Some(&ArrayKind::Shadowed(shadow)) => shadow,
+            Some(ArrayKind::Small) => return None,
+            _ => self.meet_array(array, index, var, variables)?,
+        };
+        (!self.shadows[shadow as usize].is_own(index) && index < HUGE).then_some(shadow)
+    }
+
+    /// Decides how an array is treated, once and for all: its length may become known later, or grow.
+    #[cold]
+    fn meet_array(&mut self, array: ArrayId, index: u64, var: VarId, variables: &Variables) -> Option<u32> {
+        let length = variables.array_facts(array).length;
+        let kind = match length {
+            Some(length) if length < self.limits.small => ArrayKind::Small,
+            _ if self.shadows.len() as u32 == VarPage::ELEMENTS - 1 => ArrayKind::Small,
+            _ => {
+                let length = length.map(|length| length.min(HUGE));
+                self.shadows.push(Shadow::new(array, length, var, index, self.limits));
+                ArrayKind::Shadowed(self.shadows.len() as u32 - 1)
+            }
+        };
+        *self.arrays.entry(array) = kind;
+        match kind {
+            ArrayKind::Shadowed(shadow) => Some(shadow),
+            _ => None,
+        }
+    }
+
+    /// The cell of a variable that shares it with none.
+    fn own_cell(&mut self, var: VarId, variables: &Variables) -> Located {
+        let (page, offset) = (var.index() / PAGE as usize, var.index() as u64 % PAGE);
+        if self.own[page] == 0 {
+            let first = self.cells.allocate(PAGE);
+            self.own[page] = first.0 + 1;
+            let all_own = page_variables(page, variables).is_some_and(|mut variables_of_page| {
+                variables_of_page.all(|var| self.is_own(var, variables))
+            });
+            if all_own {
+                self.pages[page] = VarPage::cells(first); // I1
+            }
+        }
+        Located::Cell(CellId(self.own[page] - 1).plus(offset))
+    }
+
+    /// Whether a variable is surely none that shares its cell.
+    fn is_own(&self, var: VarId, variables: &Variables) -> bool {
+        let Variable::Element { array, index } = variables.get(var) else { return true };
+        match self.arrays.get(array) {
+            Some(ArrayKind::Small) => true,
+            Some(&ArrayKind::Shadowed(shadow)) => self.shadows[shadow as usize].is_own(index),
+            _ => false,
+        }
+    }
+
+    /// Looks at the page of an element for the first time: are its variables elements of one array, in order?
+    fn survey(&mut self, var: VarId, index: u64, shadow: u32, variables: &Variables) {
+        let page = var.index() / PAGE as usize;
+        if self.pages[page] != VarPage::UNKNOWN {
+            return;
+        }
+        let Some(mut page_variables) = page_variables(page, variables) else { return };
+        let entry = &self.shadows[shadow as usize];
+        let in_order = entry.index_of(var) == index
+            && page_variables.all(|var| {
+                let (array, index) = (entry.array, entry.index_of(var));
+                index < HUGE
+                    && !entry.is_own(index)
+                    && variables.get(var) == Variable::Element { array, index }
+            });
+        self.pages[page] = if in_order { VarPage::elements(shadow) } else { VarPage::MIXED };
+    }
+
+    /// A plain access.
+    #[inline(always)]
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        if !self.found.is_empty() {
+            self.hand_over(races);
+        }
+        match self.located {
+            Located::Collected => {}
+            Located::Cell(cell) => {
+                let clock = self.clocks.thread(at.thread);
+                let epoch = match self.latest_atomic {
+                    Some((index, epoch)) if index == at.index => epoch,
+                    _ => clock.epoch(),
+                };
+                let accessor = Accessor { clock, epoch, access: observed(at, kind) };
+                self.cells.judge(cell, accessor, &mut OnVariable { var, races });
+            }
+            Located::Element { shadow, index } => {
+                // A copy, so that the access itself stays in registers on the way above.
+                let at = At { index: at.index, thread: at.thread, location: at.location };
+                self.access_element(at, var, shadow, index, kind, races);
+            }
+        }
+    }
+
+    /// A plain access to an element whose cell is shared or may change.
+    #[inline(never)]
+    fn access_element(
+        &mut self,
+        at: At,
+        var: VarId,
+        shadow: u32,
+        index: u64,
+        kind: AccessKind,
+        races: &mut RaceLog,
+    ) {
+        let entry = &mut self.shadows[shadow as usize];
+        if !entry.collects() {
+            let segment = entry.segment(index, &mut self.cells);
+            if !segment.collects() {
+                let clock = self.clocks.thread(at.thread);
+                let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
+                let races = &mut OnVariable { var, races };
+                let was_labelled = segment.is_labelled();
+                segment.judge_element(index, accessor, &mut self.cells, self.limits, races);
+                if !(was_labelled && segment.is_labelled()) {
+                    entry.look_again();
+                }
+                return;
+            }
+        }
+        let page = var.index() / PAGE as usize;
+        let in_order = self.pages[page] == VarPage::elements(shadow);
+        let ordered_end = if in_order { (page as u32 + 1).saturating_mul(PAGE as u32) } else { 0 };
+        let pending = &mut self.pending[at.thread];
+        match pending.collect(shadow, index, at, kind.writes(), (var, ordered_end)) {
+            Collected::Taken => {}
+            Collected::NoStep => {
+                let Some(footprint) = pending.footprint(shadow, kind.writes()) else { return };
+                let before = footprint.take();
+                footprint.extend(index, at);
+                if let Some((range, first)) = before {
+                    self.commit_footprint(shadow, range, first, kind);
+                }
+            }
+            Collected::Full => {
+                self.commit(at.thread);
+                self.pending[at.thread].collect(shadow, index, at, kind.writes(), (var, ordered_end));
+            }
+        }
+    }
+
+    /// Judges everything that a thread has pending.
+    #[inline]
+    fn commit(&mut self, thread: ThreadId) {
+        while !self.pending[thread].is_empty() {
+            self.commit_one(thread);
+        }
+    }
+
+    /// Judges what a thread has pending on one array, writes first: reads of the same elements are then known.
+    #[inline(never)]
+    fn commit_one(&mut self, thread: ThreadId) {
+        let Some(mut touched) = self.pending[thread].pop() else { return };
+        if let Some((range, at)) = touched.writes.take() {
+            self.commit_footprint(touched.shadow, range, at, AccessKind::Write);
+        }
+        if let Some((range, at)) = touched.reads.take() {
+            self.commit_footprint(touched.shadow, range, at, AccessKind::Read);
+        }
+    }
+
+    fn commit_footprint(&mut self, shadow: u32, range: StridedRange, at: At, kind: AccessKind) {
+        let clock = self.clocks.thread(at.thread);
+        let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
+        let entry = &mut self.shadows[shadow as usize];
+        let extent = Extent { array: entry.array, first: 0, end: 0, step: 1 };
+        let mut races = OnPart { extent, found: &mut self.found };
+        entry.commit(range, accessor, &mut self.cells, self.limits, &mut races);
+    }
+
+    /// Hands races over that were found while no log was at hand.
+    #[cold]
+    fn hand_over(&mut self, races: &mut RaceLog) {
+        for Found { extent, verdict, first, second } in self.found.drain(..) {
+            let (first, second) =
+                if first.at.index < second.at.index { (first, second) } else { (second, first) };
+            races.report_extent(Race { var: VarId(0), verdict, first, second }, extent);
+        }
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        const MODES: [&str; 7] = ["coarse", "block", "stride", "split", "prefix", "classes", "fine"];
+        const NAMES: [&str; 7] = [
+            "elements in coarse arrays",
+            "elements in blocks",
+            "elements in strides",
+            "elements in split arrays",
+            "elements in prefixed arrays",
+            "elements in classes",
+            "elements in fine arrays",
+        ];
+        let (mut elements, mut cells, mut by_mode) = (0, 0, [0; MODES.len()]);
+        for (segment_elements, segment_cells, mode) in self.shadows.iter().flat_map(Shadow::facts) {
+            elements += segment_elements;
+            cells += segment_cells;
+            if let Some(at) = MODES.iter().position(|&name| name == mode) {
+                by_mode[at] += segment_elements;
+            }
+        }
+        let totals =
+            [("race checks", self.cells.checks), ("array elements", elements), ("array shadow cells", cells)];
+        totals.into_iter().chain(NAMES.into_iter().zip(by_mode).filter(|&(_, count)| count > 0)).collect()
+    }
+}
+
+impl Detector for SlimState {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.clocks.reserve(sizes);
+        self.pending.grow_to(sizes.threads);
+        let pages = sizes.variables.div_ceil(PAGE as usize);
+        if pages > self.pages.len() {
+            self.pages.resize(pages, VarPage::UNKNOWN);
+            self.own.resize(pages, 0);
+        }
+        self.limits.variables = sizes.variables as u64;
+    }
+
+    #[inline(always)]
+    fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
+        if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
+            self.located = Located::Collected;
+            return;
+        }
+        self.located = match self.pages[var.index() / PAGE as usize].content() {
+            PageContent::Cells(first) => Located::Cell(first.plus(var.index() as u64 % PAGE)),
+            PageContent::Elements(shadow) => {
+                let index = self.shadows[shadow as usize].index_of(var);
+                self.locate_element(var, shadow, index)
+            }
+            PageContent::Anything => self.look_up(var, variables),
+        };
+    }
+
+    #[inline(always)]
+    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+        self.access(at, var, AccessKind::Read, races);
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.access(at, var, kind, races);
+    }
+
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+        if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
+            self.commit(at.thread);
+        }
+        self.hand_over(races);
+        let cell = match self.located {
+            Located::Cell(cell) => cell,
+            Located::Collected => return, // plain accesses only
+            Located::Element { shadow, index } => {
+                let entry = &mut self.shadows[shadow as usize];
+                let segment = entry.segment(index, &mut self.cells);
+                segment.make_fine(&mut self.cells, self.limits);
+                let cell = segment.single_cell(index, &mut self.cells, self.limits);
+                entry.look_again();
+                cell
+            }
+        };
+        self.clocks.atomic_acquire(at.thread, var, kind, order);
+        let clock = self.clocks.thread(at.thread);
+        let epoch = clock.epoch();
+        let accessor = Accessor { clock, epoch, access: observed(at, kind) };
+        self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, races });
+        self.latest_atomic = Some((at.index, epoch));
+        self.clocks.atomic_release(at.thread, var, kind, order);
+    }
+
+    fn fence(&mut self, at: At, order: MemoryOrder) {
+        self.commit(at.thread);
+        self.clocks.fence(at.thread, order);
+    }
+
+    #[inline]
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.commit(at.thread);
+        self.clocks.acquire(at.thread, lock, mode);
+    }
+
+    #[inline]
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.commit(at.thread);
+        self.clocks.release(at.thread, lock, mode);
+    }
+
+    fn fork(&mut self, at: At, child: ThreadId) {
+        self.commit(at.thread);
+        self.commit(child); // a thread forked late or twice may have something pending
+        self.clocks.fork(at.thread, child);
+    }
+
+    fn join(&mut self, at: At, child: ThreadId) {
+        self.commit(child);
+        self.commit(at.thread);
+        self.clocks.join(at.thread, child);
+    }
+
+    fn post(&mut self, at: At, object: SyncId) {
+        self.commit(at.thread);
+        self.clocks.post(at.thread, object);
+    }
+
+    fn wait(&mut self, at: At, object: SyncId) {
+        self.commit(at.thread);
+        self.clocks.wait(at.thread, object);
+    }
+
+    fn finish(&mut self, races: &mut RaceLog) {
+        for thread in (0..self.pending.len()).map(ThreadId::from_index) {
+            self.commit(thread);
+        }
+        self.hand_over(races);
+    }
+
+    fn state_bytes(&self) -> usize {
+        let pending: usize = self.pending.iter().map(Pending::heap_bytes).sum();
+        let tables = (self.pages.capacity() + self.own.capacity()) * size_of::<VarPage>()
+            + self.arrays.table_bytes()
+            + self.shadows.capacity() * size_of::<Shadow>()
+            + self.pending.table_bytes()
+            + self.found.capacity() * size_of::<Found>();
+        self.clocks.state_bytes() + self.cells.state_bytes() + pending + tables
+    }
+}
+
+/// Races of a part of an array.
+struct OnPart<'a> {
+    extent: Extent,
+    found: &'a mut Vec<Found>,
+}
+
+impl PartSink for OnPart<'_> {
+    #[inline]
+    fn about(&mut self, part: StridedRange, end: u64) {
+        let end = part.last.saturating_add(part.step).min(end);
+        self.extent = Extent { first: part.first, end, step: part.step, ..self.extent };
+    }
+}
+
+impl RaceSink<CellId> for OnPart<'_> {
+    fn race(&mut self, _: CellId, verdict: Verdict, first: Access, second: Access) {
+        self.found.push(Found { extent: self.extent, verdict, first, second });
+    }
+}

@@ -1,0 +1,263 @@
+//! Partitions and ranges exhaustively, and whole analyses with limits so low that small traces reach everything.
+
+use std::collections::BTreeSet;
+
+use overtake_oracle::random::Shape;
+use overtake_oracle::{for_each_random_trace, happens_before_races, same, variables};
+use overtake_trace::{Block, Checker, EventIndex, EventSource, LocationId, ThreadId, Trace, VarId};
+
+use super::commit::Limits;
+use super::footprint::{Collected, Pending};
+use super::partition::Partition;
+use super::range::StridedRange;
+use super::{SlimAnalysis, SlimState};
+use crate::access::At;
+use crate::race::RaceLog;
+use crate::registry::Analysis;
+use crate::run::LiveBlocks;
+
+/// The longest array that partitions are checked on.
+const LONGEST: u64 = 24;
+
+fn ranges(length: u64) -> impl Iterator<Item = StridedRange> {
+    (0..length).flat_map(move |first| {
+        let longer = (1..length).flat_map(move |step| {
+            let lasts = (1..).map(move |steps| first + steps * step).take_while(move |&last| last < length);
+            lasts.map(move |last| StridedRange { first, last, step })
+        });
+        std::iter::once(StridedRange::single(first)).chain(longer)
+    })
+}
+
+fn partitions(length: u64) -> Vec<Partition> {
+    // One block or one remainder is called coarse.
+    let divisors = |end| (2..end).filter(move |&size| length.is_multiple_of(size));
+    let mut all = vec![Partition::Coarse, Partition::Fine];
+    all.extend(divisors(length).map(Partition::Block));
+    all.extend(divisors(length + 1).map(Partition::Stride));
+    all.extend((1..length).flat_map(|at| [Partition::Split(at), Partition::Prefix(at)]));
+    all
+}
+
+fn set(range: StridedRange) -> BTreeSet<u64> {
+    range.iter().collect()
+}
+
+/// The parts as sets, by `part`, checked against `part_of`.
+fn parts(partition: Partition, length: u64) -> Vec<BTreeSet<u64>> {
+    let parts: Vec<_> = (0..partition.parts(length)).map(|part| set(partition.part(length, part))).collect();
+    for index in 0..length {
+        let containing: Vec<_> = (0..parts.len()).filter(|&part| parts[part].contains(&index)).collect();
+        assert_eq!(containing, [partition.part_of(index) as usize], "{partition:?} of {length}, {index}");
+    }
+    assert!(
+        parts.iter().all(|part| part.last().is_some_and(|&last| last < length)),
+        "{partition:?} of {length}"
+    );
+    parts
+}
+
+fn is_precise(parts: &[BTreeSet<u64>], footprint: &BTreeSet<u64>) -> bool {
+    parts.iter().all(|part| part.is_subset(footprint) || part.is_disjoint(footprint))
+}
+
+#[test]
+fn refinement_gives_a_finer_partition_that_is_precise_for_the_footprint() {
+    let mut checked = 0_u64;
+    for length in 1..=LONGEST {
+        for partition in partitions(length) {
+            let before = parts(partition, length);
+            for footprint in ranges(length) {
+                let (refined, what) = (partition.refine(length, footprint), set(footprint));
+                if refined == partition {
+                    assert!(is_precise(&before, &what), "{partition:?} of {length} for {footprint:?}");
+                    continue;
+                }
+                let after = parts(refined, length);
+                let context = format!("{partition:?} of {length} for {footprint:?}: {refined:?}");
+                assert!(is_precise(&after, &what), "{context}");
+                let finer = |part: &BTreeSet<u64>| before.iter().any(|whole| part.is_subset(whole));
+                assert!(after.iter().all(finer), "{context}");
+                // As many remainders as elements are another name of the finest partition.
+                let same_parts = after.len() == before.len();
+                assert!(!is_precise(&before, &what) || same_parts, "{context}, but it was precise");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 100_000, "only {checked} refinements");
+}
+
+#[test]
+fn the_parts_of_a_footprint_are_those_inside_it() {
+    for length in 1..=LONGEST {
+        for partition in partitions(length) {
+            for footprint in ranges(length) {
+                let refined = partition.refine(length, footprint);
+                let what = set(footprint);
+                let inside = (0..refined.parts(length))
+                    .filter(|&part| refined.part(length, part).iter().all(|index| what.contains(&index)));
+                let found = refined.parts_in(footprint).iter();
+                assert!(inside.eq(found), "{refined:?} of {length} for {footprint:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ranges_take_exactly_what_keeps_them_strided() {
+    const LENGTH: u64 = 14;
+    let all: Vec<_> = ranges(LENGTH).map(|range| (range, set(range))).collect();
+    for (range, indices) in &all {
+        for index in 0..LENGTH {
+            let mut wanted = indices.clone();
+            wanted.insert(index);
+            let expected = all.iter().find(|(_, indices)| *indices == wanted).map(|(range, _)| *range);
+            let found = range.extended(index);
+            assert_eq!(found.map(set), expected.map(set), "{range:?} with {index}");
+        }
+        for (start, end) in (0..LENGTH).flat_map(|start| (start..LENGTH).map(move |end| (start, end))) {
+            let expected: BTreeSet<_> = indices
+                .iter()
+                .filter(|index| (start..end).contains(index))
+                .map(|index| index - start)
+                .collect();
+            let found = range.within(start, end).map(set).unwrap_or_default();
+            assert_eq!(found, expected, "{range:?} from {start} to {end}");
+        }
+    }
+}
+
+#[test]
+fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
+    let at = |index| At { index: EventIndex(index), thread: ThreadId(0), location: LocationId::UNKNOWN };
+    let mut pending = Pending::default();
+    // Variables 100 to 107 are elements 0 to 7 in order; what is from 8 on has to be told.
+    let access = |pending: &mut Pending, index: u64, step: u64| {
+        let var = VarId(100 + index as u32);
+        pending.follow(var, false)
+            || pending.collect(7, index, at(step), false, (var, 108)) == Collected::Taken
+    };
+    let accesses = [3, 4, 5, 6, 7, 8, 2, 6, 9, 4, 11, 10];
+    let taken: Vec<_> =
+        accesses.into_iter().zip(0..).map(|(index, step)| access(&mut pending, index, step)).collect();
+    let mut expected = [true; 12];
+    expected[10] = false;
+    assert_eq!(taken, expected);
+    let footprint = pending.footprint(7, false).expect("accesses");
+    let (range, first) = footprint.take().expect("accesses");
+    assert_eq!((range, first.index), (StridedRange { first: 2, last: 10, step: 1 }, EventIndex(0)));
+    assert!(footprint.take().is_none());
+    for shadow in 0..super::footprint::MOST_ARRAYS as u32 {
+        assert!(pending.footprint(shadow, true).is_some());
+    }
+    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0)), Collected::Full);
+    assert!(pending.footprint(7, true).is_some());
+    while pending.pop().is_some() {}
+    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0)), Collected::Taken);
+}
+
+fn analysis(limits: Limits) -> SlimAnalysis {
+    SlimAnalysis { detector: SlimState::new(limits), blocks: LiveBlocks::new(), races: RaceLog::new() }
+}
+
+/// Hands a trace to an analysis, in blocks of a few events.
+fn feed_all(analysis: &mut SlimAnalysis, trace: &Trace) {
+    let (mut source, mut checker) = (trace.source().with_block_events(9), Checker::repairing());
+    let mut block = Block::default();
+    while source.next_block(&mut block).expect("a trace in memory") {
+        analysis.feed(&checker.check(&mut block, source.symbols_mut()).expect("mended"));
+    }
+    analysis.end_of_trace();
+    analysis.name_elements(source.symbols());
+}
+
+fn racy_variables(limits: Limits, trace: &Trace) -> Vec<VarId> {
+    let mut analysis = analysis(limits);
+    feed_all(&mut analysis, trace);
+    analysis.races().racy_variables()
+}
+
+/// Arrays so short that small traces go through every representation.
+fn limits() -> [Limits; 4] {
+    [(2, None), (2, Some(3)), (4, Some(6)), (5, None)].map(|(small, labels_from)| Limits {
+        small,
+        labels_from,
+        variables: 0,
+    })
+}
+
+/// 100,000 traces; another 40,000 with the limits of the command line are with the other detectors.
+#[test]
+fn racy_elements_are_those_of_the_definition() {
+    let atomics = Shape { atomics: 1, mixed: true, fences: true, ..Shape::sweeps(10) };
+    let shapes = [
+        Shape::sweeps(8),
+        Shape::sweeps(12),
+        Shape { threads: 2, fork_join: false, arrays: 1, ..Shape::sweeps(16) },
+        Shape { blocks: 1, ..Shape::sweeps(8) },
+        atomics.clone(),
+        Shape { ill_formed: true, ..atomics },
+    ];
+    for (at, limits) in limits().into_iter().enumerate() {
+        for_each_random_trace(&shapes, 25_000, |trace| {
+            let expected = variables(&happens_before_races(trace));
+            same(&format!("limits {at}"), expected, racy_variables(limits, trace))
+        });
+    }
+}
+
+fn names(limits: Limits, text: &str) -> Vec<String> {
+    let trace = Trace::parse_std(text.as_bytes()).expect("a trace");
+    racy_variables(limits, &trace).into_iter().map(|var| trace.symbols.variables.display(var)).collect()
+}
+
+/// The accesses of `thread` to elements 0 to 5 of the array `A`.
+fn sweep(thread: &str, op: &str) -> String {
+    (0..6).map(|index| format!("{thread}|{op}(A[{index}])|1\n")).collect()
+}
+
+const ALL: [&str; 6] = ["A[0]", "A[1]", "A[2]", "A[3]", "A[4]", "A[5]"];
+
+#[test]
+fn an_acquire_is_a_commit_point() {
+    // T1 writes, then learns by the lock of T0's write: the delay must not reach beyond the acquire.
+    let text = format!(
+        "T0|alloc(A[6])|1\nT0|acq(l)|1\n{}T0|rel(l)|1\n{}T1|acq(l)|1\nT1|rel(l)|1\n",
+        sweep("T0", "w"),
+        sweep("T1", "w")
+    );
+    for limits in limits() {
+        assert_eq!(names(limits, &text), ALL, "{limits:?}");
+    }
+}
+
+#[test]
+fn a_join_commits_what_the_child_has_pending() {
+    let text =
+        format!("T0|alloc(A[6])|1\nT0|fork(T1)|1\n{}T0|join(T1)|1\n{}", sweep("T1", "w"), sweep("T0", "r"));
+    for limits in limits() {
+        assert_eq!(names(limits, &text), [""; 0], "{limits:?}");
+    }
+}
+
+#[test]
+fn a_fork_commits_what_a_thread_forked_late_has_pending() {
+    let text = format!("T0|alloc(A[6])|1\n{}{}T0|fork(T1)|1\n", sweep("T0", "w"), sweep("T1", "w"));
+    for limits in limits() {
+        assert_eq!(names(limits, &text), ALL, "{limits:?}");
+    }
+}
+
+#[test]
+fn lengths_and_indices_of_the_input_decide_no_allocation() {
+    let text = "T0|alloc(A[1000000000000000])|1\nT0|w(A[0])|1\nT1|w(A[200000000000000])|1\nT1|w(A[499999999999999])|1\n\
+                T0|w(A[499999999999999])|1\nT0|w(B[18446744073709551615])|1\nT1|r(B[18446744073709551615])|1\n\
+                T0|r(A[700000000000000])|1\nT0|r(A[2])|1\nT0|r(A[4])|1\nT0|r(A[6])|1\nT0|r(B[281474976710655])|1\n";
+    for limits in limits() {
+        assert_eq!(names(limits, text), ["A[499999999999999]", "B[18446744073709551615]"], "{limits:?}");
+        let mut analysis = analysis(limits);
+        feed_all(&mut analysis, &Trace::parse_std(text.as_bytes()).expect("a trace"));
+        assert!(analysis.state_bytes() < 100_000, "{} bytes", analysis.state_bytes());
+    }
+}

@@ -1,0 +1,124 @@
+//! Events that need no thought: accesses, taking a free lock, giving back a lock taken once.
+//!
+//! Nearly all events of a trace are of this kind, and which of them comes next is not predictable, so that a jump per
+//! operation costs more than all the rest. Here every operation does the same: it compares a word with what it expects and
+//! replaces it. For a lock the word is its holder; all other operations use one word that never changes.
+
+use crate::event::{Event, Op};
+use crate::id::{Id, LockId};
+
+/// Nobody holds the lock.
+const FREE: u32 = u32::MAX;
+/// More is to be said of the lock than who holds it; no thread has this number, nor the one above.
+const INVOLVED: u32 = u32::MAX - 1;
+
+/// The holder of a lock, as far as one word can tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Holder {
+    Nobody,
+    /// This thread, having acquired the lock once.
+    Thread(u32),
+    /// The full state of the lock knows.
+    Involved,
+}
+
+/// The words, and what operations do with them.
+#[derive(Debug)]
+pub(super) struct Ordinary {
+    /// The word of operations without lock, then one for each lock.
+    words: Vec<u32>,
+    /// What the words of locks start with.
+    unknown: u32,
+    steps: [Step; Op::ALL.len()],
+}
+
+/// Which word an operation looks at, what it expects there and what it leaves: a constant, or its thread.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// All ones for operations on locks, else zero.
+    uses_lock: u32,
+    expects_thread: u32,
+    expects: u32,
+    leaves_thread: u32,
+    leaves: u32,
+}
+
+const YES: u32 = u32::MAX;
+const NO: u32 = 0;
+
+impl Step {
+    const NOTHING: Step =
+        Step { uses_lock: NO, expects_thread: NO, expects: 0, leaves_thread: NO, leaves: 0 };
+    const ACQUIRE: Step =
+        Step { uses_lock: YES, expects_thread: NO, expects: FREE, leaves_thread: YES, leaves: 0 };
+    const RELEASE: Step =
+        Step { uses_lock: YES, expects_thread: YES, expects: 0, leaves_thread: NO, leaves: FREE };
+    /// Expects what never is.
+    const NEVER: Step = Step { uses_lock: NO, expects_thread: NO, expects: 1, leaves_thread: NO, leaves: 0 };
+
+    fn of(op: Op) -> Step {
+        match op {
+            Op::Acquire => Step::ACQUIRE,
+            Op::Release => Step::RELEASE,
+            Op::AcquireShared | Op::ReleaseShared | Op::Fork | Op::Join | Op::Alloc | Op::Free => Step::NEVER,
+            _ => Step::NOTHING,
+        }
+    }
+}
+
+impl Ordinary {
+    /// With `locks`, locks are free at first and their operations can be ordinary. Without, none ever is: windows of a trace
+    /// begin anew too often for words that would have to be cleared.
+    pub(super) fn new(locks: bool) -> Ordinary {
+        let mut steps = Op::ALL.map(Step::of);
+        if !locks {
+            (steps[Op::Acquire as usize], steps[Op::Release as usize]) = (Step::NEVER, Step::NEVER);
+        }
+        Ordinary { words: vec![0], unknown: if locks { FREE } else { INVOLVED }, steps }
+    }
+
+    /// From now on accesses need thought because blocks were renamed, or they do no longer.
+    pub(super) fn leave_accesses_out(&mut self, out: bool) {
+        for op in [Op::Read, Op::Write, Op::Load, Op::Store, Op::Rmw] {
+            self.steps[op as usize] = if out { Step::NEVER } else { Step::of(op) };
+        }
+    }
+
+    pub(super) fn reserve_locks(&mut self, locks: usize) {
+        if locks + 1 > self.words.len() {
+            self.words.resize(locks + 1, self.unknown);
+        }
+    }
+
+    /// Does the event if it is ordinary. False, without having done anything, if it is not.
+    #[inline(always)]
+    pub(super) fn take(&mut self, event: &Event) -> bool {
+        let step = self.steps[event.op() as usize];
+        let thread = event.thread().0;
+        let word = &mut self.words[(event.operand().wrapping_add(1) & step.uses_lock) as usize];
+        let is_ordinary = *word == (thread & step.expects_thread) | step.expects;
+        if is_ordinary {
+            *word = (thread & step.leaves_thread) | step.leaves;
+        }
+        is_ordinary
+    }
+
+    pub(super) fn holder(&self, lock: LockId) -> Holder {
+        match self.words[lock.index() + 1] {
+            FREE => Holder::Nobody,
+            INVOLVED => Holder::Involved,
+            thread => Holder::Thread(thread),
+        }
+    }
+
+    pub(super) fn set_holder(&mut self, lock: LockId, holder: Holder) {
+        if self.unknown == INVOLVED {
+            return; // words of locks are not in use
+        }
+        self.words[lock.index() + 1] = match holder {
+            Holder::Nobody => FREE,
+            Holder::Involved => INVOLVED,
+            Holder::Thread(thread) => thread,
+        };
+    }
+}

@@ -1,0 +1,223 @@
+//! `overtake bench slimstate`: what sharing state between array elements saves, on every pattern of array accesses.
+//!
+//! Each pattern is a generated trace that `fasttrack` and `slimstate` with either kind of partitions read in turn. Ratios are
+//! to `fasttrack`, whose checks are one per access and whose cells are one per element.
+
+use std::time::Duration;
+
+use overtake_detect::{Driver, Options, Outcome as Pass, Partitions, Strictness, find};
+use overtake_gen::{Parameters, SHAPES, Shape, Workload};
+use overtake_report::{Goal, Measurement, text};
+use overtake_trace::{Action, Block, EventSource, Variable};
+
+use super::lab::median;
+use crate::args::SlimstateArguments;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome, Verdict};
+
+/// Goals of the geometric means over all patterns, as ratios to `fasttrack`.
+const TIME_GOAL: f64 = 0.83;
+const STATE_GOAL: f64 = 0.65;
+/// What regular sweeps may cost, as a ratio to `fasttrack`, in checks and in state.
+const SWEEP_GOAL: f64 = 0.01;
+const SWEEPS: [&str; 3] = ["array-whole", "array-blocks", "array-strided"];
+/// What patterns without a pattern may cost, in time and in state.
+const RANDOM_GOAL: f64 = 1.1;
+const RANDOM: [&str; 2] = ["array-random", "array-sparse"];
+/// The average shadow fraction that arbitrary partitions reach.
+const FRACTION_GOAL: f64 = 0.13;
+
+/// Measures and prints the tables.
+pub(crate) fn run(arguments: &SlimstateArguments, console: Console) -> Outcome {
+    let mut patterns = Vec::new();
+    for shape in SHAPES.iter().filter(|shape| shape.name.starts_with("array-")) {
+        console.say(&format!("measuring {} ({} rounds)", shape.name, arguments.runs));
+        patterns.push(Pattern::measure(shape, arguments)?);
+    }
+    let layout = console.layout(0);
+    let heading = ["pattern", "cells / elements", "checks", "state", "time", "partitions at the end"];
+    let rows: Vec<_> = patterns.iter().flat_map(Pattern::rows).collect();
+    console.print(&text::figures(&heading, &rows, &layout))?;
+    console.print("\n")?;
+    console.print(&text::bench(&goals(&patterns), &layout))?;
+    Ok(Verdict::Fine)
+}
+
+/// What the detectors cost on one pattern.
+struct Pattern {
+    name: &'static str,
+    fasttrack: Cost,
+    /// By [`Partitions::ALL`].
+    slimstate: [Cost; 2],
+}
+
+/// What one detector cost.
+#[derive(Default)]
+struct Cost {
+    /// Race checks on elements; all checks while being measured, `None` for one per access.
+    checks: Option<u64>,
+    state: usize,
+    time: Duration,
+    elements: u64,
+    cells: u64,
+    modes: String,
+}
+
+impl Pattern {
+    fn measure(shape: &'static Shape, arguments: &SlimstateArguments) -> Result<Pattern, Failure> {
+        let parameters =
+            Parameters { events: arguments.events, variables: arguments.elements, ..shape.defaults };
+        let detectors = [
+            ("fasttrack", Partitions::Paper),
+            ("slimstate", Partitions::Paper),
+            ("slimstate", Partitions::Extended),
+        ];
+        let (elements, others) = count_accesses(shape, parameters)?;
+        let mut times = [Vec::new(), Vec::new(), Vec::new()];
+        let mut costs = [Cost::default(), Cost::default(), Cost::default()];
+        for _ in 0..arguments.runs.max(1) {
+            for (at, (name, partitions)) in detectors.into_iter().enumerate() {
+                costs[at] = cost(shape, parameters, name, partitions)?;
+                times[at].push(costs[at].time);
+            }
+        }
+        for (cost, times) in costs.iter_mut().zip(times) {
+            cost.time = median(times);
+            // Accesses to what is no element are checked one by one.
+            cost.checks = cost.checks.map_or(Some(elements), |checks| Some(checks.saturating_sub(others)));
+        }
+        let [fasttrack, paper, extended] = costs;
+        Ok(Pattern { name: shape.name, fasttrack, slimstate: [paper, extended] })
+    }
+
+    fn fraction(&self, partitions: Partitions) -> f64 {
+        let cost = &self.slimstate[partitions as usize];
+        cost.cells as f64 / cost.elements.max(1) as f64
+    }
+
+    fn checks(&self, partitions: Partitions) -> f64 {
+        let checks = |cost: &Cost| cost.checks.unwrap_or(0) as f64;
+        checks(&self.slimstate[partitions as usize]) / checks(&self.fasttrack).max(1.0)
+    }
+
+    fn state(&self, partitions: Partitions) -> f64 {
+        self.slimstate[partitions as usize].state as f64 / self.fasttrack.state.max(1) as f64
+    }
+
+    fn time(&self, partitions: Partitions) -> f64 {
+        self.slimstate[partitions as usize].time.as_secs_f64() / self.fasttrack.time.as_secs_f64().max(1e-9)
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let Cost { checks, state, time, .. } = &self.fasttrack;
+        let absolute = vec![
+            format!("{}: fasttrack", self.name),
+            "1".into(),
+            checks.unwrap_or(0).to_string(),
+            format!("{:.2} MB", *state as f64 / 1e6),
+            format!("{:.0} ms", time.as_secs_f64() * 1e3),
+            String::new(),
+        ];
+        let relative = |partitions: Partitions| {
+            vec![
+                format!("{}: {}", self.name, partitions.name()),
+                format!("{:.5}", self.fraction(partitions)),
+                format!("{:.5}", self.checks(partitions)),
+                format!("{:.4}", self.state(partitions)),
+                format!("{:.2}", self.time(partitions)),
+                self.slimstate[partitions as usize].modes.clone(),
+            ]
+        };
+        let mut rows = vec![absolute];
+        rows.extend(Partitions::ALL.map(relative));
+        rows
+    }
+}
+
+/// How many accesses of a pattern go to elements, and how many to other variables.
+fn count_accesses(shape: &'static Shape, parameters: Parameters) -> Result<(u64, u64), Failure> {
+    let failure = |error: &dyn std::fmt::Display| Failure::Error(format!("{}: {error}", shape.name));
+    let mut workload = Workload::new(shape, parameters).map_err(|error| failure(&error))?;
+    let (mut block, mut elements, mut others) = (Block::default(), 0, 0);
+    while workload.next_block(&mut block).map_err(|error| failure(&error))? {
+        let variables = &workload.symbols().variables;
+        for event in &block.events {
+            let (Action::Read(var) | Action::Write(var)) = event.action() else { continue };
+            match variables.get(var) {
+                Variable::Element { .. } => elements += 1,
+                _ => others += 1,
+            }
+        }
+    }
+    Ok((elements, others))
+}
+
+/// Runs a detector over a pattern.
+fn cost(
+    shape: &'static Shape,
+    parameters: Parameters,
+    name: &str,
+    partitions: Partitions,
+) -> Result<Cost, Failure> {
+    let entry = find(name).ok_or_else(|| Failure::Error(format!("there is no detector called {name}")))?;
+    let mut options = Options::default();
+    options.partitions = partitions;
+    let mut driver = Driver::start(&[entry], &options, Strictness::Refuse)?;
+    let failure = |error: &dyn std::fmt::Display| Failure::Error(format!("{}: {error}", shape.name));
+    let mut workload = Workload::new(shape, parameters).map_err(|error| failure(&error))?;
+    let pass = driver.pass(&mut workload, &mut |_| ()).map_err(|error| failure(&error))?;
+    debug_assert_eq!(pass, Pass::Done, "detectors of one pass");
+    let job = &driver.jobs()[0];
+    let figures = job.figures();
+    let figure = |name: &str| figures.iter().find(|(figure, _)| *figure == name).map(|&(_, count)| count);
+    let modes = figures.iter().filter_map(|&(name, count)| {
+        let mode = name.strip_prefix("elements in ")?;
+        Some(format!("{mode} {:.0} %", 100.0 * count as f64 / figure("array elements")?.max(1) as f64))
+    });
+    Ok(Cost {
+        checks: figure("race checks"),
+        state: job.peak_state_bytes,
+        time: job.time,
+        elements: figure("array elements").unwrap_or(0),
+        cells: figure("array shadow cells").unwrap_or(0),
+        modes: modes.collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// The totals, and what the patterns with goals of their own reached.
+fn goals(patterns: &[Pattern]) -> Vec<Measurement> {
+    let mut rows = Vec::new();
+    let mut row = |what: String, figure: f64, goal: Option<f64>| {
+        rows.push(Measurement { what, figure, unit: "", goal: goal.map(Goal::AtMost) });
+    };
+    for partitions in Partitions::ALL {
+        let name = partitions.name();
+        let fractions = patterns.iter().map(|pattern| pattern.fraction(partitions));
+        let average = fractions.sum::<f64>() / patterns.len().max(1) as f64;
+        let goal = (partitions == Partitions::Extended).then_some(FRACTION_GOAL);
+        row(format!("{name}: average cells / elements"), average, goal);
+        row(
+            format!("{name}: checks, geometric mean"),
+            geometric_mean(patterns, |at| at.checks(partitions)),
+            None,
+        );
+        let state = geometric_mean(patterns, |pattern| pattern.state(partitions));
+        row(format!("{name}: state, geometric mean"), state, Some(STATE_GOAL));
+        let time = geometric_mean(patterns, |pattern| pattern.time(partitions));
+        row(format!("{name}: time, geometric mean"), time, Some(TIME_GOAL));
+        for pattern in patterns.iter().filter(|pattern| SWEEPS.contains(&pattern.name)) {
+            row(format!("{name}: {}, checks", pattern.name), pattern.checks(partitions), Some(SWEEP_GOAL));
+            row(format!("{name}: {}, state", pattern.name), pattern.state(partitions), Some(SWEEP_GOAL));
+        }
+        for pattern in patterns.iter().filter(|pattern| RANDOM.contains(&pattern.name)) {
+            row(format!("{name}: {}, state", pattern.name), pattern.state(partitions), Some(RANDOM_GOAL));
+            row(format!("{name}: {}, time", pattern.name), pattern.time(partitions), Some(RANDOM_GOAL));
+        }
+    }
+    rows
+}
+
+fn geometric_mean(patterns: &[Pattern], of: impl Fn(&Pattern) -> f64) -> f64 {
+    let logarithms: f64 = patterns.iter().map(|pattern| of(pattern).max(1e-12).ln()).sum();
+    (logarithms / patterns.len().max(1) as f64).exp()
+}

@@ -1,0 +1,64 @@
+//! A sealed trace, read at any place.
+
+use std::ops::Range;
+use std::path::Path;
+
+use overtake_detect::RandomAccess;
+use overtake_report::TraceFacts;
+use overtake_trace::{Block, OtrFile, Result, Symbols};
+use tempfile::NamedTempFile;
+
+use crate::failure::Failure;
+
+/// A sealed trace.
+pub(crate) struct Sealed {
+    pub(crate) file: OtrFile,
+    /// What is known of the trace.
+    pub(crate) facts: TraceFacts,
+    /// The file, if it is to go when it is no longer needed.
+    _temporary: Option<NamedTempFile>,
+}
+
+impl Sealed {
+    pub(super) fn new(file: OtrFile, mut facts: TraceFacts, temporary: Option<NamedTempFile>) -> Sealed {
+        facts.events = file.parameters().events;
+        facts.sizes = file.sizes();
+        if !file.damage().is_none() {
+            facts.missing.push(file.damage().to_string());
+        }
+        Sealed { file, facts, _temporary: temporary }
+    }
+
+    /// Opens a sealed file.
+    pub(crate) fn open(path: &Path) -> std::result::Result<Sealed, Failure> {
+        let file = OtrFile::open(path).map_err(|error| Failure::in_file(path, error))?;
+        Ok(Sealed::new(file, TraceFacts::default(), None))
+    }
+}
+
+impl RandomAccess for Sealed {
+    fn symbols(&self) -> Result<&Symbols> {
+        self.file.symbols()
+    }
+
+    /// Reads as far as the block goes that holds the first event, so that no block is decoded twice for one window.
+    fn read(&self, range: Range<u64>, block: &mut Block) -> Result<()> {
+        let (mut low, mut high) = (0, self.file.block_count());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.file.block_range(middle).end <= range.start {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        let stored = if low < self.file.block_count() { self.file.block_range(low) } else { 0..0 };
+        if !stored.contains(&range.start) {
+            return self.file.read_events(range, block); // it is missing, and this says so
+        }
+        self.file.read_block(low, block)?;
+        block.events.truncate((range.end.min(stored.end) - stored.start) as usize);
+        block.events.drain(..(range.start - stored.start) as usize);
+        block.first.0 = range.start;
+        Ok(())
+    }
+}
