@@ -1,0 +1,156 @@
+//! Plain accesses and function entry and exit.
+//!
+//! The exported functions are two instructions: they pass on the return address, which is the program counter of the access, and
+//! jump to the code below. (Stable Rust has no other way to ask for it.)
+
+use core::arch::naked_asm;
+
+use crate::process;
+use crate::thread;
+
+macro_rules! accesses {
+    ($($export:ident => $handler:ident: $write:literal, $size:literal;)*) => {$(
+        extern "C" fn $handler(address: usize, pc: usize) {
+            if let Some(thread) = thread::current() {
+                thread.access::<$write, $size>(address, pc);
+            }
+        }
+        forward!($export => $handler, "rsi");
+    )*};
+}
+
+/// Exports a function that jumps to a handler with the return address in a further argument register.
+macro_rules! forward {
+    ($export:ident => $handler:ident, $register:literal) => {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $export() {
+            core::arch::naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {handler}", handler = sym $handler)
+        }
+    };
+}
+pub(crate) use forward;
+
+accesses! {
+    __tsan_read1 => read1: false, 1;
+    __tsan_read2 => read2: false, 2;
+    __tsan_read4 => read4: false, 4;
+    __tsan_read8 => read8: false, 8;
+    __tsan_read16 => read16: false, 16;
+    __tsan_write1 => write1: true, 1;
+    __tsan_write2 => write2: true, 2;
+    __tsan_write4 => write4: true, 4;
+    __tsan_write8 => write8: true, 8;
+    __tsan_write16 => write16: true, 16;
+}
+
+/// Accesses that may cross a cache line, and those that read and write.
+macro_rules! ranges {
+    ($($export:ident => $handler:ident: $read:literal, $write:literal, $size:literal;)*) => {$(
+        extern "C" fn $handler(address: usize, pc: usize) {
+            if let Some(thread) = thread::current() {
+                if $read {
+                    thread.access_range(false, address, $size, pc);
+                }
+                if $write {
+                    thread.access_range(true, address, $size, pc);
+                }
+            }
+        }
+        forward!($export => $handler, "rsi");
+    )*};
+}
+
+ranges! {
+    __tsan_unaligned_read1 => unaligned_read1: true, false, 1;
+    __tsan_unaligned_read2 => unaligned_read2: true, false, 2;
+    __tsan_unaligned_read4 => unaligned_read4: true, false, 4;
+    __tsan_unaligned_read8 => unaligned_read8: true, false, 8;
+    __tsan_unaligned_read16 => unaligned_read16: true, false, 16;
+    __tsan_unaligned_write1 => unaligned_write1: false, true, 1;
+    __tsan_unaligned_write2 => unaligned_write2: false, true, 2;
+    __tsan_unaligned_write4 => unaligned_write4: false, true, 4;
+    __tsan_unaligned_write8 => unaligned_write8: false, true, 8;
+    __tsan_unaligned_write16 => unaligned_write16: false, true, 16;
+    __tsan_read_write1 => read_write1: true, true, 1;
+    __tsan_read_write2 => read_write2: true, true, 2;
+    __tsan_read_write4 => read_write4: true, true, 4;
+    __tsan_read_write8 => read_write8: true, true, 8;
+    __tsan_read_write16 => read_write16: true, true, 16;
+    __tsan_unaligned_read_write1 => unaligned_read_write1: true, true, 1;
+    __tsan_unaligned_read_write2 => unaligned_read_write2: true, true, 2;
+    __tsan_unaligned_read_write4 => unaligned_read_write4: true, true, 4;
+    __tsan_unaligned_read_write8 => unaligned_read_write8: true, true, 8;
+    __tsan_unaligned_read_write16 => unaligned_read_write16: true, true, 16;
+    __tsan_volatile_read1 => volatile_read1: true, false, 1;
+    __tsan_volatile_read2 => volatile_read2: true, false, 2;
+    __tsan_volatile_read4 => volatile_read4: true, false, 4;
+    __tsan_volatile_read8 => volatile_read8: true, false, 8;
+    __tsan_volatile_read16 => volatile_read16: true, false, 16;
+    __tsan_volatile_write1 => volatile_write1: false, true, 1;
+    __tsan_volatile_write2 => volatile_write2: false, true, 2;
+    __tsan_volatile_write4 => volatile_write4: false, true, 4;
+    __tsan_volatile_write8 => volatile_write8: false, true, 8;
+    __tsan_volatile_write16 => volatile_write16: false, true, 16;
+    __tsan_unaligned_volatile_read1 => unaligned_volatile_read1: true, false, 1;
+    __tsan_unaligned_volatile_read2 => unaligned_volatile_read2: true, false, 2;
+    __tsan_unaligned_volatile_read4 => unaligned_volatile_read4: true, false, 4;
+    __tsan_unaligned_volatile_read8 => unaligned_volatile_read8: true, false, 8;
+    __tsan_unaligned_volatile_read16 => unaligned_volatile_read16: true, false, 16;
+    __tsan_unaligned_volatile_write1 => unaligned_volatile_write1: false, true, 1;
+    __tsan_unaligned_volatile_write2 => unaligned_volatile_write2: false, true, 2;
+    __tsan_unaligned_volatile_write4 => unaligned_volatile_write4: false, true, 4;
+    __tsan_unaligned_volatile_write8 => unaligned_volatile_write8: false, true, 8;
+    __tsan_unaligned_volatile_write16 => unaligned_volatile_write16: false, true, 16;
+    __tsan_vptr_read => vptr_read: true, false, 8;
+}
+
+extern "C" fn read_range(address: usize, length: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.access_range(false, address, length, pc);
+    }
+}
+forward!(__tsan_read_range => read_range, "rdx");
+
+extern "C" fn write_range(address: usize, length: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.access_range(true, address, length, pc);
+    }
+}
+forward!(__tsan_write_range => write_range, "rdx");
+
+/// A constructor or destructor sets the table of virtual functions; setting it to what it is is no write.
+extern "C" fn vptr_update(slot: *const usize, new: usize, pc: usize) {
+    // SAFETY: the compiler passes the address of an object's table pointer.
+    if unsafe { slot.read_volatile() } != new
+        && let Some(thread) = thread::current()
+    {
+        thread.access_range(true, slot as usize, 8, pc);
+    }
+}
+forward!(__tsan_vptr_update => vptr_update, "rdx");
+
+extern "C" fn enter_function(call: usize, stack_pointer: usize) {
+    if let Some(thread) = thread::current() {
+        thread.enter_function(call, stack_pointer);
+    }
+}
+
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn __tsan_func_entry() {
+    naked_asm!("mov rsi, rsp", "jmp {handler}", handler = sym enter_function)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_func_exit() {
+    if let Some(thread) = thread::current() {
+        thread.leave_function();
+    }
+}
+
+/// Called by a constructor of every instrumented object file.
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_init() {
+    process::start();
+}

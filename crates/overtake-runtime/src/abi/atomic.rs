@@ -1,0 +1,185 @@
+//! Atomic operations: done here, and recorded with a stamp in the same step.
+//!
+//! The operation and its stamp happen under a spin lock chosen by the address, so that the stamps of operations on one
+//! location are in the order in which the operations took effect; else a load could appear before the store that it saw.
+//! The operations themselves are always sequentially consistent, which is never weaker than asked for.
+
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+use overtake_rawlog::{RecordKind, atomic_extra};
+
+use super::access::forward;
+use crate::sys;
+use crate::thread;
+use crate::tls;
+
+const STRIPES: usize = 256;
+
+#[repr(align(64))]
+struct Stripe(AtomicUsize);
+
+static STRIPE: [Stripe; STRIPES] = [const { Stripe(AtomicUsize::new(0)) }; STRIPES];
+
+/// After a fork nobody holds a stripe: whoever did is not in this process.
+pub(crate) fn unlock_after_fork() {
+    for stripe in &STRIPE {
+        stripe.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Holds a stripe, unless this thread held it already (then we are in a signal handler that interrupted it).
+struct Held(Option<&'static AtomicUsize>);
+
+impl Held {
+    fn new(address: usize) -> Held {
+        let word = &STRIPE[(address >> 3 ^ address >> 11) % STRIPES].0;
+        let me = tls::state() as usize;
+        loop {
+            match word.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Held(Some(word)),
+                Err(holder) if holder == me => return Held(None),
+                Err(_) => {
+                    for _ in 0..64 {
+                        core::hint::spin_loop();
+                        if word.load(Ordering::Relaxed) == 0 {
+                            break;
+                        }
+                    }
+                    if word.load(Ordering::Relaxed) != 0 {
+                        sys::give_way();
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(word) = self.0 {
+            word.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// What a compare-exchange did, or what any other operation always does.
+struct Effect {
+    kind: RecordKind,
+    order: u32,
+}
+
+/// Does `operation` and records what it says it did.
+fn record<R>(address: usize, size: usize, pc: usize, operation: impl FnOnce() -> (R, Effect)) -> R {
+    let Some(thread) = thread::current() else { return operation().0 };
+    let _held = Held::new(address);
+    let (result, effect) = operation();
+    let extra = atomic_extra(size.trailing_zeros() as u8, (effect.order & 7) as u8);
+    thread.sync(effect.kind, extra, address as u64, pc as u64);
+    result
+}
+
+macro_rules! atomics {
+    ($($type:ty, $atomic:ty, $module:ident, $load:ident, $store:ident, $exchange:ident, $add:ident, $sub:ident, $and:ident, $or:ident, $xor:ident,
+       $nand:ident, $strong:ident, $weak:ident, $value:ident;)*) => {$(
+        mod $module {
+            use super::*;
+
+            type Value = $type;
+
+            fn at(address: usize) -> &'static $atomic {
+                // SAFETY: the compiler passes the address of an atomic object of this size, aligned.
+                unsafe { <$atomic>::from_ptr(address as *mut Value) }
+            }
+
+            extern "C" fn load(address: usize, order: u32, pc: usize) -> Value {
+                record(address, size_of::<Value>(), pc, || {
+                    (at(address).load(Ordering::SeqCst), Effect { kind: RecordKind::AtomicLoad, order })
+                })
+            }
+            forward!($load => load, "rdx");
+
+            extern "C" fn store(address: usize, value: Value, order: u32, pc: usize) {
+                record(address, size_of::<Value>(), pc, || {
+                    (at(address).store(value, Ordering::SeqCst), Effect { kind: RecordKind::AtomicStore, order })
+                })
+            }
+            forward!($store => store, "rcx");
+
+            modify!($exchange, exchange, swap);
+            modify!($add, add, fetch_add);
+            modify!($sub, sub, fetch_sub);
+            modify!($and, and, fetch_and);
+            modify!($or, or, fetch_or);
+            modify!($xor, xor, fetch_xor);
+            modify!($nand, nand, fetch_nand);
+
+            fn exchange_if(address: usize, expected: Value, new: Value, order: u32, failure: u32, pc: usize) -> Result<Value, Value> {
+                record(address, size_of::<Value>(), pc, || {
+                    let result = at(address).compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
+                    let effect = match result {
+                        Ok(_) => Effect { kind: RecordKind::AtomicRmw, order },
+                        Err(_) => Effect { kind: RecordKind::AtomicLoad, order: failure },
+                    };
+                    (result, effect)
+                })
+            }
+
+            extern "C" fn strong(address: usize, expected: *mut Value, new: Value, order: u32, failure: u32, pc: usize) -> i32 {
+                // SAFETY: the compiler passes the address of the expected value, which is the caller's own.
+                let result = exchange_if(address, unsafe { expected.read() }, new, order, failure, pc);
+                if let Err(seen) = result {
+                    // SAFETY: as above.
+                    unsafe { expected.write(seen) };
+                }
+                i32::from(result.is_ok())
+            }
+            forward!($strong => strong, "r9");
+            forward!($weak => strong, "r9");
+
+            extern "C" fn value(address: usize, expected: Value, new: Value, order: u32, failure: u32, pc: usize) -> Value {
+                exchange_if(address, expected, new, order, failure, pc).unwrap_or_else(|seen| seen)
+            }
+            forward!($value => value, "r9");
+        }
+    )*};
+}
+
+macro_rules! modify {
+    ($export:ident, $handler:ident, $method:ident) => {
+        extern "C" fn $handler(address: usize, value: Value, order: u32, pc: usize) -> Value {
+            record(address, size_of::<Value>(), pc, || {
+                (at(address).$method(value, Ordering::SeqCst), Effect { kind: RecordKind::AtomicRmw, order })
+            })
+        }
+        forward!($export => $handler, "rcx");
+    };
+}
+
+atomics! {
+    u8, AtomicU8, of_8, __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange, __tsan_atomic8_fetch_add, __tsan_atomic8_fetch_sub,
+        __tsan_atomic8_fetch_and, __tsan_atomic8_fetch_or, __tsan_atomic8_fetch_xor, __tsan_atomic8_fetch_nand,
+        __tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak, __tsan_atomic8_compare_exchange_val;
+    u16, AtomicU16, of_16, __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange, __tsan_atomic16_fetch_add, __tsan_atomic16_fetch_sub,
+        __tsan_atomic16_fetch_and, __tsan_atomic16_fetch_or, __tsan_atomic16_fetch_xor, __tsan_atomic16_fetch_nand,
+        __tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak, __tsan_atomic16_compare_exchange_val;
+    u32, AtomicU32, of_32, __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange, __tsan_atomic32_fetch_add, __tsan_atomic32_fetch_sub,
+        __tsan_atomic32_fetch_and, __tsan_atomic32_fetch_or, __tsan_atomic32_fetch_xor, __tsan_atomic32_fetch_nand,
+        __tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak, __tsan_atomic32_compare_exchange_val;
+    u64, AtomicU64, of_64, __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange, __tsan_atomic64_fetch_add, __tsan_atomic64_fetch_sub,
+        __tsan_atomic64_fetch_and, __tsan_atomic64_fetch_or, __tsan_atomic64_fetch_xor, __tsan_atomic64_fetch_nand,
+        __tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak, __tsan_atomic64_compare_exchange_val;
+}
+
+extern "C" fn thread_fence(order: u32, pc: usize) {
+    fence(Ordering::SeqCst);
+    if let Some(thread) = thread::current() {
+        thread.sync(RecordKind::Fence, (order & 7) as u8, 0, pc as u64);
+    }
+}
+forward!(__tsan_atomic_thread_fence => thread_fence, "rsi");
+
+/// Orders a thread with its own signal handlers: nothing between threads.
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_atomic_signal_fence(_order: u32) {
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+}

@@ -1,0 +1,6 @@
+//! What instrumented code calls.
+
+mod access;
+pub(crate) use access::forward;
+pub(crate) mod atomic;
+mod interface;
