@@ -1,19 +1,39 @@
 //! Layout of the raw logs that an instrumented program writes and that sealing reads.
 //!
-//! One directory per process. In it:
+//! One directory per process, named `overtake.<pid>.<stamp>`. In it:
 //!
-//! - `process`: lines `key value`, see [`process_keys`];
-//! - `maps.<k>`: the process's memory map at its start (k = 0), after each `dlopen`, and at its end;
-//! - `thread.<number>`: one file per thread, threads numbered from 0 in order of creation.
+//! - `process`: lines `key value`, see [`process_keys`]; of lines with the same key the last counts;
+//! - `cmdline`: the arguments, each followed by a zero byte, as the kernel gives them;
+//! - `options`, `suppressions`: what the program's own `__tsan_default_options` and `__tsan_default_suppressions` returned,
+//!   if it defines them; `options` has a second line with the value of `TSAN_OPTIONS`;
+//! - `maps.<k>`: a line `stamp <n>`, then the process's memory map as in `/proc/self/maps`: at the start (k = 0), some time
+//!   after modules were loaded, before one is unloaded, and at the end;
+//! - `thread.<number>`: one file per thread, threads numbered from 0 in order of creation. A number may be missing (the
+//!   thread never started, or its file could not be made).
 //!
-//! A thread file is a [`ThreadHeader`] that fills its first [`HEADER_BYTES`], then chunks of records. A record is one to four
-//! 64-bit words; the first has its [`RecordKind`] in the top byte, every other word has a zero top byte. A thread reserves
-//! the words of a record before it fills them, and fills the first word last: whatever moment the process dies at, a
-//! reader that passes over words with a zero top byte finds every complete record and nothing else.
+//! **Thread files.** A [`ThreadHeader`] fills the first [`HEADER_BYTES`], then come chunks of records, whose sizes
+//! [`chunk_bytes`] gives. A record is one to four 64-bit words; the first has its [`RecordKind`] in the top byte, every other
+//! word has a zero top byte. A thread reserves the words of a record before it fills them, and fills the first word last:
+//! whatever moment the process dies at, a reader that passes over words with a zero top byte finds every complete record
+//! and nothing else ([`Records`]). Chunks before [`ThreadHeader::first_chunk`] were given up and read as zeros. A signal
+//! handler's records lie between those of the code it interrupted; it is the same thread.
 //!
-//! A chunk starts with a [`RecordKind::Chunk`] record followed by the thread's whole call stack, so that it can be read
-//! without those before it. Accesses carry no time. A synchronisation record carries a stamp; the stamps of one thread never
-//! decrease, and the stamps of operations on one object are in the order in which the operations took effect.
+//! **Call stacks.** A chunk starts with a [`RecordKind::Chunk`] record followed by the thread's call stack, so that it can be
+//! read without those before it. [`RecordKind::Push`] and [`RecordKind::Cut`] say at which depth they apply, so that a frame
+//! that is written twice does no harm ([`push_depth`]). The stack written last is that of the records after it.
+//!
+//! **Order.** Accesses carry no time. A synchronisation record carries a stamp; the stamps of one thread never decrease, and the
+//! stamps of operations on one object are in the order in which the operations took effect: a stamp is taken while the
+//! object is held (after it was taken, before it is given back), an atomic operation and its stamp are one step, a
+//! [`RecordKind::Post`] and the like are stamped before what they announce can be seen, a [`RecordKind::Wait`] and the like after.
+//!
+//! **Coalescing.** Unless the `process` file says `exact 1`, an access is left out if the same thread already recorded one of
+//! the same kind (or a write, for a read) to the same bytes since its last synchronisation record, allocation or release of that
+//! memory. Bytes that were written again after their recorded write have a [`RecordKind::WriteAgain`] before that next record.
+//!
+//! **What a reader must be ready for.** Releases without an acquire (taken before a fork, or the acquire was given up with its
+//! chunk); acquires without a release (the owner ended, or the process did); recursive acquires; memory that no record allocated;
+//! threads without end; forks of threads that never start (creating them failed).
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -22,6 +42,17 @@ pub const THREAD_MAGIC: u64 = u64::from_le_bytes(*b"OVTKTHR1");
 
 /// Bytes of a thread file before its first chunk.
 pub const HEADER_BYTES: usize = 4096;
+
+/// Size of the chunk with this number (from 0): many threads do little, so the first chunks are small.
+#[inline]
+pub const fn chunk_bytes(number: u64) -> usize {
+    match number {
+        0 => 16 << 10,
+        1 => 64 << 10,
+        2 => 256 << 10,
+        _ => 1 << 20,
+    }
+}
 
 /// Keys of the lines of the `process` file.
 pub mod process_keys {
@@ -33,11 +64,17 @@ pub mod process_keys {
     pub const PARENT: &str = "parent";
     /// Path of the executable.
     pub const EXECUTABLE: &str = "executable";
+    /// Working directory at the start.
+    pub const DIRECTORY: &str = "directory";
     /// What stamps are: `tsc` or `counter`.
     pub const STAMPS: &str = "stamps";
-    /// Written once at an orderly exit: the exit is complete.
+    /// 1 if nothing is coalesced, else 0.
+    pub const EXACT: &str = "exact";
+    /// Bytes the log may take; 0 is no limit.
+    pub const MAX_BYTES: &str = "max_bytes";
+    /// Written at an orderly end, with how it came: `exit`, `_exit`, `abort`, or `exec` (if that failed, more may follow).
     pub const ENDED: &str = "ended";
-    /// Accesses that could not be recorded because their thread was already gone or never set up.
+    /// Events that could not be recorded because their thread was already over or never set up; written at the end.
     pub const LOST: &str = "lost";
 }
 
@@ -58,20 +95,20 @@ pub struct ThreadHeader {
     pub tid: u32,
     /// 1 once the thread has ended.
     pub ended: u32,
-    /// Stack of the thread: lowest address.
+    /// Stack of the thread: lowest address; 0 if unknown.
     pub stack_low: u64,
-    /// Stack of the thread: first address above it.
+    /// Stack of the thread: first address above it; 0 if unknown.
     pub stack_high: u64,
-    /// Bytes of records that found no room (disk full).
+    /// Static thread-local storage and libc's own data of the thread lie in front of this address (the thread pointer).
+    pub thread_pointer: u64,
+    /// Bytes of records that found no room (disk full). They are the last of the thread, or all of it.
     pub lost_bytes: u64,
     /// Offset of the first chunk that has not been given up to stay within the size limit.
     pub first_chunk: u64,
     /// Bytes of records given up to stay within the size limit.
     pub dropped_bytes: u64,
-    /// Closing writes: lines written again after their recorded write in the same region.
+    /// Number of [`RecordKind::WriteAgain`] records.
     pub closing_writes: u64,
-    /// Name of the thread, zero-terminated.
-    pub name: [u8; 16],
 }
 
 const _: () = assert!(size_of::<ThreadHeader>() <= HEADER_BYTES);
@@ -107,31 +144,33 @@ record_kinds! {
     ReadRange = 3, 3;
     /// Write of a range at value; pc; length.
     WriteRange = 4, 3;
-    /// A function was called from the program counter value.
+    /// A function was called from the program counter value. Extra: the number of frames below it modulo 256 ([`push_depth`]).
     Push = 5, 1;
-    /// Value functions were left.
-    Pop = 6, 1;
-    /// Start of a chunk: the call stack is empty, pushes follow; stamp of the last synchronisation record before.
+    /// Only the outermost value frames of the call stack are left.
+    Cut = 6, 1;
+    /// Start of a chunk: the call stack starts anew, its outermost value frames are not known (they were too many), pushes
+    /// of the others follow; stamp of the last synchronisation record before, 0 if there is none.
     Chunk = 7, 2;
-    /// First record of a thread; pc of its start function; stamp.
+    /// First record of the thread numbered value; address of its start function, 0 if unknown; stamp. Extra: 1 if it is the
+    /// only thread of a child process after `fork`, 2 if it is a fiber.
     ThreadStart = 8, 3;
     /// Last record of a thread; 0; stamp.
     ThreadEnd = 9, 3;
-    /// Thread number value was created; pc; stamp.
+    /// Thread number value is about to be created; pc; stamp.
     Fork = 10, 3;
     /// Thread number value was joined; pc; stamp.
     Join = 11, 3;
-    /// Lock at value taken exclusively; pc; stamp.
+    /// Lock at value taken exclusively; extra is [`acquire_extra`]; pc; stamp.
     Acquire = 12, 3;
     /// Lock at value given back; pc; stamp.
     Release = 13, 3;
-    /// Lock at value taken shared; pc; stamp.
+    /// Lock at value taken shared; extra as above; pc; stamp.
     AcquireShared = 14, 3;
     /// Lock at value given back, whichever mode the thread holds it in; pc; stamp.
     ReleaseAny = 15, 3;
-    /// The synchronisation object at value is new or gone; pc; stamp.
+    /// The synchronisation object at value is new or gone: what happened there before has nothing to do with it; pc; stamp.
     Forget = 16, 3;
-    /// Atomic load at value; extra is [`atomic_extra`]; pc; stamp.
+    /// Atomic load (or failed compare-exchange) at value; extra is [`atomic_extra`]; pc; stamp.
     AtomicLoad = 17, 3;
     /// Atomic store at value; extra as above; pc; stamp.
     AtomicStore = 18, 3;
@@ -167,17 +206,27 @@ record_kinds! {
     Map = 33, 4;
     /// Memory unmapped at value; pc; stamp; size.
     Unmap = 34, 4;
-    /// File descriptor value written to; pc; stamp.
+    /// About to write to file descriptor value (or to close it); pc; stamp.
     FdPost = 35, 3;
-    /// File descriptor value read from; pc; stamp.
+    /// File descriptor value was read from; pc; stamp.
     FdWait = 36, 3;
-    /// File descriptor value now means the same as descriptor in the fourth word; pc; stamp.
+    /// File descriptor value now means the same object as the descriptor in the fourth word (the other end of a pipe, a
+    /// duplicate, [`NETWORK`]); pc; stamp.
     FdAlias = 37, 4;
-    /// File descriptor value closed or new; pc; stamp.
+    /// File descriptor value is a new object, or none any more; pc; stamp.
     FdForget = 38, 3;
-    /// The variables in value.. of the length in the fourth word are not to be checked; pc; stamp.
+    /// The bytes from value, length in the fourth word, are not to be checked; pc; stamp.
     Benign = 39, 4;
+    /// Extra bytes (at most 64) at value were written again since this thread recorded its write of them; pc of one of these
+    /// writes, whose call stack is not known.
+    WriteAgain = 40, 2;
+    /// Name of thread number value, up to 21 bytes, seven in each further word from the lowest byte on, zeros behind.
+    ThreadName = 41, 4;
 }
+
+/// What [`RecordKind::FdAlias`] calls the object that all sockets between processes share: whoever reads from the network
+/// comes after whoever wrote to it.
+pub const NETWORK: u64 = 0xffff_ffff;
 
 /// Number of low bits of a first word that hold the value.
 pub const VALUE_BITS: u32 = 48;
@@ -208,3 +257,20 @@ pub const fn atomic_extra(size_log2: u8, order: u8) -> u8 {
 pub const fn split_atomic_extra(extra: u8) -> (u64, u8) {
     (1 << (extra & 15), extra >> 4)
 }
+
+/// Extra byte of [`RecordKind::Acquire`]: whether the caller would not have waited, and whether the last owner ended without
+/// giving the lock back (robust mutexes).
+#[inline]
+pub const fn acquire_extra(tried: bool, owner_died: bool) -> u8 {
+    tried as u8 | (owner_died as u8) << 1
+}
+
+/// Depth at which a [`RecordKind::Push`] with this extra byte puts its frame: the deepest that is not above the `frames` there
+/// are. The frames from that depth on are gone.
+#[inline]
+pub const fn push_depth(extra: u8, frames: usize) -> usize {
+    frames.saturating_sub((frames as u8).wrapping_sub(extra) as usize)
+}
+
+mod read;
+pub use read::{Record, Records};

@@ -13,10 +13,18 @@
 //!   R4  Words of a record are reserved before they are filled (`buffer`): a signal handler may record in between.
 //!   R5  A stamp is taken while the object is held: after a lock is taken, before it is given back (`stamp`).
 #![no_std]
+#![cfg_attr(
+    not(feature = "staticlib"),
+    allow(dead_code, reason = "only the static library exports its handlers")
+)]
+
+#[cfg(test)]
+extern crate std;
 
 mod abi;
 mod buffer;
 mod coalesce;
+mod hand_over;
 mod libc_hooks;
 mod process;
 mod stack;
@@ -31,6 +39,5 @@ mod tls;
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     const MESSAGE: &[u8] = b"overtake: internal error in the recorder, the program is stopped\n";
     sys::Fd(2).write(MESSAGE);
-    // SAFETY: ends the process, R2.
-    unsafe { libc::abort() }
+    sys::exit_now(70)
 }

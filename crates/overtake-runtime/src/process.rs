@@ -1,10 +1,17 @@
 //! The process as a whole: where its log goes, what the environment asks for, start and end.
+//!
+//! Recording starts before the first constructor runs (`.preinit_array`), so that our `fork` handlers come first in a child and
+//! our exit handler comes last.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use overtake_rawlog::{VERSION, process_keys as keys};
 
+use crate::abi;
+use crate::hand_over;
+use crate::libc_hooks;
 use crate::stamp;
 use crate::sys::{self, Fd};
 use crate::text::Text;
@@ -19,22 +26,54 @@ static PHASE: AtomicU8 = AtomicU8::new(UNSTARTED);
 static EXACT: AtomicBool = AtomicBool::new(false);
 static SIZE_LIMIT: AtomicU64 = AtomicU64::new(0);
 static MAPS: AtomicU32 = AtomicU32::new(0);
-static DIRECTORY: Directory = Directory(UnsafeCell::new(Text::new()));
+static NEW_MODULES: AtomicBool = AtomicBool::new(false);
+static LOSS_SAID: AtomicBool = AtomicBool::new(false);
+static ENVIRONMENT: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
+/// Where log directories are made, and the one of this process.
+static ROOT: Path = Path(UnsafeCell::new(Text::empty()));
+static DIRECTORY: Path = Path(UnsafeCell::new(Text::empty()));
 
-struct Directory(UnsafeCell<Text>);
+struct Path(UnsafeCell<Text>);
 // SAFETY: written by the one thread that is in phase STARTING (or alone after a fork), read after RECORDING was published.
-unsafe impl Sync for Directory {}
+unsafe impl Sync for Path {}
 
-/// Whether the process records; starts recording at the first question.
+unsafe extern "C" {
+    static mut environ: *const *const c_char;
+    fn __register_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+        module: *mut c_void,
+    ) -> c_int;
+    fn __cxa_atexit(handler: extern "C" fn(*mut c_void), argument: *mut c_void, module: *mut c_void)
+    -> c_int;
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+}
+
+#[cfg(feature = "staticlib")]
+#[used]
+#[unsafe(link_section = ".preinit_array")]
+static BEFORE_CONSTRUCTORS: extern "C" fn(c_int, *const *const c_char, *const *const c_char) =
+    before_constructors;
+
+/// The loader calls this before any constructor, also before libc's own.
+#[cfg_attr(
+    not(feature = "staticlib"),
+    allow(dead_code, reason = "only the static library is linked into programs")
+)]
+extern "C" fn before_constructors(
+    _count: c_int,
+    _arguments: *const *const c_char,
+    environment: *const *const c_char,
+) {
+    ENVIRONMENT.store(environment.cast_mut(), Ordering::Relaxed);
+    start();
+}
+
+/// Whether the process records.
+#[inline]
 pub(crate) fn is_recording() -> bool {
-    match PHASE.load(Ordering::Acquire) {
-        RECORDING => true,
-        UNSTARTED => {
-            start();
-            PHASE.load(Ordering::Acquire) == RECORDING
-        }
-        _ => false,
-    }
+    PHASE.load(Ordering::Acquire) == RECORDING
 }
 
 /// Whether every access is to be recorded.
@@ -49,7 +88,7 @@ pub(crate) fn size_limit() -> u64 {
 
 /// Where the log goes.
 pub(crate) fn directory() -> Option<&'static [u8]> {
-    // SAFETY: see `Directory`.
+    // SAFETY: see `Path`.
     (PHASE.load(Ordering::Acquire) >= STARTING).then(|| unsafe { &*DIRECTORY.0.get() }.as_bytes())
 }
 
@@ -58,37 +97,119 @@ pub(crate) fn start() {
     if PHASE.compare_exchange(UNSTARTED, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
-    EXACT.store(setting(c"OVERTAKE_EXACT").is_some_and(|value| value == b"1"), Ordering::Relaxed);
-    SIZE_LIMIT.store(setting(c"OVERTAKE_MAX_BYTES").map_or(0, number), Ordering::Relaxed);
-    let made = make_log();
-    PHASE.store(if made { RECORDING } else { DISABLED }, Ordering::Release);
-    if made {
-        thread::begin(thread::next_number(), thread::NO_THREAD, 0);
+    EXACT.store(setting(b"OVERTAKE_EXACT").is_some_and(|value| value == b"1"), Ordering::Relaxed);
+    SIZE_LIMIT.store(setting(b"OVERTAKE_MAX_BYTES").map_or(0, number), Ordering::Relaxed);
+    choose_root();
+    if !make_log() {
+        PHASE.store(DISABLED, Ordering::Release);
+        say(&[b"no log directory can be made in ", root(), b", the run is not recorded"]);
+        return;
+    }
+    // SAFETY: the handlers may run at any time from now on; libc copies what it is given.
+    unsafe {
+        __register_atfork(None, None, Some(after_fork_in_child), core::ptr::null_mut());
+        __cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
+        at_quick_exit(at_quick_end);
+    }
+    libc_hooks::start();
+    PHASE.store(RECORDING, Ordering::Release);
+    thread::begin(thread::next_number(), thread::NO_THREAD, 0);
+    note_options();
+}
+
+fn root() -> &'static [u8] {
+    // SAFETY: see `Path`.
+    unsafe { &*ROOT.0.get() }.as_bytes()
+}
+
+/// `OVERTAKE_LOG` or the temporary directory, as an absolute path: the program may change its directory.
+fn choose_root() {
+    let chosen = setting(b"OVERTAKE_LOG").or_else(|| setting(b"TMPDIR")).unwrap_or(b"/tmp");
+    // SAFETY: see `Path`.
+    let root = unsafe { &mut *ROOT.0.get() };
+    if chosen.first() != Some(&b'/') {
+        let mut room = [const { core::mem::MaybeUninit::uninit() }; 1024];
+        root.push(sys::working_directory(&mut room).unwrap_or_default()).push(b"/");
+    }
+    root.push(chosen);
+}
+
+/// Writes what the program itself says about options and suppressions.
+fn note_options() {
+    if let Some(options) = abi::default_options() {
+        append(b"/options", options);
+    }
+    if let Some(options) = setting(b"TSAN_OPTIONS") {
+        append(b"/options", b"\n");
+        append(b"/options", options);
+    }
+    if let Some(suppressions) = abi::default_suppressions() {
+        append(b"/suppressions", suppressions);
     }
 }
 
 /// In a child process after `fork`: a log of its own.
+unsafe extern "C" fn after_fork_in_child() {
+    restart_after_fork();
+}
+
+/// In a child process: a log of its own. The thread that forked is its only one, and goes on with the call stack it has.
 pub(crate) fn restart_after_fork() {
-    if PHASE.load(Ordering::Relaxed) != RECORDING {
+    if !is_recording() {
         return;
     }
+    let _quiet = sys::NoSignals::new();
     thread::abandon_after_fork();
-    thread::restart_numbers();
+    abi::atomic::unlock_after_fork();
     MAPS.store(0, Ordering::Relaxed);
     PHASE.store(STARTING, Ordering::Relaxed);
     let made = make_log();
     PHASE.store(if made { RECORDING } else { DISABLED }, Ordering::Release);
     if made {
-        thread::begin(thread::next_number(), thread::NO_THREAD, 0);
+        thread::go_on_after_fork();
+        note_options();
+    } else {
+        thread::stop_after_fork();
     }
 }
 
-/// The value of an environment variable, without calling into libc's locale or locking code.
-fn setting(name: &core::ffi::CStr) -> Option<&'static [u8]> {
-    // SAFETY: getenv reads the environment, which nobody changes before main or in a fresh child.
+/// The value of an environment variable as the process got it.
+pub(crate) fn setting(name: &[u8]) -> Option<&'static [u8]> {
+    let mut entry = environment();
+    // SAFETY: a list of zero-terminated texts that ends with a null pointer, which the kernel put above the stack.
     unsafe {
-        let value = libc::getenv(name.as_ptr());
-        (!value.is_null()).then(|| core::ffi::CStr::from_ptr(value).to_bytes())
+        while !entry.is_null() && !(*entry).is_null() {
+            let text = bytes(*entry);
+            if let Some(rest) = text.strip_prefix(name)
+                && let Some(value) = rest.strip_prefix(b"=")
+            {
+                return Some(value);
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+/// The environment as the process got it.
+pub(crate) fn environment() -> *const *const c_char {
+    let given = ENVIRONMENT.load(Ordering::Relaxed).cast_const();
+    // SAFETY: reads a pointer that libc sets before any constructor that could call us otherwise.
+    if given.is_null() { unsafe { environ } } else { given }
+}
+
+/// The bytes of a zero-terminated text, without `strlen`, which we interpose.
+///
+/// # Safety
+/// A zero-terminated text that stays.
+pub(crate) unsafe fn bytes(text: *const c_char) -> &'static [u8] {
+    let mut length = 0;
+    // SAFETY: the caller's promise; volatile, lest the loop becomes a call of `strlen`.
+    unsafe {
+        while text.add(length).read_volatile() != 0 {
+            length += 1;
+        }
+        core::slice::from_raw_parts(text.cast(), length)
     }
 }
 
@@ -99,26 +220,25 @@ fn number(text: &[u8]) -> u64 {
         .fold(0, |number: u64, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
 }
 
-/// Makes `<OVERTAKE_LOG or the temporary directory>/overtake.<pid>.<stamp>` and writes its `process` file.
+/// Makes `<root>/overtake.<pid>.<stamp>` and writes its `process` file.
 fn make_log() -> bool {
-    // SAFETY: see `Directory`.
+    // SAFETY: see `Path`.
     let directory = unsafe { &mut *DIRECTORY.0.get() };
-    *directory = Text::new();
-    let parent = setting(c"OVERTAKE_LOG").or_else(|| setting(c"TMPDIR")).unwrap_or(b"/tmp");
-    directory.push(parent).push(b"/overtake.").push_number(u64::from(sys::process_id()));
+    directory.clear().push(root()).push(b"/overtake.").push_number(u64::from(sys::process_id()));
     directory.push(b".").push_number(stamp::now());
-    let Some(path) = directory.terminated() else { return false };
-    if sys::make_directory(path).is_err() {
+    if !directory.terminated().is_some_and(|path| sys::make_directory(path).is_ok()) {
         return false;
     }
     let mut line = Text::new();
-    line.push(keys::VERSION.as_bytes()).push(b" ").push_number(VERSION);
-    line.push(b"\n").push(keys::PID.as_bytes()).push(b" ").push_number(u64::from(sys::process_id()));
-    line.push(b"\n")
-        .push(keys::PARENT.as_bytes())
-        .push(b" ")
-        .push_number(u64::from(sys::parent_process_id()));
-    line.push(b"\n").push(keys::STAMPS.as_bytes()).push(b" ").push(stamp::source_name()).push(b"\n");
+    let mut room = [const { core::mem::MaybeUninit::uninit() }; 1024];
+    line.push_number_line(keys::VERSION, VERSION)
+        .push_number_line(keys::PID, u64::from(sys::process_id()))
+        .push_number_line(keys::PARENT, u64::from(sys::parent_process_id()))
+        .push_line(keys::EXECUTABLE, sys::read_link(b"/proc/self/exe\0", &mut room).unwrap_or_default())
+        .push_line(keys::DIRECTORY, sys::working_directory(&mut room).unwrap_or_default())
+        .push_line(keys::STAMPS, stamp::source_name())
+        .push_number_line(keys::EXACT, u64::from(is_exact()))
+        .push_number_line(keys::MAX_BYTES, size_limit());
     append(b"/process", line.as_bytes());
     copy_file(b"/proc/self/cmdline\0", b"/cmdline");
     note_modules();
@@ -139,34 +259,102 @@ fn append(name: &[u8], bytes: &[u8]) {
 
 /// Copies the memory map of now into the log, for symbolising later.
 pub(crate) fn note_modules() {
+    if PHASE.load(Ordering::Acquire) == UNSTARTED {
+        return;
+    }
+    NEW_MODULES.store(false, Ordering::Relaxed);
     let mut name = Text::new();
     name.push(b"/maps.").push_number(u64::from(MAPS.fetch_add(1, Ordering::Relaxed)));
+    let mut line = Text::new();
+    append(name.as_bytes(), line.push_number_line("stamp", stamp::now()).as_bytes());
     copy_file(b"/proc/self/maps\0", name.as_bytes());
+}
+
+/// Modules may be loaded from now on: the next to change its chunk notes them.
+pub(crate) fn expect_new_modules() {
+    NEW_MODULES.store(true, Ordering::Relaxed);
+}
+
+/// Notes modules that were loaded since the last time.
+#[inline]
+pub(crate) fn note_new_modules() {
+    if NEW_MODULES.load(Ordering::Relaxed) {
+        note_modules();
+    }
 }
 
 fn copy_file(from: &[u8], to: &[u8]) {
     let Ok(source) = Fd::open(from, libc::O_RDONLY) else { return };
-    let mut buffer = [0_u8; 4096];
-    while let Ok(count @ 1..) = source.read(&mut buffer) {
-        append(to, &buffer[..count]);
+    let mut buffer = [const { core::mem::MaybeUninit::uninit() }; 4096];
+    while let Ok(count @ 1..) = source.read_into(&mut buffer) {
+        // SAFETY: the kernel filled so many bytes.
+        append(to, unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast(), count) });
     }
     source.close();
 }
 
-/// An orderly end of the process.
-pub(crate) fn finish() {
-    if PHASE.load(Ordering::Acquire) != RECORDING {
+/// One line on standard error.
+pub(crate) fn say(parts: &[&[u8]]) {
+    let mut line = Text::new();
+    line.push(b"overtake: ");
+    for part in parts {
+        line.push(part);
+    }
+    Fd(2).write(line.push(b"\n").as_bytes());
+}
+
+/// Some thread has no room for its records; says so once.
+pub(crate) fn note_loss() {
+    if !LOSS_SAID.swap(true, Ordering::Relaxed) {
+        say(&[
+            b"no room for the log in ",
+            root(),
+            b", the rest of the run is recorded in part or not at all",
+        ]);
+    }
+}
+
+/// An orderly end of the process, which came by `how`.
+pub(crate) fn finish(how: &[u8]) {
+    if !is_recording() {
         return;
+    }
+    let _quiet = sys::NoSignals::new();
+    if let Some(thread) = thread::current() {
+        thread.close_region();
     }
     note_modules();
     let mut line = Text::new();
-    line.push(keys::LOST.as_bytes()).push(b" ").push_number(thread::LOST.load(Ordering::Relaxed)).push(b"\n");
-    line.push(keys::ENDED.as_bytes()).push(b" 1\n");
+    line.push_number_line(keys::LOST, thread::lost()).push_line(keys::ENDED, how);
     append(b"/process", line.as_bytes());
+}
+
+extern "C" fn at_exit(_argument: *mut c_void) {
+    finish(b"exit");
+    if hand_over::hand_over() {
+        // SAFETY: an exit handler that calls `exit` again lets glibc run the other handlers and end with the new code.
+        unsafe { libc::exit(hand_over::RACE_EXIT_CODE) }
+    }
+}
+
+extern "C" fn at_quick_end() {
+    end_now(b"_exit");
+}
+
+/// The process ends without exit handlers; ends it here if there were races.
+pub(crate) fn end_now(how: &[u8]) {
+    finish(how);
+    if hand_over::hand_over() {
+        sys::exit_now(hand_over::RACE_EXIT_CODE);
+    }
 }
 
 /// Lowest address of this thread's stack and the first above it; zeros if unknown.
 pub(crate) fn current_stack() -> (u64, u64) {
+    if sys::kernel_thread_id() == sys::process_id() { main_stack() } else { thread_stack() }
+}
+
+fn thread_stack() -> (u64, u64) {
     // SAFETY: the attributes are initialised by the first call and destroyed by the last.
     unsafe {
         let mut attributes = core::mem::MaybeUninit::uninit();
@@ -177,5 +365,94 @@ pub(crate) fn current_stack() -> (u64, u64) {
         let known = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size) == 0;
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         if known { (low as u64, low as u64 + size as u64) } else { (0, 0) }
+    }
+}
+
+/// The main thread's stack: as high as the kernel made it, as low as it may grow. (libc would read the map with `fopen`, and
+/// is not ready for it this early.)
+fn main_stack() -> (u64, u64) {
+    /// The kernel keeps at least so much free below the stack.
+    const GAP: u64 = 128 << 20;
+    let local = 0_u8;
+    let here = &raw const local as u64;
+    let high = end_of_mapping(here);
+    let size = sys::limit(libc::RLIMIT_STACK).unwrap_or(GAP).min(GAP);
+    if high == 0 { (0, 0) } else { (high.saturating_sub(size).min(here), high) }
+}
+
+/// The first address above the mapping that `address` is in; 0 if none is found.
+fn end_of_mapping(address: u64) -> u64 {
+    let Ok(maps) = Fd::open(b"/proc/self/maps\0", libc::O_RDONLY) else { return 0 };
+    let mut buffer = [const { core::mem::MaybeUninit::uninit() }; 1024];
+    let mut parser = MapsParser::default();
+    let mut found = 0;
+    while let Ok(count @ 1..) = maps.read_into(&mut buffer) {
+        // SAFETY: the kernel filled so many bytes.
+        for byte in unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), count) } {
+            if let Some((low, high)) = parser.take(*byte)
+                && (low..high).contains(&address)
+            {
+                found = high;
+            }
+        }
+    }
+    maps.close();
+    found
+}
+
+/// Reads `low-high ...` lines byte by byte.
+#[derive(Default)]
+struct MapsParser {
+    low: u64,
+    number: u64,
+    in_rest: bool,
+}
+
+impl MapsParser {
+    /// The range of a line, once its second number is complete.
+    fn take(&mut self, byte: u8) -> Option<(u64, u64)> {
+        match byte {
+            b'\n' => *self = MapsParser::default(),
+            _ if self.in_rest => {}
+            b'-' => self.low = core::mem::take(&mut self.number),
+            b' ' => {
+                self.in_rest = true;
+                return Some((self.low, self.number));
+            }
+            digit => {
+                let value = (digit as char).to_digit(16).unwrap_or(0);
+                self.number = self.number << 4 | u64::from(value);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_are_read_byte_by_byte() {
+        let maps = b"00400000-00452000 r-xp 0 08:02 173521 /usr/bin/a-b\n7ffc0-7ffd1 rw-p 0 0 0 [stack]\n";
+        let mut parser = MapsParser::default();
+        let mut ranges = maps.iter().filter_map(|byte| parser.take(*byte));
+        assert_eq!(ranges.next(), Some((0x40_0000, 0x45_2000)));
+        assert_eq!(ranges.next(), Some((0x7ffc0, 0x7ffd1)));
+        assert_eq!(ranges.next(), None);
+    }
+
+    #[test]
+    fn the_main_stack_is_around_local_variables() {
+        let local = 0_u8;
+        let high = end_of_mapping(&raw const local as u64);
+        assert!(high > &raw const local as u64);
+    }
+
+    #[test]
+    fn numbers_end_at_the_first_other_character() {
+        assert_eq!(number(b"120k"), 120);
+        assert_eq!(number(b""), 0);
+        assert_eq!(number(b"99999999999999999999999"), u64::MAX);
     }
 }

@@ -1,13 +1,18 @@
 //! The call stack, kept on the side and written to the log only when a record needs it.
 //!
+//! **State.** `frames[FIRST..top]` is the stack. The log has `written - FIRST` frames, of which the first
+//! `written_low - FIRST` are still right.
 //! **Invariants.**
-//!   S1  `base <= written_low <= top <= end`, `written_low <= written`.
-//!   S2  The frames below `written_low` are the ones the log has; the log has `written - base` frames in all, those from
-//!       `written_low` on have been left since.
-//!   S3  `top` moves before the frame is filled: a signal handler that comes between pushes above it.
+//!   S1  `FIRST <= written_low <= top`, `written_low <= written`, `top <= capacity`.
+//!   S2  `frames[0]` and `frames[1]` have the largest stack pointer there is: no search goes below them.
+//!   S3  A frame is filled before `top` moves and once more after: a signal handler that comes in between may have used
+//!       the place, and one that comes later compares stack pointers with it.
+//!   S4  `written_low` moves down before `top` does, and up only when the log has the frames.
+//!   S5  When the array grows, the old one stays: code that a signal handler interrupted may hold its address.
 //!
-//! A frame remembers its stack pointer. Frames that are no longer below the current one are dropped on entry to the next
-//! function: that heals what `longjmp` and functions left without notice leave behind.
+//! A frame remembers its stack pointer. On entry, frames that are not above the new one are gone (`longjmp`, functions left
+//! without notice) and are dropped; on exit, frames that lie under that of the function that exits. Only pointers into the thread's own
+//! stack are compared: signal handlers and coroutines may run on another one.
 
 use core::cell::Cell;
 
@@ -23,67 +28,96 @@ struct Frame {
     stack_pointer: u64,
 }
 
-const FIRST_BYTES: usize = 16 * 1024;
+const FIRST: usize = 2;
+const FIRST_CAPACITY: usize = 1024;
+/// Frames written at the start of a chunk: half of the smallest chunk.
+const MOST_AT_CHUNK: usize = 1024;
 
+/// All zeros is a stack that has not been opened; it must be before it is used.
 pub(crate) struct CallStack {
-    top: Cell<*mut Frame>,
-    end: Cell<*mut Frame>,
-    base: Cell<*mut Frame>,
-    written_low: Cell<*mut Frame>,
-    written: Cell<*mut Frame>,
-    /// Frames that found no memory: as many exits are ignored.
-    missing: Cell<usize>,
+    frames: Cell<*mut Frame>,
+    top: Cell<usize>,
+    capacity: Cell<usize>,
+    written_low: Cell<usize>,
+    written: Cell<usize>,
+    /// The thread's own stack.
+    stack_low: Cell<u64>,
+    stack_high: Cell<u64>,
+    /// Arrays that were outgrown (S5).
+    outgrown: [Cell<*mut Frame>; usize::BITS as usize],
 }
 
 impl CallStack {
-    pub(crate) fn new() -> CallStack {
-        let base: *mut Frame = sys::map_private(FIRST_BYTES).map_or(core::ptr::null_mut(), |at| at.cast());
-        let end = if base.is_null() { base } else { base.wrapping_byte_add(FIRST_BYTES) };
-        CallStack {
-            top: Cell::new(base),
-            end: Cell::new(end),
-            base: Cell::new(base),
-            written_low: Cell::new(base),
-            written: Cell::new(base),
-            missing: Cell::new(0),
+    /// An empty stack of a thread whose own stack is `stack_low..stack_high`. False if there is no memory.
+    pub(crate) fn open(&self, (stack_low, stack_high): (u64, u64)) -> bool {
+        let Ok(frames) = sys::map_private(FIRST_CAPACITY * size_of::<Frame>()) else { return false };
+        self.frames.set(frames.cast());
+        for number in 0..FIRST {
+            // SAFETY: within the array.
+            unsafe { *self.frame(number) = Frame { call: 0, stack_pointer: u64::MAX } }; // S2
         }
+        self.capacity.set(FIRST_CAPACITY);
+        self.stack_low.set(stack_low);
+        self.stack_high.set(stack_high);
+        for depth in [&self.top, &self.written_low, &self.written] {
+            depth.set(FIRST);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn frame(&self, number: usize) -> *mut Frame {
+        // Volatile: a signal handler may have let the array grow.
+        // SAFETY: reads a field.
+        unsafe { self.frames.as_ptr().read_volatile() }.wrapping_add(number)
+    }
+
+    #[inline(always)]
+    fn stack_pointer(&self, number: usize) -> u64 {
+        // SAFETY: callers pass numbers below the capacity (S1, S2).
+        unsafe { (*self.frame(number)).stack_pointer }
     }
 
     /// A function was called from `call`, and the stack pointer is now `stack_pointer`.
     #[inline(always)]
     pub(crate) fn enter(&self, call: u64, stack_pointer: u64) {
         let mut top = self.top.get();
-        // SAFETY: frames from base to top are filled (S1, S3), and `top < end` holds after `grow`.
+        if self.stack_pointer(top - 1) <= stack_pointer {
+            top = self.drop_frames(stack_pointer);
+        }
+        if top == self.capacity.get() && !self.grow() {
+            return; // the frame is missing; the next exit drops its caller's, and entries heal that
+        }
+        let frame = Frame { call, stack_pointer };
+        // SAFETY: below the capacity (S1); S3.
         unsafe {
-            if top > self.base.get() && (*top.sub(1)).stack_pointer <= stack_pointer {
-                self.drop_dead_frames(stack_pointer);
-                top = self.top.get();
-            }
-            if top == self.end.get() {
-                if !self.grow() {
-                    self.missing.set(self.missing.get() + 1);
-                    return;
-                }
-                top = self.top.get();
-            }
-            self.top.set(top.add(1)); // S3
-            core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
-            *top = Frame { call, stack_pointer };
+            self.frame(top).write_volatile(frame);
+            self.top.as_ptr().write_volatile(top + 1);
+            self.frame(top).write_volatile(frame);
         }
     }
 
-    /// The function entered last is left.
+    /// The function whose stack pointer is `stack_pointer` is left.
     #[inline(always)]
-    pub(crate) fn leave(&self) {
-        let top = self.top.get();
-        if self.missing.get() > 0 {
-            self.missing.set(self.missing.get() - 1);
-        } else if top > self.base.get() {
-            let top = top.wrapping_sub(1);
-            self.top.set(top);
+    pub(crate) fn leave(&self, stack_pointer: u64) {
+        let mut top = self.top.get();
+        // If even the frame below the innermost is not above us, the innermost is not ours.
+        if self.stack_pointer(top - 2) <= stack_pointer {
+            top = self.drop_frames_but_one(stack_pointer);
+        }
+        if top > FIRST {
+            self.cut(top - 1);
+        }
+    }
+
+    #[inline(always)]
+    fn cut(&self, top: usize) {
+        // SAFETY: writes fields, in this order (S4).
+        unsafe {
             if top < self.written_low.get() {
-                self.written_low.set(top); // S2
+                self.written_low.as_ptr().write_volatile(top);
             }
+            self.top.as_ptr().write_volatile(top);
         }
     }
 
@@ -94,84 +128,185 @@ impl CallStack {
         self.written_low.get() == top && self.written.get() == top
     }
 
-    /// Brings the log's idea of the stack up to date.
+    /// Brings the log's idea of the stack up to date. `new_chunk` writes the whole stack.
     #[cold]
     #[inline(never)]
     pub(crate) fn write(&self, buffer: &Buffer, new_chunk: impl Fn()) {
-        let (low, top) = (self.written_low.get(), self.top.get());
-        // SAFETY: S1, all within one mapping.
-        let left = unsafe { self.written.get().offset_from(low) };
-        self.written_low.set(top);
-        self.written.set(top);
-        if left > 0 {
-            buffer.write([head(RecordKind::Pop, 0, left as u64)]);
+        let (mut depth, top) = (self.written_low.get(), self.top.get());
+        // A push says itself what it replaces, within 256 frames.
+        if depth == top || self.written.get().saturating_sub(depth) > 200 {
+            buffer.write([head(RecordKind::Cut, 0, (depth - FIRST) as u64)]);
         }
-        let mut frame = low;
-        while frame < top {
+        while depth < top {
             if !buffer.has_room() {
-                new_chunk();
-                return; // which wrote the whole stack
+                return new_chunk();
             }
-            // SAFETY: S1, S3.
-            buffer.write([head(RecordKind::Push, 0, unsafe { (*frame).call })]);
-            frame = frame.wrapping_add(1);
+            self.write_push(buffer, depth);
+            depth += 1;
         }
+        self.note_written(top);
     }
 
-    /// Writes the whole stack at the start of a chunk, as far as half a chunk goes: the innermost frames.
-    pub(crate) fn write_all(&self, buffer: &Buffer) {
-        const MOST_FRAMES: usize = 2048;
-        let top = self.top.get();
-        self.written_low.set(top);
+    fn note_written(&self, top: usize) {
         self.written.set(top);
-        let mut frame = self.base.get();
-        // SAFETY: S1.
-        let depth = unsafe { top.offset_from(frame) } as usize;
-        if depth > MOST_FRAMES {
-            frame = frame.wrapping_add(depth - MOST_FRAMES);
-        }
-        while frame < top {
-            // SAFETY: S1, S3.
-            buffer.write([head(RecordKind::Push, 0, unsafe { (*frame).call })]);
-            frame = frame.wrapping_add(1);
-        }
+        self.written_low.set(top); // S4
     }
 
+    fn write_push(&self, buffer: &Buffer, number: usize) {
+        // SAFETY: below the capacity (S1).
+        let call = unsafe { (*self.frame(number)).call };
+        buffer.write([head(RecordKind::Push, (number - FIRST) as u8, call)]);
+    }
+
+    /// How many of the outermost frames [`write_all`](Self::write_all) leaves out.
+    pub(crate) fn too_many(&self) -> usize {
+        (self.top.get() - FIRST).saturating_sub(MOST_AT_CHUNK)
+    }
+
+    /// Writes the stack at the start of a chunk.
+    pub(crate) fn write_all(&self, buffer: &Buffer) {
+        let top = self.top.get();
+        for number in FIRST + self.too_many()..top {
+            self.write_push(buffer, number);
+        }
+        self.note_written(top);
+    }
+
+    /// The thread's own stack.
+    pub(crate) fn own(&self) -> (u64, u64) {
+        (self.stack_low.get(), self.stack_high.get())
+    }
+
+    fn is_own(&self, stack_pointer: u64) -> bool {
+        self.stack_low.get() <= stack_pointer && stack_pointer < self.stack_high.get()
+    }
+
+    /// Drops frames that a function entered at `stack_pointer` shows to be gone. The depth that is left.
     #[cold]
     #[inline(never)]
-    fn drop_dead_frames(&self, stack_pointer: u64) {
-        // SAFETY: S1, S3.
-        while self.top.get() > self.base.get()
-            && unsafe { (*self.top.get().sub(1)).stack_pointer } <= stack_pointer
+    fn drop_frames(&self, stack_pointer: u64) -> usize {
+        self.drop_frames_above(stack_pointer, 1)
+    }
+
+    /// Drops frames that a function about to exit at `stack_pointer` shows to be gone, but not its own.
+    #[cold]
+    #[inline(never)]
+    fn drop_frames_but_one(&self, stack_pointer: u64) -> usize {
+        self.drop_frames_above(stack_pointer, 2)
+    }
+
+    fn drop_frames_above(&self, stack_pointer: u64, seen: usize) -> usize {
+        let mut top = self.top.get();
+        while self.is_own(stack_pointer)
+            && self.is_own(self.stack_pointer(top - 1))
+            && self.stack_pointer(top - seen) <= stack_pointer
         {
-            self.leave();
+            top -= 1;
+            self.cut(top);
         }
+        top
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&self) -> bool {
-        let base = self.base.get();
-        if base.is_null() {
-            return false;
+        let _quiet = sys::NoSignals::new();
+        let capacity = self.capacity.get();
+        if self.top.get() < capacity {
+            return true; // a signal handler was here first
         }
-        let bytes = self.end.get() as usize - base as usize;
-        // SAFETY: a private mapping that only this thread knows; every pointer into it is moved below.
-        let Ok(moved) = (unsafe { sys::remap(base.cast(), bytes, bytes * 2) }) else { return false };
-        let moved: *mut Frame = moved.cast();
-        for pointer in [&self.top, &self.written_low, &self.written] {
-            pointer.set(moved.wrapping_byte_add(pointer.get() as usize - base as usize));
+        let bytes = capacity * size_of::<Frame>();
+        let Ok(larger) = sys::map_private(bytes * 2) else { return false };
+        let old = self.frame(0);
+        // SAFETY: both arrays have at least so many bytes and are this thread's own.
+        unsafe { sys::copy(old.cast(), larger, bytes) };
+        if let Some(place) = self.outgrown.get(capacity.trailing_zeros() as usize) {
+            place.set(old); // S5
         }
-        self.base.set(moved);
-        self.end.set(moved.wrapping_byte_add(bytes * 2));
+        self.frames.set(larger.cast());
+        self.capacity.set(capacity * 2);
         true
     }
 
     pub(crate) fn close(&self) {
-        let base = self.base.replace(core::ptr::null_mut());
-        if !base.is_null() {
-            // SAFETY: the thread is over; only it knew the mapping.
-            unsafe { sys::unmap(base.cast(), self.end.get() as usize - base as usize) };
+        let frames = self.frames.replace(core::ptr::null_mut());
+        if frames.is_null() {
+            return;
         }
+        // SAFETY: the thread is over; only it knew the arrays, whose capacities are powers of two.
+        unsafe {
+            sys::unmap(frames.cast(), self.capacity.get() * size_of::<Frame>());
+            for (exponent, outgrown) in self.outgrown.iter().enumerate() {
+                if !outgrown.get().is_null() {
+                    sys::unmap(
+                        outgrown.replace(core::ptr::null_mut()).cast(),
+                        size_of::<Frame>() << exponent,
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stack that believes the addresses 0..1,000,000 to be the thread's own.
+    fn stack() -> CallStack {
+        // SAFETY: zeros are valid.
+        let stack: CallStack = unsafe { core::mem::zeroed() };
+        assert!(stack.open((0, 1_000_000)));
+        stack
+    }
+
+    fn depth(stack: &CallStack) -> usize {
+        stack.top.get() - FIRST
+    }
+
+    #[test]
+    fn functions_left_without_notice_are_dropped() {
+        let stack = stack();
+        for depth in 0..10 {
+            stack.enter(depth, 900_000 - depth * 100);
+        }
+        assert_eq!(depth(&stack), 10);
+        stack.enter(7, 900_000 - 350); // called by the fourth function: the others are gone
+        assert_eq!(depth(&stack), 5);
+        stack.leave(900_000 - 350);
+        stack.leave(900_000 - 100); // the second function exits: the third and fourth are gone too
+        assert_eq!(depth(&stack), 1);
+        stack.leave(900_000);
+        stack.leave(900_000);
+        assert_eq!(depth(&stack), 0);
+        stack.close();
+    }
+
+    #[test]
+    fn other_stacks_drop_nothing() {
+        let stack = stack();
+        for depth in 0..5 {
+            stack.enter(depth, 900_000 - depth * 100);
+        }
+        stack.enter(9, 5_000_000); // a signal handler on a stack of its own
+        assert_eq!(depth(&stack), 6);
+        stack.leave(5_000_000);
+        assert_eq!(depth(&stack), 5);
+        stack.close();
+    }
+
+    #[test]
+    fn deep_stacks_grow_and_shrink() {
+        let stack = stack();
+        for depth in 0..100_000_u64 {
+            stack.enter(depth, 999_999 - depth);
+        }
+        assert_eq!(depth(&stack), 100_000);
+        assert_eq!(stack.too_many(), 100_000 - MOST_AT_CHUNK);
+        for depth in (0..100_000_u64).rev() {
+            stack.leave(999_999 - depth);
+        }
+        assert_eq!(depth(&stack), 0);
+        stack.close();
     }
 }

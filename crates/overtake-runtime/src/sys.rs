@@ -1,6 +1,7 @@
 //! System calls without libc: they leave `errno` alone and cannot reach a function that we interpose.
 
 use core::arch::asm;
+use core::mem::MaybeUninit;
 
 /// What a failed system call returned, a positive error number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,23 +50,11 @@ pub(crate) unsafe fn unmap(at: *mut u8, bytes: usize) {
     let _ = unsafe { syscall6(libc::SYS_munmap, [at as usize, bytes, 0, 0, 0, 0]) };
 }
 
-/// Makes a private mapping larger, moving it if need be.
-///
-/// # Safety
-/// `at` must be a private mapping of `old` bytes that only the caller knows.
-pub(crate) unsafe fn remap(at: *mut u8, old: usize, new: usize) -> Result<*mut u8, Errno> {
-    let flags = libc::MREMAP_MAYMOVE as usize;
-    // SAFETY: the caller's promise.
-    unsafe { syscall6(libc::SYS_mremap, [at as usize, old, new, flags, 0, 0]) }.map(|at| at as *mut u8)
-}
-
-/// An open file of the runtime's own.
+/// An open file of the runtime's own. None stays open between two hooks: programs count on their numbers, and close them all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fd(pub(crate) i32);
 
 impl Fd {
-    pub(crate) const NONE: Fd = Fd(-1);
-
     /// Creates or opens a file. `path` ends in a zero byte.
     pub(crate) fn open(path: &[u8], flags: i32) -> Result<Fd, Errno> {
         debug_assert_eq!(path.last(), Some(&0));
@@ -77,22 +66,7 @@ impl Fd {
                 [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o600, 0, 0],
             )
         }?;
-        Ok(Fd(opened as i32).out_of_the_way())
-    }
-
-    /// Moves a descriptor to a high number: programs and tests expect the low ones to be free, and some close them.
-    fn out_of_the_way(self) -> Fd {
-        // SAFETY: duplicates a descriptor that is ours.
-        let high = unsafe {
-            syscall6(libc::SYS_fcntl, [self.0 as usize, libc::F_DUPFD_CLOEXEC as usize, 512, 0, 0, 0])
-        };
-        match high {
-            Ok(high) => {
-                self.close();
-                Fd(high as i32)
-            }
-            Err(_) => self,
-        }
+        Ok(Fd(opened as i32))
     }
 
     pub(crate) fn close(self) {
@@ -102,18 +76,37 @@ impl Fd {
 
     /// Reserves room in the file, so that writing to a mapping of it cannot fail later.
     pub(crate) fn allocate(self, offset: u64, bytes: usize) -> Result<(), Errno> {
+        if offset + bytes as u64 > largest_file() {
+            return Err(Errno(libc::EFBIG)); // asking the kernel would raise SIGXFSZ
+        }
         // SAFETY: changes the size of a file that is ours.
         let reserved =
             unsafe { syscall6(libc::SYS_fallocate, [self.0 as usize, 0, offset as usize, bytes, 0, 0]) };
         match reserved {
-            // Not every file system can reserve; then a full disk ends in SIGBUS, which the log survives.
-            Err(Errno(libc::EOPNOTSUPP)) => {
-                let size = offset as usize + bytes;
-                // SAFETY: as above.
-                unsafe { syscall6(libc::SYS_ftruncate, [self.0 as usize, size, 0, 0, 0, 0]) }.map(|_| ())
-            }
+            // Not every file system can reserve; writing does.
+            Err(Errno(libc::EOPNOTSUPP)) => self.write_zeros(offset, bytes),
             other => other.map(|_| ()),
         }
+    }
+
+    fn write_zeros(self, offset: u64, bytes: usize) -> Result<(), Errno> {
+        static ZEROS: [u8; 4096] = [0; 4096];
+        let mut done = 0;
+        while done < bytes {
+            let count = ZEROS.len().min(bytes - done);
+            let from = ZEROS.as_ptr() as usize;
+            // SAFETY: writes to a file that is ours from memory that stays.
+            done += unsafe {
+                syscall6(libc::SYS_pwrite64, [self.0 as usize, from, count, offset as usize + done, 0, 0])
+            }?;
+        }
+        Ok(())
+    }
+
+    /// Cuts the file off.
+    pub(crate) fn truncate(self, bytes: u64) {
+        // SAFETY: changes a file that is ours. Failure leaves it longer, which is harmless.
+        let _ = unsafe { syscall6(libc::SYS_ftruncate, [self.0 as usize, bytes as usize, 0, 0, 0, 0]) };
     }
 
     /// Gives the room of a range back; the range reads as zeros afterwards.
@@ -124,8 +117,8 @@ impl Fd {
             unsafe { syscall6(libc::SYS_fallocate, [self.0 as usize, mode, offset as usize, bytes, 0, 0]) };
     }
 
-    /// Reads into `buffer`; 0 at the end.
-    pub(crate) fn read(self, buffer: &mut [u8]) -> Result<usize, Errno> {
+    /// Reads into `buffer`: how many bytes were filled, 0 at the end.
+    pub(crate) fn read_into(self, buffer: &mut [MaybeUninit<u8>]) -> Result<usize, Errno> {
         // SAFETY: the buffer is exclusively ours for the call.
         unsafe {
             syscall6(libc::SYS_read, [self.0 as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
@@ -141,7 +134,7 @@ impl Fd {
             };
             match written {
                 Ok(0) => return,
-                Ok(count) => bytes = &bytes[count.min(bytes.len())..],
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
                 Err(Errno(libc::EINTR)) => {}
                 Err(_) => return,
             }
@@ -181,4 +174,159 @@ pub(crate) fn kernel_thread_id() -> u32 {
 pub(crate) fn give_way() {
     // SAFETY: touches nothing.
     let _ = unsafe { syscall6(libc::SYS_sched_yield, [0; 6]) };
+}
+
+/// The largest size that this process may give a file.
+fn largest_file() -> u64 {
+    limit(libc::RLIMIT_FSIZE).unwrap_or(u64::MAX)
+}
+
+/// The current value of a resource limit.
+pub(crate) fn limit(resource: u32) -> Option<u64> {
+    let mut limits = [0_u64; 2];
+    let at = limits.as_mut_ptr() as usize;
+    // SAFETY: the kernel fills both numbers.
+    unsafe { syscall6(libc::SYS_prlimit64, [0, resource as usize, 0, at, 0, 0]) }.ok()?;
+    Some(limits[0])
+}
+
+/// The working directory.
+pub(crate) fn working_directory(buffer: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
+    // SAFETY: the buffer is exclusively ours for the call.
+    let length =
+        unsafe { syscall6(libc::SYS_getcwd, [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0]) }
+            .ok()?;
+    filled(buffer, length.checked_sub(1)?) // without the zero
+}
+
+/// Where a symbolic link leads. `path` ends in a zero byte.
+pub(crate) fn read_link<'a>(path: &[u8], buffer: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
+    debug_assert_eq!(path.last(), Some(&0));
+    let at = buffer.as_mut_ptr() as usize;
+    // SAFETY: the path is zero-terminated, the buffer exclusively ours for the call.
+    let length = unsafe {
+        syscall6(
+            libc::SYS_readlinkat,
+            [libc::AT_FDCWD as usize, path.as_ptr() as usize, at, buffer.len(), 0, 0],
+        )
+    };
+    filled(buffer, length.ok()?)
+}
+
+/// The first bytes of a buffer, which the kernel has filled.
+fn filled(buffer: &[MaybeUninit<u8>], length: usize) -> Option<&[u8]> {
+    let part = buffer.get(..length)?;
+    // SAFETY: the kernel filled so many bytes.
+    Some(unsafe { core::slice::from_raw_parts(part.as_ptr().cast(), part.len()) })
+}
+
+/// Keeps signal handlers of this thread away while it lives. For short steps only: signals wait.
+pub(crate) struct NoSignals {
+    before: u64,
+}
+
+impl NoSignals {
+    pub(crate) fn new() -> NoSignals {
+        let all = u64::MAX;
+        let mut before = 0_u64;
+        let (new, old) = (&raw const all as usize, &raw mut before as usize);
+        // SAFETY: both masks have the kernel's size, 8 bytes.
+        let _ =
+            unsafe { syscall6(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, new, old, 8, 0, 0]) };
+        NoSignals { before }
+    }
+}
+
+impl Drop for NoSignals {
+    fn drop(&mut self) {
+        let old = &raw const self.before as usize;
+        // SAFETY: the mask has the kernel's size.
+        let _ = unsafe { syscall6(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, old, 0, 8, 0, 0]) };
+    }
+}
+
+/// Waits while the word at `address` is `value`, at most a tenth of a second (so that a lost wake does no harm).
+pub(crate) fn wait_while(address: *const u32, value: u32) {
+    let time = [0_i64, 100_000_000];
+    // SAFETY: the kernel only reads the word.
+    let _ = unsafe {
+        syscall6(
+            libc::SYS_futex,
+            [address as usize, libc::FUTEX_WAIT as usize, value as usize, time.as_ptr() as usize, 0, 0],
+        )
+    };
+}
+
+/// Wakes all that wait for the word at `address` to change.
+pub(crate) fn wake_all(address: *const u32) {
+    // SAFETY: touches no memory.
+    let _ = unsafe {
+        syscall6(libc::SYS_futex, [address as usize, libc::FUTEX_WAKE as usize, i32::MAX as usize, 0, 0, 0])
+    };
+}
+
+/// A copy of this process with this thread alone: 0 in the child. No `fork` handler runs.
+///
+/// # Safety
+/// The child must do nothing but system calls.
+pub(crate) unsafe fn bare_fork() -> Result<usize, Errno> {
+    // SAFETY: the caller's promise.
+    unsafe { syscall6(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0, 0]) }
+}
+
+/// Becomes another program; returns only on failure.
+///
+/// # Safety
+/// A zero-terminated path and null-terminated lists of zero-terminated texts.
+pub(crate) unsafe fn execute(path: *const u8, arguments: *const *const u8, environment: *const *const u8) {
+    // SAFETY: the caller's promise.
+    let _ = unsafe {
+        syscall6(libc::SYS_execve, [path as usize, arguments as usize, environment as usize, 0, 0, 0])
+    };
+}
+
+/// Waits for a child; its wait status.
+pub(crate) fn wait_for(child: usize) -> Result<i32, Errno> {
+    let mut status = 0_i32;
+    loop {
+        // SAFETY: the kernel fills the status.
+        match unsafe { syscall6(libc::SYS_wait4, [child, &raw mut status as usize, 0, 0, 0, 0]) } {
+            Err(Errno(libc::EINTR)) => {}
+            Err(error) => return Err(error),
+            Ok(_) => return Ok(status),
+        }
+    }
+}
+
+/// Lets children be waited for, whatever the program said about them.
+pub(crate) fn reset_child_signal() {
+    let default = [0_u64; 4]; // the kernel's sigaction: handler, flags, restorer, mask
+    // SAFETY: a complete, default action.
+    let _ = unsafe {
+        syscall6(libc::SYS_rt_sigaction, [libc::SIGCHLD as usize, default.as_ptr() as usize, 0, 8, 0, 0])
+    };
+}
+
+/// Ends the process at once.
+pub(crate) fn exit_now(code: i32) -> ! {
+    loop {
+        // SAFETY: does not return.
+        let _ = unsafe { syscall6(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// Copies bytes without calling `memcpy`, which we interpose.
+///
+/// # Safety
+/// As `core::ptr::copy_nonoverlapping`.
+#[inline]
+pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; the direction flag is clear by the calling convention.
+    unsafe {
+        asm!(
+            "rep movsb",
+            inout("rcx") bytes => _, inout("rsi") from => _, inout("rdi") to => _,
+            options(nostack, preserves_flags),
+        );
+    }
 }

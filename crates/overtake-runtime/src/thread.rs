@@ -1,17 +1,18 @@
 //! The state of a recorded thread, and its records.
 
 use core::cell::Cell;
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{HEADER_BYTES, RecordKind, THREAD_MAGIC, ThreadHeader, head};
+use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, head};
 
 use crate::buffer::Buffer;
 use crate::coalesce::{Coalescer, Found, LINE_BYTES};
+use crate::libc_hooks;
 use crate::process;
 use crate::stack::CallStack;
 use crate::stamp;
-use crate::sys::{self, Fd};
-use crate::text::Text;
+use crate::sys::{self, NoSignals};
 use crate::tls;
 
 /// Number of a thread whose creator is unknown.
@@ -19,40 +20,45 @@ pub(crate) const NO_THREAD: u32 = u32::MAX;
 
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Accesses of threads that are over or could not be set up.
-pub(crate) static LOST: AtomicU64 = AtomicU64::new(0);
+/// Events of threads that are over or could not be set up.
+static LOST: AtomicU64 = AtomicU64::new(0);
 
-/// Everything recording needs to know of one thread. Only that thread, and signal handlers on it, use it.
+/// Everything recording needs to know of one thread. Only that thread, and signal handlers on it, use it. All zeros is valid.
+#[repr(C)]
 pub(crate) struct ThreadState {
-    buffer: Buffer,
-    stack: CallStack,
     coalescer: Coalescer,
+    stack: CallStack,
+    buffer: Buffer,
     last_stamp: Cell<u64>,
-    number: u32,
+    number: Cell<u32>,
     /// Depth of `AnnotateIgnore*Begin` and the like.
     ignore_reads: Cell<u32>,
     ignore_writes: Cell<u32>,
     ignore_sync: Cell<u32>,
+    /// What `pthread_once` is about to call for which control, see `libc_hooks::once`.
+    pub(crate) once: Cell<(usize, usize)>,
 }
 
-/// Stands for a thread that records nothing: it is being set up, or over.
-const SILENT: *const ThreadState = 1 as *const ThreadState;
+/// Stands for a thread that is being set up: what its hooks see is our own doing.
+const SETTING_UP: *const ThreadState = 1 as *const ThreadState;
+/// Stands for a thread that is over.
+const OVER: *const ThreadState = 2 as *const ThreadState;
 
 /// The next free thread number.
 pub(crate) fn next_number() -> u32 {
     NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// After a fork, the child's only thread starts counting again.
-pub(crate) fn restart_numbers() {
-    NEXT_NUMBER.store(0, Ordering::Relaxed);
+/// Number of events that were not recorded because their thread was over or could not be set up.
+pub(crate) fn lost() -> u64 {
+    LOST.load(Ordering::Relaxed)
 }
 
 /// This thread's state, set up if need be; `None` if the thread records nothing.
 #[inline(always)]
 pub(crate) fn current() -> Option<&'static ThreadState> {
     let state = tls::state();
-    if state > SILENT {
+    if state > OVER {
         // SAFETY: set by `begin` on this thread, valid until `end` replaces it.
         Some(unsafe { &*state })
     } else {
@@ -63,169 +69,219 @@ pub(crate) fn current() -> Option<&'static ThreadState> {
 #[cold]
 #[inline(never)]
 fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> {
-    if state == SILENT || !process::is_recording() {
+    if state == SETTING_UP || !process::is_recording() {
+        return None;
+    }
+    if state == OVER {
         LOST.fetch_add(1, Ordering::Relaxed);
         return None;
     }
     begin(next_number(), NO_THREAD, 0);
     let state = tls::state();
     // SAFETY: as in `current`.
-    (state > SILENT).then(|| unsafe { &*state })
+    (state > OVER).then(|| unsafe { &*state })
 }
 
 /// Starts recording this thread under `number`.
 pub(crate) fn begin(number: u32, parent: u32, start: u64) {
-    tls::set_state(SILENT);
-    let Ok(room) = sys::map_private(size_of::<ThreadState>()) else { return };
-    let (file, header) = open_file(number, parent).unwrap_or((Fd::NONE, core::ptr::null_mut()));
-    let state: *mut ThreadState = room.cast();
-    // SAFETY: fresh memory of the right size; mappings are page-aligned.
-    let state = unsafe {
-        state.write(ThreadState {
-            buffer: Buffer::new(file, header),
-            stack: CallStack::new(),
-            coalescer: Coalescer::new(process::is_exact()),
-            last_stamp: Cell::new(0),
-            number,
-            ignore_reads: Cell::new(0),
-            ignore_writes: Cell::new(0),
-            ignore_sync: Cell::new(0),
-        });
-        &*state
-    };
-    state.new_chunk();
-    tls::set_state(state);
-    state.sync(RecordKind::ThreadStart, 0, u64::from(number), start);
+    let _quiet = NoSignals::new();
+    tls::set_state(SETTING_UP);
+    tls::set_number(number);
+    let stack = process::current_stack();
+    let state = new_state(number, parent, stack);
+    libc_hooks::threads::end_with_thread();
+    tls::set_state(if state.is_null() { OVER } else { state });
+    if let Some(thread) = current() {
+        thread.sync(RecordKind::ThreadStart, 0, u64::from(number), start);
+    }
 }
 
-fn open_file(number: u32, parent: u32) -> Option<(Fd, *mut ThreadHeader)> {
-    let mut path = Text::new();
-    path.push(process::directory()?).push(b"/thread.").push_number(u64::from(number));
-    let file = Fd::open(path.terminated()?, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC).ok()?;
-    let mapped = file.allocate(0, HEADER_BYTES).and_then(|()| sys::map_file(file, 0, HEADER_BYTES));
-    let Ok(header) = mapped else {
-        file.close();
-        return None;
-    };
-    let header: *mut ThreadHeader = header.cast();
-    let (stack_low, stack_high) = process::current_stack();
-    // SAFETY: a fresh mapping, page-aligned and larger than a header.
-    unsafe {
-        header.write(ThreadHeader {
-            magic: THREAD_MAGIC,
-            number,
-            parent,
-            tid: sys::kernel_thread_id(),
-            ended: 0,
-            stack_low,
-            stack_high,
-            lost_bytes: 0,
-            first_chunk: HEADER_BYTES as u64,
-            dropped_bytes: 0,
-            closing_writes: 0,
-            name: [0; 16],
-        });
+/// A state with a file of its own; null if there is no memory. Signals are blocked.
+fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState {
+    let Ok(room) = sys::map_private(size_of::<ThreadState>()) else { return core::ptr::null() };
+    let state: *const ThreadState = room.cast_const().cast();
+    // SAFETY: fresh zeroed memory of the right size, for which zeros are valid; mappings are page-aligned.
+    let thread = unsafe { &*state };
+    thread.number.set(number);
+    if !thread.stack.open(stack) {
+        // SAFETY: nobody knows of it yet.
+        unsafe { sys::unmap(room, size_of::<ThreadState>()) };
+        return core::ptr::null();
     }
-    Some((file, header))
+    thread.coalescer.open(process::is_exact());
+    thread.open_log(parent, stack);
+    state
+}
+
+/// A fiber: a thread that runs where it is switched to. Null if there is no memory.
+pub(crate) fn new_fiber(number: u32, parent: u32) -> *const ThreadState {
+    let _quiet = NoSignals::new();
+    let fiber = new_state(number, parent, (0, 0));
+    // SAFETY: fresh, known only here.
+    if let Some(fiber) = unsafe { fiber.as_ref() } {
+        fiber.sync(RecordKind::ThreadStart, 2, u64::from(number), 0);
+    }
+    fiber
 }
 
 /// Ends the recording of this thread.
 pub(crate) fn end() {
+    let _quiet = NoSignals::new();
     let state = tls::state();
-    if state <= SILENT {
-        return;
+    tls::set_state(OVER);
+    if state > OVER {
+        // SAFETY: as in `current`; the thread-local pointer was the only one.
+        unsafe { end_state(state) };
     }
-    // SAFETY: as in `current`.
+}
+
+/// # Safety
+/// A state that nobody uses any more.
+pub(crate) unsafe fn end_state(state: *const ThreadState) {
+    // SAFETY: the caller's promise.
     let thread = unsafe { &*state };
-    thread.sync(RecordKind::ThreadEnd, 0, u64::from(thread.number), 0);
-    tls::set_state(SILENT);
+    thread.ignore_sync.set(0);
+    thread.sync(RecordKind::ThreadEnd, 0, u64::from(thread.number()), 0);
     if let Some(header) = thread.buffer.header() {
         header.ended = 1;
     }
     thread.buffer.close();
     thread.stack.close();
     thread.coalescer.close();
-    // SAFETY: the thread-local pointer was the only one.
+    // SAFETY: the caller's promise.
     unsafe { sys::unmap(state.cast_mut().cast(), size_of::<ThreadState>()) };
 }
 
-/// In a child process: forget the parent's files. The caller begins a new thread.
+/// In a child process after `fork`, before it has a log: the files so far are the parent's.
 pub(crate) fn abandon_after_fork() {
+    NEXT_NUMBER.store(0, Ordering::Relaxed);
+    LOST.store(0, Ordering::Relaxed);
+    crate::buffer::restart_after_fork();
     let state = tls::state();
-    if state > SILENT {
+    if state > OVER {
         // SAFETY: as in `current`.
-        unsafe { &*state }.buffer.abandon_after_fork();
+        unsafe { &*state }.buffer.abandon();
     }
-    tls::set_state(core::ptr::null());
+}
+
+/// In a child process after `fork`, once it has a log: this thread goes on as thread 0, with the call stack it has.
+pub(crate) fn go_on_after_fork() {
+    let number = next_number();
+    let state = tls::state();
+    tls::set_number(number);
+    if state > OVER {
+        // SAFETY: as in `current`.
+        let thread = unsafe { &*state };
+        thread.number.set(number);
+        thread.last_stamp.set(0);
+        thread.coalescer.next_region();
+        thread.open_log(NO_THREAD, thread.stack.own());
+        thread.sync(RecordKind::ThreadStart, 1, u64::from(number), 0);
+    }
+}
+
+/// In a child process after `fork` that has no log.
+pub(crate) fn stop_after_fork() {
+    tls::set_state(OVER);
 }
 
 impl ThreadState {
     pub(crate) fn number(&self) -> u32 {
-        self.number
+        self.number.get()
+    }
+
+    fn open_log(&self, parent: u32, (stack_low, stack_high): (u64, u64)) {
+        self.buffer.open(&ThreadHeader {
+            magic: THREAD_MAGIC,
+            number: self.number(),
+            parent,
+            tid: sys::kernel_thread_id(),
+            ended: 0,
+            stack_low,
+            stack_high,
+            thread_pointer: tls::thread_pointer() as u64,
+            lost_bytes: 0,
+            first_chunk: overtake_rawlog::HEADER_BYTES as u64,
+            dropped_bytes: 0,
+            closing_writes: 0,
+        });
+        self.start_chunk();
     }
 
     /// A plain access of `SIZE` bytes, aligned so that it lies within one cache line.
     #[inline(always)]
     pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        self.access_within::<WRITE>(address, SIZE, pc);
+    }
+
+    /// A plain access of up to 63 bytes within one cache line.
+    #[inline(always)]
+    fn access_within<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
         let line = (address / LINE_BYTES) as u64;
-        let bytes = ((1_u64 << SIZE) - 1) << (address % LINE_BYTES);
-        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes) {
-            self.record_access::<WRITE>(address, SIZE as u8, pc);
-            self.coalescer.note::<WRITE>(slot, line, bytes, |line, bytes| self.close_line(line, bytes, pc));
+        let bytes = ((1_u64 << length) - 1) << (address % LINE_BYTES);
+        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
+            if self.is_ignoring(WRITE) {
+                return;
+            }
+            self.prepare();
+            let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
+            self.buffer.write([head(kind, length as u8, address as u64), pc as u64]);
+            self.coalescer
+                .note::<WRITE>(slot, line, bytes, |line, bytes, pc| self.close_line(line, bytes, pc));
         }
     }
 
     /// A plain access of any size and alignment.
-    pub(crate) fn access_range(&self, write: bool, address: usize, length: usize, pc: usize) {
-        if length == 0 {
-            return;
-        }
-        if length <= 16 && address % LINE_BYTES + length <= LINE_BYTES {
-            if write {
-                self.access_within::<true>(address, length, pc)
-            } else {
-                self.access_within::<false>(address, length, pc)
-            }
-            return;
-        }
-        if self.is_ignoring(write) {
-            return;
-        }
-        self.prepare();
-        let kind = if write { RecordKind::WriteRange } else { RecordKind::ReadRange };
-        self.buffer.write([head(kind, 0, address as u64), pc as u64, length as u64]);
-    }
-
-    fn access_within<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
-        let line = (address / LINE_BYTES) as u64;
-        let bytes = ((1_u64 << length) - 1) << (address % LINE_BYTES);
-        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes) {
-            self.record_access::<WRITE>(address, length as u8, pc);
-            self.coalescer.note::<WRITE>(slot, line, bytes, |line, bytes| self.close_line(line, bytes, pc));
-        }
-    }
-
     #[inline]
-    fn record_access<const WRITE: bool>(&self, address: usize, size: u8, pc: usize) {
-        if self.is_ignoring(WRITE) {
+    pub(crate) fn access_range<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
+        if length < LINE_BYTES && address % LINE_BYTES + length <= LINE_BYTES {
+            if length > 0 {
+                self.access_within::<WRITE>(address, length, pc);
+            }
+        } else {
+            self.access_lines::<WRITE>(address, length, pc);
+        }
+    }
+
+    #[inline(never)]
+    fn access_lines<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
+        /// Longer ranges are recorded without asking.
+        const MOST_BYTES: usize = 2048;
+        let is_short = length <= MOST_BYTES;
+        if self.is_ignoring(WRITE)
+            || is_short
+                && lines(address, length).all(|(line, bytes)| {
+                    matches!(self.coalescer.find::<WRITE>(line, bytes, pc as u64), Found::Recorded)
+                })
+        {
             return;
         }
         self.prepare();
-        let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
-        self.buffer.write([head(kind, size, address as u64), pc as u64]);
+        let kind = if WRITE { RecordKind::WriteRange } else { RecordKind::ReadRange };
+        self.buffer.write([head(kind, 0, address as u64), pc as u64, length as u64 & (u64::MAX >> 16)]);
+        if is_short {
+            for (line, bytes) in lines(address, length) {
+                if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
+                    let close = |line, bytes, pc| self.close_line(line, bytes, pc);
+                    self.coalescer.note::<WRITE>(slot, line, bytes, close);
+                }
+            }
+        }
     }
 
     /// Records that bytes of a line were written again after their recorded write: one record per run of bytes.
     #[cold]
     #[inline(never)]
-    fn close_line(&self, line: u64, mut bytes: u64, pc: usize) {
+    fn close_line(&self, line: u64, mut bytes: u64, pc: u64) {
         while bytes != 0 {
             let start = bytes.trailing_zeros();
             let length = (bytes >> start).trailing_ones();
-            self.prepare();
+            if !self.buffer.has_room() {
+                self.new_chunk();
+            }
             let address = line * LINE_BYTES as u64 + u64::from(start);
-            self.buffer.write([head(RecordKind::Write, length as u8, address), pc as u64]);
-            bytes &= if start + length == 64 { 0 } else { u64::MAX << (start + length) };
+            self.buffer.write([head(RecordKind::WriteAgain, length as u8, address), pc]);
+            bytes &= u64::MAX.checked_shl(start + length).unwrap_or(0);
             if let Some(header) = self.buffer.header() {
                 header.closing_writes += 1;
             }
@@ -236,30 +292,72 @@ impl ThreadState {
     #[inline]
     pub(crate) fn sync(&self, kind: RecordKind, extra: u8, value: u64, pc: u64) {
         debug_assert_eq!(kind.words(), 3);
-        if let Some(stamp) = self.end_region(pc) {
-            self.buffer.write([head(kind, extra, value), pc, stamp]);
+        if self.ignore_sync.get() == 0 {
+            self.close_region();
+            self.write_stamped(|stamp| [head(kind, extra, value), pc, stamp]);
+            self.coalescer.next_region();
         }
     }
 
     /// A synchronisation operation with one more number.
     pub(crate) fn sync_with(&self, kind: RecordKind, value: u64, pc: u64, more: u64) {
         debug_assert_eq!(kind.words(), 4);
-        if let Some(stamp) = self.end_region(pc) {
-            self.buffer.write([head(kind, 0, value), pc, stamp, more]);
+        if self.ignore_sync.get() == 0 {
+            self.close_region();
+            self.write_stamped(|stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
+            self.coalescer.next_region();
         }
     }
 
-    /// Closes the region and takes the stamp; `None` if synchronisation is being ignored.
-    #[inline]
-    fn end_region(&self, pc: u64) -> Option<u64> {
-        if self.ignore_sync.get() > 0 {
-            return None;
+    /// A block of memory was allocated.
+    pub(crate) fn allocated(&self, address: u64, size: u64, pc: u64) {
+        self.forget(address, size);
+        self.write_stamped(|stamp| [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]);
+    }
+
+    /// A block of memory is about to be freed.
+    pub(crate) fn freed(&self, address: u64, size: u64, pc: u64) {
+        self.forget(address, size);
+        self.write_stamped(|stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
+    }
+
+    /// The thread with this number has a name.
+    pub(crate) fn name_thread(&self, number: u32, name: &[u8]) {
+        let mut words = [0_u64; 3];
+        for (word, part) in words.iter_mut().zip(name.chunks(7)) {
+            for (at, byte) in part.iter().enumerate() {
+                *word |= u64::from(*byte) << (8 * at);
+            }
         }
-        self.coalescer.end_region(|line, bytes| self.close_line(line, bytes, pc as usize));
         self.prepare();
-        let stamp = stamp::now();
-        self.last_stamp.set(stamp);
-        Some(stamp)
+        self.buffer.write([head(RecordKind::ThreadName, 0, u64::from(number)), words[0], words[1], words[2]]);
+    }
+
+    fn forget(&self, address: u64, size: u64) {
+        if !self.coalescer.forget(address, size, |line, bytes, pc| self.close_line(line, bytes, pc)) {
+            self.close_region();
+            self.coalescer.next_region();
+        }
+    }
+
+    /// Writes the closing writes of the region.
+    pub(crate) fn close_region(&self) {
+        self.coalescer.close_region(|line, bytes, pc| self.close_line(line, bytes, pc));
+    }
+
+    /// Writes a record with a stamp. If a signal handler records something between stamp and record, takes another stamp:
+    /// stamps of a thread never decrease.
+    #[inline(always)]
+    fn write_stamped<const WORDS: usize>(&self, record: impl Fn(u64) -> [u64; WORDS]) {
+        loop {
+            self.prepare();
+            let place = self.buffer.place();
+            let stamp = stamp::now();
+            if self.buffer.write_at(place, record(stamp)) {
+                self.last_stamp.set(stamp);
+                return;
+            }
+        }
     }
 
     /// Makes room for a record and brings the call stack up to date.
@@ -276,7 +374,16 @@ impl ThreadState {
     #[cold]
     #[inline(never)]
     fn new_chunk(&self) {
-        self.buffer.next_chunk(self.last_stamp.get());
+        let _quiet = NoSignals::new();
+        process::note_new_modules();
+        if !self.buffer.has_room() {
+            self.start_chunk(); // unless a signal handler was here first
+        }
+    }
+
+    /// Signals are blocked.
+    fn start_chunk(&self) {
+        self.buffer.next_chunk(self.last_stamp.get(), self.stack.too_many() as u64);
         self.stack.write_all(&self.buffer);
     }
 
@@ -286,10 +393,11 @@ impl ThreadState {
     }
 
     #[inline(always)]
-    pub(crate) fn leave_function(&self) {
-        self.stack.leave();
+    pub(crate) fn leave_function(&self, stack_pointer: usize) {
+        self.stack.leave(stack_pointer as u64);
     }
 
+    #[inline(always)]
     fn is_ignoring(&self, write: bool) -> bool {
         (if write { &self.ignore_writes } else { &self.ignore_reads }).get() > 0
     }
@@ -302,4 +410,21 @@ impl ThreadState {
             depth.set(depth.get().saturating_add_signed(change));
         }
     }
+
+    /// As what the public interface hands out and takes back.
+    pub(crate) fn as_fiber(&self) -> *mut c_void {
+        (&raw const *self).cast_mut().cast()
+    }
+}
+
+/// The lines of a range, each with the bytes of it that are in the range.
+#[inline]
+fn lines(address: usize, length: usize) -> impl Iterator<Item = (u64, u64)> {
+    let end = address + length;
+    let first = address & !(LINE_BYTES - 1);
+    (first..end).step_by(LINE_BYTES).map(move |line| {
+        let from = address.saturating_sub(line);
+        let to = (end - line).min(LINE_BYTES);
+        ((line / LINE_BYTES) as u64, (u64::MAX >> (LINE_BYTES - (to - from))) << from)
+    })
 }

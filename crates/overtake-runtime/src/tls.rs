@@ -1,4 +1,4 @@
-//! The one word of thread-local storage: where this thread's state is.
+//! Two words of thread-local storage: where this thread's state is, and its number.
 //!
 //! The runtime is always linked into the executable, so the word has a fixed distance from the thread pointer and reading it is
 //! one instruction. (Rust's own thread locals need the standard library, which must not be linked into other people's
@@ -17,6 +17,12 @@ global_asm!(
     "overtake_thread_state:",
     ".zero 8",
     ".size overtake_thread_state, 8",
+    ".hidden overtake_thread_number",
+    ".globl overtake_thread_number",
+    ".type overtake_thread_number, @object",
+    "overtake_thread_number:",
+    ".zero 8",
+    ".size overtake_thread_number, 8",
     ".popsection",
 );
 
@@ -45,4 +51,42 @@ pub(crate) fn set_state(state: *const ThreadState) {
             options(nostack, preserves_flags),
         );
     }
+}
+
+/// Sets this thread's number.
+pub(crate) fn set_number(number: u32) {
+    // SAFETY: writes one word of this thread's own storage. Zero means that there is none yet.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[overtake_thread_number@tpoff], {number}",
+            number = in(reg) u64::from(number) + 1,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// The number of another thread; `None` if it has not started yet.
+///
+/// # Safety
+/// The handle of a thread that is not joined, and not detached and over. (With glibc, the handle is the thread pointer.)
+pub(crate) unsafe fn number_of(handle: libc::pthread_t) -> Option<u32> {
+    let offset: isize;
+    // SAFETY: computes a number.
+    unsafe {
+        asm!("lea {offset}, [overtake_thread_number@tpoff]", offset = out(reg) offset, options(nostack, nomem, preserves_flags));
+    }
+    let word = (handle as usize).wrapping_add_signed(offset) as *const u64;
+    // SAFETY: the caller's promise keeps the thread's storage there.
+    let number = unsafe { word.read_volatile() };
+    number.checked_sub(1).map(|number| number as u32)
+}
+
+/// This thread's thread pointer.
+pub(crate) fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: the first word at the thread pointer is the pointer itself.
+    unsafe {
+        asm!("mov {pointer}, qword ptr fs:[0]", pointer = out(reg) pointer, options(nostack, preserves_flags, readonly));
+    }
+    pointer
 }

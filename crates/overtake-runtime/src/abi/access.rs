@@ -3,8 +3,9 @@
 //! The exported functions are two instructions: they pass on the return address, which is the program counter of the access, and
 //! jump to the code below. (Stable Rust has no other way to ask for it.)
 
-use core::arch::naked_asm;
+use core::ffi::c_void;
 
+use crate::libc_hooks::real::Real;
 use crate::process;
 use crate::thread;
 
@@ -19,14 +20,28 @@ macro_rules! accesses {
     )*};
 }
 
-/// Exports a function that jumps to a handler with the return address in a further argument register.
+/// Exports a function that jumps to a handler with the return address in a further argument register, or after another
+/// instruction.
 macro_rules! forward {
     ($export:ident => $handler:ident, $register:literal) => {
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $export() {
-            core::arch::naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {handler}", handler = sym $handler)
-        }
+        $crate::abi::forward!($export => $handler: concat!("mov ", $register, ", [rsp]"));
+    };
+    ($export:ident => $handler:ident: $instruction:expr) => {
+        #[cfg(feature = "staticlib")]
+        core::arch::global_asm!(
+            concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
+            concat!(".globl ", stringify!($export)),
+            concat!(".type ", stringify!($export), ", @function"),
+            ".p2align 4",
+            concat!(stringify!($export), ":"),
+            ".cfi_startproc",
+            $instruction,
+            "jmp {handler}",
+            ".cfi_endproc",
+            concat!(".size ", stringify!($export), ", . - ", stringify!($export)),
+            ".popsection",
+            handler = sym $handler,
+        );
     };
 }
 pub(crate) use forward;
@@ -50,10 +65,10 @@ macro_rules! ranges {
         extern "C" fn $handler(address: usize, pc: usize) {
             if let Some(thread) = thread::current() {
                 if $read {
-                    thread.access_range(false, address, $size, pc);
+                    thread.access_range::<false>(address, $size, pc);
                 }
                 if $write {
-                    thread.access_range(true, address, $size, pc);
+                    thread.access_range::<true>(address, $size, pc);
                 }
             }
         }
@@ -105,16 +120,30 @@ ranges! {
     __tsan_vptr_read => vptr_read: true, false, 8;
 }
 
+// The variants that are told the program counter.
+forward!(__tsan_read1_pc => read1: "");
+forward!(__tsan_read2_pc => read2: "");
+forward!(__tsan_read4_pc => read4: "");
+forward!(__tsan_read8_pc => read8: "");
+forward!(__tsan_read16_pc => read16: "");
+forward!(__tsan_write1_pc => write1: "");
+forward!(__tsan_write2_pc => write2: "");
+forward!(__tsan_write4_pc => write4: "");
+forward!(__tsan_write8_pc => write8: "");
+forward!(__tsan_write16_pc => write16: "");
+forward!(__tsan_read_range_pc => read_range: "");
+forward!(__tsan_write_range_pc => write_range: "");
+
 extern "C" fn read_range(address: usize, length: usize, pc: usize) {
     if let Some(thread) = thread::current() {
-        thread.access_range(false, address, length, pc);
+        thread.access_range::<false>(address, length, pc);
     }
 }
 forward!(__tsan_read_range => read_range, "rdx");
 
 extern "C" fn write_range(address: usize, length: usize, pc: usize) {
     if let Some(thread) = thread::current() {
-        thread.access_range(true, address, length, pc);
+        thread.access_range::<true>(address, length, pc);
     }
 }
 forward!(__tsan_write_range => write_range, "rdx");
@@ -125,7 +154,7 @@ extern "C" fn vptr_update(slot: *const usize, new: usize, pc: usize) {
     if unsafe { slot.read_volatile() } != new
         && let Some(thread) = thread::current()
     {
-        thread.access_range(true, slot as usize, 8, pc);
+        thread.access_range::<true>(slot as usize, 8, pc);
     }
 }
 forward!(__tsan_vptr_update => vptr_update, "rdx");
@@ -136,21 +165,52 @@ extern "C" fn enter_function(call: usize, stack_pointer: usize) {
     }
 }
 
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-unsafe extern "C" fn __tsan_func_entry() {
-    naked_asm!("mov rsi, rsp", "jmp {handler}", handler = sym enter_function)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn __tsan_func_exit() {
+extern "C" fn leave_function(stack_pointer: usize) {
     if let Some(thread) = thread::current() {
-        thread.leave_function();
+        thread.leave_function(stack_pointer);
     }
 }
 
+forward!(__tsan_func_entry => enter_function: "mov rsi, rsp");
+forward!(__tsan_func_exit => leave_function: "mov rdi, rsp");
+
 /// Called by a constructor of every instrumented object file.
-#[unsafe(no_mangle)]
-extern "C" fn __tsan_init() {
+extern "C" fn start() {
     process::start();
+}
+forward!(__tsan_init => start: "");
+
+extern "C" fn memory_copy(to: usize, from: usize, length: usize, pc: usize) -> *mut c_void {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<false>(from, length, pc);
+        thread.access_range::<true>(to, length, pc);
+    }
+    MEMMOVE.call(to, from, length)
+}
+forward!(__tsan_memcpy => memory_copy, "rcx");
+forward!(__tsan_memmove => memory_copy, "rcx");
+
+extern "C" fn memory_set(to: usize, value: usize, length: usize, pc: usize) -> *mut c_void {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<true>(to, length, pc);
+    }
+    MEMSET.call(to, value, length)
+}
+forward!(__tsan_memset => memory_set, "rcx");
+
+/// A function of libc behind one of ours.
+struct Behind(Real);
+
+static MEMMOVE: Behind = Behind(Real::new("memmove\0"));
+static MEMSET: Behind = Behind(Real::new("memset\0"));
+
+impl Behind {
+    fn call(&self, to: usize, from: usize, length: usize) -> *mut c_void {
+        // SAFETY: both functions have this type, up to the type of the second argument; our caller meant to call them.
+        unsafe {
+            let function: unsafe extern "C" fn(usize, usize, usize) -> *mut c_void =
+                core::mem::transmute(self.0.address());
+            function(to, from, length)
+        }
+    }
 }

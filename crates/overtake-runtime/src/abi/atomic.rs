@@ -32,7 +32,7 @@ struct Held(Option<&'static AtomicUsize>);
 
 impl Held {
     fn new(address: usize) -> Held {
-        let word = &STRIPE[(address >> 3 ^ address >> 11) % STRIPES].0;
+        let word = &STRIPE[(address >> 3 ^ address >> 11) % STRIPES].0; // the division bounds the index
         let me = tls::state() as usize;
         loop {
             match word.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
@@ -63,19 +63,36 @@ impl Drop for Held {
 }
 
 /// What a compare-exchange did, or what any other operation always does.
-struct Effect {
-    kind: RecordKind,
-    order: u32,
+pub(super) struct Effect {
+    pub(super) kind: RecordKind,
+    pub(super) order: u32,
 }
 
 /// Does `operation` and records what it says it did.
-fn record<R>(address: usize, size: usize, pc: usize, operation: impl FnOnce() -> (R, Effect)) -> R {
+pub(super) fn record<R>(
+    address: usize,
+    size: usize,
+    pc: usize,
+    operation: impl FnOnce() -> (R, Effect),
+) -> R {
     let Some(thread) = thread::current() else { return operation().0 };
     let _held = Held::new(address);
     let (result, effect) = operation();
     let extra = atomic_extra(size.trailing_zeros() as u8, (effect.order & 7) as u8);
     thread.sync(effect.kind, extra, address as u64, pc as u64);
     result
+}
+
+/// Does `operation` and records it as an atomic operation of this kind and order.
+pub(crate) fn note<R>(
+    address: usize,
+    size: usize,
+    pc: usize,
+    kind: RecordKind,
+    order: u32,
+    operation: impl FnOnce() -> R,
+) -> R {
+    record(address, size, pc, || (operation(), Effect { kind, order }))
 }
 
 macro_rules! atomics {

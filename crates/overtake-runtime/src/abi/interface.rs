@@ -1,1 +1,175 @@
-//! The public interface of the sanitizer, for programs that describe their own synchronisation.
+//! The public interface of the sanitizer, for programs that describe their own synchronisation: `tsan_interface.h`.
+//!
+//! Between `pre_lock` and `post_lock` (and the like) a program runs the insides of its own lock, which are not recorded.
+//! Functions that ask about a report have nothing to tell here: reports are made later, elsewhere.
+
+use core::ffi::{c_char, c_void};
+
+use overtake_rawlog::{RecordKind, acquire_extra};
+
+use crate::libc_hooks::real::define;
+use crate::process;
+use crate::thread::{self, ThreadState};
+use crate::tls;
+
+/// Flags of the mutex functions.
+mod flags {
+    pub(super) const LINKER_INITIALISED: u32 = 1 << 0;
+    pub(super) const READ_LOCK: u32 = 1 << 3;
+    pub(super) const TRY_LOCK: u32 = 1 << 4;
+    pub(super) const TRY_LOCK_FAILED: u32 = 1 << 5;
+    pub(super) const RECURSIVE_LOCK: u32 = 1 << 6;
+}
+
+/// Switching to a fiber without [`NO_SYNC`] orders what the one did before what the other does.
+const NO_SYNC: u32 = 1 << 0;
+
+pub(super) fn note(kind: RecordKind, extra: u8, object: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.sync(kind, extra, object as u64, pc as u64);
+    }
+}
+
+/// Counts up or down how often reads, writes and synchronisation of this thread are to be ignored.
+pub(super) fn ignore(reads: i32, writes: i32, sync: i32) {
+    if let Some(thread) = thread::current() {
+        thread.ignore(reads, writes, sync);
+    }
+}
+
+pub(super) fn lock_taken(lock: usize, shared: bool, extra: u8, pc: usize) {
+    note(if shared { RecordKind::AcquireShared } else { RecordKind::Acquire }, extra, lock, pc);
+}
+
+define! {
+    fn __tsan_mutex_create(mutex: usize, flags: u32; pc) {
+        if flags & flags::LINKER_INITIALISED == 0 {
+            note(RecordKind::Forget, 0, mutex, pc);
+        }
+    }
+    fn __tsan_mutex_destroy(mutex: usize, flags: u32; pc) { note(RecordKind::Forget, 0, mutex, pc); }
+    fn __tsan_mutex_pre_lock(mutex: usize, flags: u32; pc) { ignore(1, 1, 1); }
+    fn __tsan_mutex_post_lock(mutex: usize, flags: u32, recursion: i32; pc) {
+        ignore(-1, -1, -1);
+        if flags & flags::TRY_LOCK_FAILED == 0 {
+            let times = if flags & flags::RECURSIVE_LOCK == 0 { 1 } else { recursion.max(1) };
+            for _ in 0..times {
+                let extra = acquire_extra(flags & flags::TRY_LOCK != 0, false);
+                lock_taken(mutex, flags & flags::READ_LOCK != 0, extra, pc);
+            }
+        }
+    }
+    fn __tsan_mutex_pre_unlock(mutex: usize, flags: u32; pc) -> i32 {
+        note(RecordKind::ReleaseAny, 0, mutex, pc);
+        ignore(1, 1, 1);
+        1
+    }
+    fn __tsan_mutex_post_unlock(mutex: usize, flags: u32; pc) { ignore(-1, -1, -1); }
+    fn __tsan_mutex_pre_signal(object: usize, flags: u32; pc) { ignore(1, 1, 1); }
+    fn __tsan_mutex_post_signal(object: usize, flags: u32; pc) { ignore(-1, -1, -1); }
+    fn __tsan_mutex_pre_divert(object: usize, flags: u32; pc) { ignore(-1, -1, -1); }
+    fn __tsan_mutex_post_divert(object: usize, flags: u32; pc) { ignore(1, 1, 1); }
+
+    fn __tsan_acquire(object: usize; pc) { note(RecordKind::Wait, 0, object, pc); }
+    fn __tsan_release(object: usize; pc) { note(RecordKind::Post, 0, object, pc); }
+
+    fn __tsan_ignore_thread_begin(; pc) { ignore(1, 1, 0); }
+    fn __tsan_ignore_thread_end(; pc) { ignore(-1, -1, 0); }
+    fn __tsan_flush_memory(; pc) {}
+    fn __tsan_on_thread_idle(; pc) {}
+
+    fn __tsan_external_register_tag(kind: usize; pc) -> usize { 1 }
+    fn __tsan_external_register_header(tag: usize, header: usize; pc) {}
+    fn __tsan_external_assign_tag(object: usize, tag: usize; pc) {}
+    fn __tsan_external_read(object: usize, caller: usize, tag: usize; pc) {
+        if let Some(thread) = thread::current() {
+            thread.access_range::<false>(object, 1, caller);
+        }
+    }
+    fn __tsan_external_write(object: usize, caller: usize, tag: usize; pc) {
+        if let Some(thread) = thread::current() {
+            thread.access_range::<true>(object, 1, caller);
+        }
+    }
+
+    fn __tsan_get_current_fiber(; pc) -> *mut c_void {
+        thread::current().map_or(core::ptr::null_mut(), ThreadState::as_fiber)
+    }
+    fn __tsan_create_fiber(flags: u32; pc) -> *mut c_void {
+        let Some(creator) = thread::current() else { return core::ptr::null_mut() };
+        let number = thread::next_number();
+        creator.sync(RecordKind::Fork, 0, u64::from(number), pc as u64);
+        thread::new_fiber(number, creator.number()).cast_mut().cast()
+    }
+    fn __tsan_destroy_fiber(fiber: *mut c_void; pc) {
+        if !fiber.is_null() {
+            // SAFETY: the program says that it will not use the fiber any more.
+            unsafe { thread::end_state(fiber.cast_const().cast()) };
+        }
+    }
+    fn __tsan_switch_to_fiber(fiber: *mut c_void, flags: u32; pc) {
+        if fiber.is_null() {
+            return;
+        }
+        if flags & NO_SYNC == 0 {
+            note(RecordKind::Post, 0, fiber as usize, pc);
+        }
+        tls::set_state(fiber.cast_const().cast());
+        if flags & NO_SYNC == 0 {
+            note(RecordKind::Wait, 0, fiber as usize, pc);
+        }
+    }
+    fn __tsan_set_fiber_name(fiber: *mut c_void, name: *const c_char; pc) {
+        // SAFETY: the program passes a fiber that it created, and a text.
+        if let Some(fiber) = unsafe { fiber.cast_const().cast::<ThreadState>().as_ref() } {
+            // SAFETY: as above.
+            fiber.name_thread(fiber.number(), unsafe { process::bytes(name) });
+        }
+    }
+
+    fn __tsan_get_current_report(; pc) -> usize { 0 }
+    fn __tsan_get_report_data(; pc) -> i32 { 0 }
+    fn __tsan_get_report_stack(; pc) -> i32 { 0 }
+    fn __tsan_get_report_mop(; pc) -> i32 { 0 }
+    fn __tsan_get_report_loc(; pc) -> i32 { 0 }
+    fn __tsan_get_report_loc_object_type(; pc) -> i32 { 0 }
+    fn __tsan_get_report_mutex(; pc) -> i32 { 0 }
+    fn __tsan_get_report_thread(; pc) -> i32 { 0 }
+    fn __tsan_get_report_unique_tid(; pc) -> i32 { 0 }
+    fn __tsan_get_report_tag(; pc) -> i32 { 0 }
+    fn __tsan_get_alloc_stack(; pc) -> i32 { 0 }
+    fn __tsan_locate_address(; pc) -> usize { 0 }
+    fn __sanitizer_set_report_path(path: usize; pc) {}
+    fn __sanitizer_set_report_fd(file: usize; pc) {}
+    fn __sanitizer_set_death_callback(callback: usize; pc) {}
+    fn __sanitizer_sandbox_on_notify(arguments: usize; pc) {}
+    fn __sanitizer_print_stack_trace(; pc) {}
+}
+
+/// What the program's own function of this name returns; `None` if it has none.
+macro_rules! program_text {
+    ($symbol:literal) => {{
+        let function: usize;
+        // SAFETY: loads an address; null if no object of the program defines the symbol.
+        unsafe {
+            core::arch::asm!(
+                concat!(".weak ", $symbol),
+                concat!("mov {function}, qword ptr [rip + ", $symbol, "@GOTPCREL]"),
+                function = out(reg) function,
+                options(nostack, preserves_flags, readonly),
+            );
+            let function: Option<unsafe extern "C" fn() -> *const c_char> = core::mem::transmute(function);
+            function.map(|function| function()).filter(|text| !text.is_null()).map(|text| process::bytes(text))
+        }
+    }};
+}
+
+/// The options that the program sets for itself.
+pub(crate) fn default_options() -> Option<&'static [u8]> {
+    program_text!("__tsan_default_options")
+}
+
+/// The races that the program knows of.
+pub(crate) fn default_suppressions() -> Option<&'static [u8]> {
+    program_text!("__tsan_default_suppressions")
+}

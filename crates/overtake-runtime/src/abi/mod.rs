@@ -1,6 +1,10 @@
-//! What instrumented code calls.
+//! What instrumented code calls. `symbols.txt` lists every symbol that the static library exports.
 
 mod access;
-pub(crate) use access::forward;
+mod annotations;
 pub(crate) mod atomic;
 mod interface;
+mod wide;
+
+pub(crate) use access::forward;
+pub(crate) use interface::{default_options, default_suppressions};

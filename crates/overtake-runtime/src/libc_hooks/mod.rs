@@ -1,4 +1,51 @@
 //! libc functions that synchronise, allocate or touch memory for the program: recorded, then passed on.
+//!
+//! What is stamped when: a lock is acquired before its record and released after it; a post (signal, semaphore, write to a
+//! pipe) is recorded before it happens, a wait after it succeeded. Thread cancellation may unwind through a handler that waits,
+//! so handlers keep nothing that needs dropping across such a call.
+//!
+//! `operator new` and `delete` are not here: those of libstdc++ and libc++ call `malloc`, `aligned_alloc` and `free`.
 
-mod pthread;
-mod real;
+mod ends;
+mod files;
+mod locks;
+mod memory;
+mod once;
+pub(crate) mod real;
+mod strings;
+pub(crate) mod threads;
+mod waits;
+
+use overtake_rawlog::RecordKind;
+
+use crate::thread;
+
+/// Before anything is recorded.
+pub(crate) fn start() {
+    real::look_up_all();
+    threads::start();
+}
+
+/// Records a synchronisation operation, if this thread records.
+#[inline]
+fn note(kind: RecordKind, extra: u8, object: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.sync(kind, extra, object as u64, pc as u64);
+    }
+}
+
+/// As [`note`], with one more number.
+#[inline]
+fn note_with(kind: RecordKind, object: usize, pc: usize, more: u64) {
+    if let Some(thread) = thread::current() {
+        thread.sync_with(kind, object as u64, pc as u64, more);
+    }
+}
+
+/// Records that the program read (or wrote) memory.
+#[inline]
+fn touch<const WRITE: bool>(address: usize, length: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<WRITE>(address, length, pc);
+    }
+}

@@ -1,46 +1,187 @@
-//! The functions behind ours: what `dlsym` finds next.
+//! How a libc function is interposed: the exported symbol, the handler, and the function behind ours.
+//!
+//! The exported symbols are weak: a program that defines `malloc` itself keeps its own. All functions behind ours are
+//! looked up before the program starts, because `dlsym` takes locks that a signal handler must not.
 
+use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function of libc that we interpose, looked up on first use.
+/// A function of libc that we interpose.
 pub(crate) struct Real {
-    name: &'static core::ffi::CStr,
-    address: AtomicPtr<core::ffi::c_void>,
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
 }
 
 impl Real {
-    pub(crate) const fn new(name: &'static core::ffi::CStr) -> Real {
-        Real { name, address: AtomicPtr::new(core::ptr::null_mut()) }
+    pub(crate) const fn new(name: &'static str) -> Real {
+        match CStr::from_bytes_with_nul(name.as_bytes()) {
+            Ok(name) => Real { name, address: AtomicPtr::new(core::ptr::null_mut()) },
+            Err(_) => panic!("a name ends in its only zero byte"),
+        }
     }
 
     /// The function's address; null if there is none.
-    #[inline]
-    pub(crate) fn address(&self) -> *mut core::ffi::c_void {
+    #[inline(always)]
+    pub(crate) fn address(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         if address.is_null() { self.look_up() } else { address }
     }
 
+    /// The function's address if it has been looked up.
+    #[inline(always)]
+    pub(crate) fn known(&self) -> Option<*mut c_void> {
+        let address = self.address.load(Ordering::Relaxed);
+        (!address.is_null()).then_some(address)
+    }
+
     #[cold]
-    fn look_up(&self) -> *mut core::ffi::c_void {
-        // SAFETY: the name is zero-terminated.
-        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+    #[inline(never)]
+    fn look_up(&self) -> *mut c_void {
+        // Condition variables had another layout before this version, and `dlsym` may find that.
+        // SAFETY: the names are zero-terminated.
+        let address = unsafe {
+            let versioned = libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), c"GLIBC_2.3.2".as_ptr());
+            if versioned.is_null() { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } else { versioned }
+        };
         self.address.store(address, Ordering::Relaxed);
         address
     }
 }
 
-/// Defines a call of the function behind ours: `real!(fn pthread_mutex_lock(mutex: *mut c_void) -> i32)`.
-macro_rules! real {
-    (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?) => {{
-        static REAL: $crate::libc_hooks::real::Real = $crate::libc_hooks::real::Real::new(
-            match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!("a name without zero bytes"),
-            });
-        // SAFETY: the type is that of libc's function of this name.
-        let function: unsafe extern "C" fn($($type),*) $(-> $result)? = unsafe { core::mem::transmute(REAL.address()) };
-        // SAFETY: our caller meant to call this function with these arguments.
-        unsafe { function($($argument),*) }
-    }};
+/// Looks up every function behind ours.
+pub(crate) fn look_up_all() {
+    unsafe extern "C" {
+        #[link_name = "__start_overtake_real"]
+        static FIRST: u8;
+        #[link_name = "__stop_overtake_real"]
+        static END: u8;
+    }
+    let (mut real, end): (*const Real, *const Real) = ((&raw const FIRST).cast(), (&raw const END).cast());
+    while real < end {
+        // SAFETY: the linker lays the statics of that section out as an array between these symbols.
+        unsafe {
+            (*real).look_up();
+            real = real.add(1);
+        }
+    }
 }
-pub(crate) use real;
+
+/// Defines a handler for a libc function and exports it. The handler gets the function's arguments and, last, the program counter
+/// after the call; in it, `real` is the function behind ours.
+macro_rules! hook {
+    ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*; $pc:ident) $(-> $result:ty)? $body:block)*) => {$(
+        $(#[$meta])*
+        #[allow(non_snake_case, reason = "the name is given")]
+        extern "C" fn $name($($argument: $type,)* $pc: usize) $(-> $result)? {
+            #[used]
+            #[unsafe(link_section = "overtake_real")]
+            static REAL: $crate::libc_hooks::real::Real =
+                $crate::libc_hooks::real::Real::new(concat!(stringify!($name), "\0"));
+            #[allow(dead_code, reason = "some functions are replaced altogether")]
+            #[inline(always)]
+            fn real($($argument: $type),*) $(-> $result)? {
+                // SAFETY: the type is that of libc's function of this name.
+                let function: unsafe extern "C" fn($($type),*) $(-> $result)? =
+                    unsafe { core::mem::transmute(REAL.address()) };
+                // SAFETY: our caller meant to call this function with these arguments.
+                unsafe { function($($argument),*) }
+            }
+            /// As `real`, but `fallback` as long as it has not been looked up.
+            #[allow(dead_code, reason = "for the few functions that looking up needs itself")]
+            #[inline(always)]
+            fn real_or(
+                fallback: unsafe extern "C" fn($($type),*) $(-> $result)?,
+                $($argument: $type),*
+            ) $(-> $result)? {
+                let function = match REAL.known() {
+                    // SAFETY: the type is that of libc's function of this name.
+                    Some(address) => unsafe {
+                        core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(address)
+                    },
+                    None => fallback,
+                };
+                // SAFETY: our caller meant to call this function with these arguments.
+                unsafe { function($($argument),*) }
+            }
+            let _ = $pc;
+            $body
+        }
+        $crate::libc_hooks::real::export!($name, $($argument)*);
+    )*};
+}
+pub(crate) use hook;
+
+/// Defines and exports a function that has nothing behind it; the handler gets the program counter last.
+macro_rules! define {
+    ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*; $pc:ident) $(-> $result:ty)? $body:block)*) => {$(
+        $(#[$meta])*
+        #[allow(non_snake_case, reason = "the name is given")]
+        extern "C" fn $name($($argument: $type,)* $pc: usize) $(-> $result)? {
+            let _ = ($($argument,)* $pc);
+            $body
+        }
+        $crate::libc_hooks::real::export!($name, $($argument)*);
+    )*};
+}
+pub(crate) use define;
+
+/// Exports a handler that takes so many arguments and the return address.
+macro_rules! export {
+    ($name:ident, ) => {
+        $crate::libc_hooks::real::jump!($name, "rdi");
+    };
+    ($name:ident, $a:ident) => {
+        $crate::libc_hooks::real::jump!($name, "rsi");
+    };
+    ($name:ident, $a:ident $b:ident) => {
+        $crate::libc_hooks::real::jump!($name, "rdx");
+    };
+    ($name:ident, $a:ident $b:ident $c:ident) => {
+        $crate::libc_hooks::real::jump!($name, "rcx");
+    };
+    ($name:ident, $a:ident $b:ident $c:ident $d:ident) => {
+        $crate::libc_hooks::real::jump!($name, "r8");
+    };
+    ($name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident) => {
+        $crate::libc_hooks::real::jump!($name, "r9");
+    };
+    // All registers are taken: the return address goes on the stack, which also keeps it aligned.
+    ($name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident) => {
+        $crate::libc_hooks::real::symbol!(
+            $name,
+            "push qword ptr [rsp]",
+            ".cfi_adjust_cfa_offset 8",
+            "call {handler}",
+            "add rsp, 8",
+            ".cfi_adjust_cfa_offset -8",
+            "ret"
+        );
+    };
+}
+pub(crate) use export;
+
+macro_rules! jump {
+    ($name:ident, $register:literal) => {
+        $crate::libc_hooks::real::symbol!($name, concat!("mov ", $register, ", [rsp]"), "jmp {handler}");
+    };
+}
+pub(crate) use jump;
+
+macro_rules! symbol {
+    ($name:ident, $($line:expr),*) => {
+        #[cfg(feature = "staticlib")]
+        core::arch::global_asm!(
+            concat!(".pushsection .text.", stringify!($name), ",\"ax\",@progbits"),
+            concat!(".weak ", stringify!($name)),
+            concat!(".type ", stringify!($name), ", @function"),
+            concat!(stringify!($name), ":"),
+            ".cfi_startproc",
+            $($line,)*
+            ".cfi_endproc",
+            concat!(".size ", stringify!($name), ", . - ", stringify!($name)),
+            ".popsection",
+            handler = sym $name,
+        );
+    };
+}
+pub(crate) use symbol;

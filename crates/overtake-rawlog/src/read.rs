@@ -1,0 +1,159 @@
+//! Reading records back.
+
+use crate::{HEADER_BYTES, RecordKind, THREAD_MAGIC, ThreadHeader, split_head};
+
+/// One record of a thread file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// Offset of its first word in the bytes read.
+    pub offset: usize,
+    /// What it says.
+    pub kind: RecordKind,
+    /// 8 bits.
+    pub extra: u8,
+    /// 48 bits: address or number.
+    pub value: u64,
+    /// The further words; zeros where there are none.
+    pub words: [u64; 3],
+}
+
+impl Record {
+    /// The stamp, of kinds that have one.
+    pub fn stamp(&self) -> Option<u64> {
+        use RecordKind as K;
+        match self.kind {
+            K::Read | K::Write | K::WriteAgain | K::ReadRange | K::WriteRange => None,
+            K::Push | K::Cut | K::ThreadName => None,
+            K::Chunk => Some(self.words[0]),
+            _ => Some(self.words[1]),
+        }
+    }
+}
+
+/// The complete records in the bytes of a thread file behind its header, in order.
+///
+/// Words that do not belong to a complete record are passed over: reserved but never filled, or of an unknown kind.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Records<'a> {
+    /// Reads from the start of `bytes`, which is the start of a chunk.
+    pub fn new(bytes: &'a [u8]) -> Records<'a> {
+        Records { bytes, offset: 0 }
+    }
+
+    fn word(&self, offset: usize) -> Option<u64> {
+        let word = self.bytes.get(offset..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*word))
+    }
+
+    fn record_at(&self, offset: usize, first: u64) -> Option<Record> {
+        let (kind, extra, value) = split_head(first)?;
+        let mut words = [0; 3];
+        for (number, word) in words.iter_mut().enumerate().take(kind.words() - 1) {
+            *word = self.word(offset + 8 * (number + 1)).filter(|word| word >> 56 == 0)?;
+        }
+        Some(Record { offset, kind, extra, value, words })
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        loop {
+            let offset = self.offset;
+            let first = self.word(offset)?;
+            self.offset += 8;
+            if first >> 56 == 0 {
+                continue;
+            }
+            if let Some(record) = self.record_at(offset, first) {
+                self.offset = offset + 8 * record.kind.words();
+                return Some(record);
+            }
+        }
+    }
+}
+
+impl ThreadHeader {
+    /// The header at the start of a thread file; `None` if the file is too short or something else.
+    pub fn read(file: &[u8]) -> Option<ThreadHeader> {
+        let bytes = file.get(..HEADER_BYTES)?;
+        let word = |number: usize| -> Option<u64> {
+            Some(u64::from_le_bytes(*bytes.get(8 * number..)?.first_chunk()?))
+        };
+        let low = |word: u64| word as u32;
+        let high = |word: u64| (word >> 32) as u32;
+        let (thread, kernel) = (word(1)?, word(2)?);
+        let header = ThreadHeader {
+            magic: word(0)?,
+            number: low(thread),
+            parent: high(thread),
+            tid: low(kernel),
+            ended: high(kernel),
+            stack_low: word(3)?,
+            stack_high: word(4)?,
+            thread_pointer: word(5)?,
+            lost_bytes: word(6)?,
+            first_chunk: word(7)?,
+            dropped_bytes: word(8)?,
+            closing_writes: word(9)?,
+        };
+        (header.magic == THREAD_MAGIC).then_some(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{head, push_depth};
+
+    extern crate std;
+    use std::vec::Vec;
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn incomplete_records_are_passed_over() {
+        let read = head(RecordKind::Read, 4, 0x7000);
+        // A read, a read whose first word was never filled, a lock, and a read that the end of the file cuts.
+        let log = bytes(&[read, 1, 0, 2, head(RecordKind::Acquire, 0, 0x8000), 3, 9, read]);
+        let kinds: Vec<_> = Records::new(&log).map(|record| (record.kind, record.words[0])).collect();
+        assert_eq!(kinds, [(RecordKind::Read, 1), (RecordKind::Acquire, 3)]);
+        assert_eq!(Records::new(&log).filter_map(|record| record.stamp()).collect::<Vec<_>>(), [9]);
+    }
+
+    #[test]
+    fn a_head_inside_a_record_starts_a_record_of_its_own() {
+        let read = head(RecordKind::Read, 4, 0x7000);
+        let log = bytes(&[head(RecordKind::Acquire, 0, 1), read, 5]);
+        let kinds: Vec<_> = Records::new(&log).map(|record| record.kind).collect();
+        assert_eq!(kinds, [RecordKind::Read]);
+    }
+
+    #[test]
+    fn pushes_find_their_depth() {
+        assert_eq!(push_depth(3, 3), 3); // on top
+        assert_eq!(push_depth(1, 3), 1); // two frames were left
+        assert_eq!(push_depth(3, 4), 3); // the same frame again
+        assert_eq!(push_depth(300_u16 as u8, 300), 300);
+        assert_eq!(push_depth(255, 300), 255);
+        assert_eq!(push_depth(9, 3), 0); // nonsense does not overflow
+    }
+
+    #[test]
+    fn headers_need_the_magic() {
+        let mut file = std::vec![0; HEADER_BYTES];
+        assert!(ThreadHeader::read(&file).is_none());
+        file[..8].copy_from_slice(&THREAD_MAGIC.to_le_bytes());
+        file[8] = 7;
+        assert_eq!(ThreadHeader::read(&file).map(|header| header.number), Some(7));
+        assert!(ThreadHeader::read(&file[1..]).is_none());
+    }
+}

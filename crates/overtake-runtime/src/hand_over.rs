@@ -1,0 +1,100 @@
+//! The end of a program that was started directly, not by `overtake run`: its log goes to an `overtake` that reports.
+//!
+//! Which one: `OVERTAKE_BIN`, else the one that built the program (`overtake_built_by`, a zero-terminated text that its
+//! compiler wrapper links in), else the one in `PATH`.
+
+use core::arch::asm;
+use core::ffi::c_char;
+
+use crate::process;
+use crate::sys;
+use crate::text::Text;
+
+/// Exit code of a run with races.
+pub(crate) const RACE_EXIT_CODE: i32 = 66;
+/// Exit code of the child that finds no `overtake`: what shells say for a command that is not found.
+const NOT_FOUND: i32 = 127;
+
+/// Hands the log over and waits for the report, unless whoever started the program does. Whether there were races.
+pub(crate) fn hand_over() -> bool {
+    if !process::is_recording() || process::setting(b"OVERTAKE_LOG").is_some() {
+        return false;
+    }
+    flush_output();
+    let mut log = Text::new();
+    log.push(process::directory().unwrap_or_default());
+    let Some(log) = log.terminated() else { return false };
+    sys::reset_child_signal();
+    // SAFETY: the child does nothing but look for a program and become it.
+    let child = match unsafe { sys::bare_fork() } {
+        Ok(0) => {
+            become_overtake(log);
+            sys::exit_now(NOT_FOUND)
+        }
+        Ok(child) => child,
+        Err(_) => return leave_log(),
+    };
+    match sys::wait_for(child) {
+        Ok(status) if libc::WIFEXITED(status) => match libc::WEXITSTATUS(status) {
+            RACE_EXIT_CODE => true,
+            NOT_FOUND => leave_log(),
+            _ => false,
+        },
+        _ => leave_log(),
+    }
+}
+
+/// What the program printed comes before the report. Without locks: another thread may hold one for ever.
+fn flush_output() {
+    unsafe extern "C" {
+        static stdout: *mut libc::FILE;
+        fn fflush_unlocked(file: *mut libc::FILE) -> i32;
+    }
+    // SAFETY: the process is ending; libc does the same a moment later.
+    unsafe { fflush_unlocked(stdout) };
+}
+
+fn leave_log() -> bool {
+    let log = process::directory().unwrap_or_default();
+    process::say(&[b"no overtake found to report races; see them with: overtake finish ", log]);
+    false
+}
+
+fn become_overtake(log: &[u8]) {
+    if let Some(path) = process::setting(b"OVERTAKE_BIN").filter(|path| !path.is_empty()) {
+        return execute(&[path], log);
+    }
+    if let Some(path) = built_by() {
+        execute(&[path], log);
+    }
+    for directory in process::setting(b"PATH").unwrap_or_default().split(|byte| *byte == b':') {
+        execute(&[directory, b"/overtake"], log);
+    }
+}
+
+/// Becomes the program at a path given in parts; returns if there is none.
+fn execute(path: &[&[u8]], log: &[u8]) {
+    let mut text = Text::new();
+    for part in path {
+        text.push(part);
+    }
+    let Some(path) = text.terminated() else { return };
+    let arguments = [path.as_ptr(), c"finish".as_ptr().cast(), log.as_ptr(), core::ptr::null()];
+    // SAFETY: all texts are zero-terminated, the lists end with null.
+    unsafe { sys::execute(path.as_ptr(), arguments.as_ptr(), process::environment().cast()) };
+}
+
+/// The path that the compiler wrapper left in the program.
+fn built_by() -> Option<&'static [u8]> {
+    let text: *const c_char;
+    // SAFETY: loads an address; null if no object of the program defines the symbol.
+    unsafe {
+        asm!(
+            ".weak overtake_built_by",
+            "mov {text}, qword ptr [rip + overtake_built_by@GOTPCREL]",
+            text = out(reg) text,
+            options(nostack, preserves_flags, readonly),
+        );
+        (!text.is_null()).then(|| process::bytes(text)).filter(|path| !path.is_empty())
+    }
+}

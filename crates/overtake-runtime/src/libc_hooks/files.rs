@@ -1,0 +1,229 @@
+//! Order that goes through file descriptors: what was written to a pipe, an event counter or a socket comes before what was
+//! read from it. A post before the write, a wait after a read that succeeded; closing counts as writing, because readers
+//! see it. Files are treated alike, which orders too much rather than too little.
+
+use overtake_rawlog::{NETWORK, RecordKind};
+
+use super::real::hook;
+use super::{note, note_with, touch};
+use crate::thread;
+
+fn written(file: i32, pc: usize) {
+    if file >= 0 {
+        note(RecordKind::FdPost, 0, file as usize, pc);
+    }
+}
+
+fn read_from(file: i32, pc: usize) {
+    if file >= 0 {
+        note(RecordKind::FdWait, 0, file as usize, pc);
+    }
+}
+
+fn is_new(file: i32, pc: usize) -> i32 {
+    if file >= 0 {
+        note(RecordKind::FdForget, 0, file as usize, pc);
+    }
+    file
+}
+
+fn is_same(file: i32, other: u64, pc: usize) -> i32 {
+    if file >= 0 {
+        note_with(RecordKind::FdAlias, file as usize, pc, other);
+    }
+    file
+}
+
+/// Both ends of a pipe are one object.
+fn are_a_pair(result: i32, ends: *const [i32; 2], pc: usize) -> i32 {
+    if result == 0 {
+        // SAFETY: the call filled both.
+        let [first, second] = unsafe { *ends };
+        is_new(first, pc);
+        is_same(second, first as u64, pc);
+    }
+    result
+}
+
+/// Something was received into one buffer.
+fn received(result: isize, file: i32, buffer: usize, pc: usize) -> isize {
+    if result >= 0 {
+        read_from(file, pc);
+        touch::<true>(buffer, result as usize, pc);
+    }
+    result
+}
+
+/// One buffer is about to be sent.
+fn sending(file: i32, buffer: usize, length: usize, pc: usize) {
+    touch::<false>(buffer, length, pc);
+    written(file, pc);
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Part {
+    address: usize,
+    length: usize,
+}
+
+/// Records the first `total` bytes of a list of buffers.
+///
+/// # Safety
+/// `parts` must point to `count` parts.
+unsafe fn touch_parts<const WRITE: bool>(parts: *const Part, count: usize, mut total: usize, pc: usize) {
+    if thread::current().is_none() {
+        return;
+    }
+    for number in 0..count {
+        // SAFETY: the caller's promise.
+        let part = unsafe { *parts.add(number) };
+        let length = part.length.min(total);
+        touch::<WRITE>(part.address, length, pc);
+        total -= length;
+    }
+}
+
+fn received_parts(result: isize, file: i32, parts: *const Part, count: usize, pc: usize) -> isize {
+    if result >= 0 {
+        read_from(file, pc);
+        // SAFETY: libc just filled them.
+        unsafe { touch_parts::<true>(parts, count, result as usize, pc) };
+    }
+    result
+}
+
+fn sending_parts(file: i32, parts: *const Part, count: usize, pc: usize) {
+    // SAFETY: libc is about to read them.
+    unsafe { touch_parts::<false>(parts, count, usize::MAX, pc) };
+    written(file, pc);
+}
+
+fn parts_of(message: *const libc::msghdr) -> (*const Part, usize) {
+    // SAFETY: our caller passes a message; `iovec` has the layout of `Part`.
+    unsafe { ((*message).msg_iov.cast_const().cast(), (*message).msg_iovlen as usize) }
+}
+
+hook! {
+    fn pipe(ends: *mut [i32; 2]; pc) -> i32 { are_a_pair(real(ends), ends, pc) }
+    fn pipe2(ends: *mut [i32; 2], flags: i32; pc) -> i32 { are_a_pair(real(ends, flags), ends, pc) }
+    fn socketpair(domain: i32, kind: i32, protocol: i32, ends: *mut [i32; 2]; pc) -> i32 {
+        are_a_pair(real(domain, kind, protocol, ends), ends, pc)
+    }
+    fn eventfd(value: u32, flags: i32; pc) -> i32 { is_new(real(value, flags), pc) }
+    fn epoll_create(size: i32; pc) -> i32 { is_new(real(size), pc) }
+    fn epoll_create1(flags: i32; pc) -> i32 { is_new(real(flags), pc) }
+    fn socket(domain: i32, kind: i32, protocol: i32; pc) -> i32 {
+        is_same(real(domain, kind, protocol), NETWORK, pc)
+    }
+    fn accept(file: i32, address: usize, length: usize; pc) -> i32 { accepted(real(file, address, length), pc) }
+    fn accept4(file: i32, address: usize, length: usize, flags: i32; pc) -> i32 {
+        accepted(real(file, address, length, flags), pc)
+    }
+    fn connect(file: i32, address: usize, length: u32; pc) -> i32 {
+        written(file, pc);
+        real(file, address, length)
+    }
+    fn dup(file: i32; pc) -> i32 { is_same(real(file), file as u64, pc) }
+    fn dup2(file: i32, new: i32; pc) -> i32 { is_same(real(file, new), file as u64, pc) }
+    fn dup3(file: i32, new: i32, flags: i32; pc) -> i32 { is_same(real(file, new, flags), file as u64, pc) }
+    fn close(file: i32; pc) -> i32 {
+        written(file, pc);
+        is_new(file, pc);
+        real(file)
+    }
+
+    fn read(file: i32, buffer: usize, length: usize; pc) -> isize {
+        received(real(file, buffer, length), file, buffer, pc)
+    }
+    fn __read_chk(file: i32, buffer: usize, length: usize, room: usize; pc) -> isize {
+        received(real(file, buffer, length, room), file, buffer, pc)
+    }
+    fn pread(file: i32, buffer: usize, length: usize, offset: i64; pc) -> isize {
+        received(real(file, buffer, length, offset), file, buffer, pc)
+    }
+    fn pread64(file: i32, buffer: usize, length: usize, offset: i64; pc) -> isize {
+        received(real(file, buffer, length, offset), file, buffer, pc)
+    }
+    fn readv(file: i32, parts: *const Part, count: i32; pc) -> isize {
+        received_parts(real(file, parts, count), file, parts, count as usize, pc)
+    }
+    fn preadv(file: i32, parts: *const Part, count: i32, offset: i64; pc) -> isize {
+        received_parts(real(file, parts, count, offset), file, parts, count as usize, pc)
+    }
+    fn recv(file: i32, buffer: usize, length: usize, flags: i32; pc) -> isize {
+        received(real(file, buffer, length, flags), file, buffer, pc)
+    }
+    fn __recv_chk(file: i32, buffer: usize, length: usize, room: usize, flags: i32; pc) -> isize {
+        received(real(file, buffer, length, room, flags), file, buffer, pc)
+    }
+    fn recvfrom(file: i32, buffer: usize, length: usize, flags: i32, address: usize, room: usize; pc) -> isize {
+        received(real(file, buffer, length, flags, address, room), file, buffer, pc)
+    }
+    fn recvmsg(file: i32, message: *mut libc::msghdr, flags: i32; pc) -> isize {
+        let result = real(file, message, flags);
+        let (parts, count) = parts_of(message);
+        received_parts(result, file, parts, count, pc)
+    }
+
+    fn write(file: i32, buffer: usize, length: usize; pc) -> isize {
+        sending(file, buffer, length, pc);
+        real(file, buffer, length)
+    }
+    fn pwrite(file: i32, buffer: usize, length: usize, offset: i64; pc) -> isize {
+        sending(file, buffer, length, pc);
+        real(file, buffer, length, offset)
+    }
+    fn pwrite64(file: i32, buffer: usize, length: usize, offset: i64; pc) -> isize {
+        sending(file, buffer, length, pc);
+        real(file, buffer, length, offset)
+    }
+    fn writev(file: i32, parts: *const Part, count: i32; pc) -> isize {
+        sending_parts(file, parts, count as usize, pc);
+        real(file, parts, count)
+    }
+    fn pwritev(file: i32, parts: *const Part, count: i32, offset: i64; pc) -> isize {
+        sending_parts(file, parts, count as usize, pc);
+        real(file, parts, count, offset)
+    }
+    fn send(file: i32, buffer: usize, length: usize, flags: i32; pc) -> isize {
+        sending(file, buffer, length, pc);
+        real(file, buffer, length, flags)
+    }
+    fn sendto(file: i32, buffer: usize, length: usize, flags: i32, address: usize, room: u32; pc) -> isize {
+        sending(file, buffer, length, pc);
+        real(file, buffer, length, flags, address, room)
+    }
+    fn sendmsg(file: i32, message: *const libc::msghdr, flags: i32; pc) -> isize {
+        let (parts, count) = parts_of(message);
+        sending_parts(file, parts, count, pc);
+        real(file, message, flags)
+    }
+
+    /// What was set up before a descriptor was watched comes before what is done when it is ready.
+    fn epoll_ctl(file: i32, operation: i32, watched: i32, event: usize; pc) -> i32 {
+        if operation != libc::EPOLL_CTL_DEL {
+            written(file, pc);
+        }
+        real(file, operation, watched, event)
+    }
+    fn epoll_wait(file: i32, events: usize, count: i32, time: i32; pc) -> i32 {
+        ready(real(file, events, count, time), file, pc)
+    }
+    fn epoll_pwait(file: i32, events: usize, count: i32, time: i32, mask: usize; pc) -> i32 {
+        ready(real(file, events, count, time, mask), file, pc)
+    }
+}
+
+fn accepted(file: i32, pc: usize) -> i32 {
+    is_same(file, NETWORK, pc);
+    read_from(file, pc);
+    file
+}
+
+fn ready(count: i32, file: i32, pc: usize) -> i32 {
+    if count > 0 {
+        read_from(file, pc);
+    }
+    count
+}

@@ -1,0 +1,138 @@
+//! Threads: creation, joining, the end.
+//!
+//! A thread's number is given out by its creator and travels with its argument. The creation is recorded before it happens, so the
+//! child's first stamp is later. A thread ends in the destructor of a thread-specific value that renews itself until libc
+//! gives up, so that other destructors are recorded; detaching and `pthread_exit` need nothing from us.
+
+use core::ffi::{c_char, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use overtake_rawlog::RecordKind;
+
+use super::memory::{raw_allocate, raw_free};
+use super::note;
+use super::real::hook;
+use crate::{process, sys, thread, tls};
+
+/// How often libc runs destructors that renew their values.
+const DESTRUCTOR_ROUNDS: usize = 4;
+static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+pub(super) fn start() {
+    let mut key = 0;
+    // SAFETY: the key is written by the call.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(on_end)) } == 0 {
+        KEY.store(key, Ordering::Relaxed);
+    }
+}
+
+/// Lets this thread's recording end with the thread.
+pub(crate) fn end_with_thread() {
+    renew(DESTRUCTOR_ROUNDS);
+}
+
+fn renew(rounds: usize) {
+    // SAFETY: our own key, or one that does not exist.
+    unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed), rounds as *const c_void) };
+}
+
+unsafe extern "C" fn on_end(rounds: *mut c_void) {
+    match rounds as usize {
+        0 | 1 => thread::end(),
+        rounds => renew(rounds - 1),
+    }
+}
+
+/// What a new thread is to do.
+#[derive(Clone, Copy)]
+struct Start {
+    routine: extern "C" fn(usize) -> usize,
+    argument: usize,
+    number: u32,
+    parent: u32,
+}
+
+/// Creates a thread by `real`, which takes the start routine and its argument.
+fn create(
+    routine: extern "C" fn(usize) -> usize,
+    argument: usize,
+    pc: usize,
+    real: impl FnOnce(extern "C" fn(usize) -> usize, usize) -> i32,
+) -> i32 {
+    let Some(creator) = thread::current() else { return real(routine, argument) };
+    let number = thread::next_number();
+    let start: *mut Start = raw_allocate(size_of::<Start>()).cast();
+    if start.is_null() {
+        return real(routine, argument);
+    }
+    // SAFETY: fresh memory of the right size.
+    unsafe { start.write(Start { routine, argument, number, parent: creator.number() }) };
+    creator.sync(RecordKind::Fork, 0, u64::from(number), pc as u64);
+    process::note_new_modules();
+    let result = real(run_thread, start as usize);
+    if result != 0 {
+        raw_free(start.cast());
+    }
+    result
+}
+
+extern "C" fn run_thread(start: usize) -> usize {
+    let start = start as *mut Start;
+    // SAFETY: what `create` passed on; ours from here.
+    let Start { routine, argument, number, parent } = unsafe { start.read() };
+    raw_free(start.cast());
+    thread::begin(number, parent, routine as usize as u64);
+    routine(argument)
+}
+
+/// The number of a thread that is about to be joined. Its creator may be ahead of it: waits until it has started.
+fn number_of(handle: usize) -> Option<u32> {
+    const PATIENCE: usize = 100_000;
+    for _ in 0..PATIENCE {
+        // SAFETY: our caller is about to join the thread.
+        let number = unsafe { tls::number_of(handle as libc::pthread_t) };
+        if number.is_some() || !process::is_recording() {
+            return number;
+        }
+        sys::give_way();
+    }
+    None // a thread that libc made without us
+}
+
+fn join(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    let number = if thread::current().is_some() { number_of(handle) } else { None };
+    let result = real();
+    if let (0, Some(number)) = (result, number) {
+        note(RecordKind::Join, 0, number as usize, pc);
+    }
+    result
+}
+
+hook! {
+    fn pthread_create(handle: usize, attributes: usize, routine: extern "C" fn(usize) -> usize, argument: usize; pc) -> i32 {
+        create(routine, argument, pc, |routine, argument| real(handle, attributes, routine, argument))
+    }
+    fn thrd_create(handle: usize, routine: extern "C" fn(usize) -> usize, argument: usize; pc) -> i32 {
+        create(routine, argument, pc, |routine, argument| real(handle, routine, argument))
+    }
+    fn pthread_join(handle: usize, result: usize; pc) -> i32 { join(handle, pc, || real(handle, result)) }
+    fn pthread_tryjoin_np(handle: usize, result: usize; pc) -> i32 { join(handle, pc, || real(handle, result)) }
+    fn pthread_timedjoin_np(handle: usize, result: usize, time: usize; pc) -> i32 {
+        join(handle, pc, || real(handle, result, time))
+    }
+    fn pthread_clockjoin_np(handle: usize, result: usize, clock: i32, time: usize; pc) -> i32 {
+        join(handle, pc, || real(handle, result, clock, time))
+    }
+    fn thrd_join(handle: usize, result: usize; pc) -> i32 { join(handle, pc, || real(handle, result)) }
+    fn pthread_setname_np(handle: usize, name: *const c_char; pc) -> i32 {
+        let result = real(handle, name);
+        if result == 0
+            && let Some(thread) = thread::current()
+            && let Some(number) = number_of(handle)
+        {
+            // SAFETY: libc accepted it as a zero-terminated text.
+            thread.name_thread(number, unsafe { process::bytes(name) });
+        }
+        result
+    }
+}

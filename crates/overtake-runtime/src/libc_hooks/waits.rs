@@ -1,0 +1,142 @@
+//! Condition variables, barriers, semaphores.
+
+use core::ffi::c_void;
+
+use overtake_rawlog::RecordKind;
+
+use super::locks::{lifetimes, taken};
+use super::real::hook;
+use super::{note, note_with};
+
+lifetimes! {
+    pthread_cond_init(attributes);
+    pthread_cond_destroy();
+    pthread_barrier_destroy();
+    sem_destroy();
+    cnd_init();
+}
+
+/// What libc runs when the thread is cancelled while it waits; laid out as libc has it.
+#[repr(C)]
+struct Cleanup {
+    routine: usize,
+    argument: usize,
+    kind: i32,
+    previous: usize,
+}
+
+unsafe extern "C" {
+    fn _pthread_cleanup_push(
+        cleanup: *mut Cleanup,
+        routine: extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+    );
+    fn _pthread_cleanup_pop(cleanup: *mut Cleanup, execute: i32);
+}
+
+/// A wait on a condition variable, `wait` being the real one.
+#[inline]
+fn wait(condition: usize, mutex: usize, pc: usize, wait: impl FnOnce() -> i32) -> i32 {
+    note(RecordKind::Release, 0, mutex, pc);
+    let cancelled = [mutex, pc];
+    let mut cleanup = Cleanup { routine: 0, argument: 0, kind: 0, previous: 0 };
+    // SAFETY: popped below, and the wait does not return early. If the thread is cancelled, this frame is still there.
+    unsafe { _pthread_cleanup_push(&raw mut cleanup, on_cancel, cancelled.as_ptr().cast_mut().cast()) };
+    let result = wait();
+    // SAFETY: the innermost one pushed.
+    unsafe { _pthread_cleanup_pop(&raw mut cleanup, 0) };
+    // Whatever the result, a wait that returns holds the mutex; but not if it was refused at once.
+    if result != libc::EPERM {
+        taken(if result == libc::EOWNERDEAD { result } else { 0 }, false, mutex, pc);
+        note(RecordKind::CondWake, u8::from(result != 0), condition, pc);
+    } else {
+        taken(0, false, mutex, pc);
+    }
+    result
+}
+
+/// A cancelled wait takes the mutex again before the thread's clean-up runs.
+extern "C" fn on_cancel(argument: *mut c_void) {
+    let at: *const [usize; 2] = argument.cast_const().cast();
+    // SAFETY: points into the frame of `wait`.
+    let [mutex, pc] = unsafe { *at };
+    taken(0, false, mutex, pc);
+}
+
+hook! {
+    fn pthread_cond_wait(condition: usize, mutex: usize; pc) -> i32 {
+        wait(condition, mutex, pc, || real(condition, mutex))
+    }
+    fn pthread_cond_timedwait(condition: usize, mutex: usize, time: usize; pc) -> i32 {
+        wait(condition, mutex, pc, || real(condition, mutex, time))
+    }
+    fn pthread_cond_clockwait(condition: usize, mutex: usize, clock: i32, time: usize; pc) -> i32 {
+        wait(condition, mutex, pc, || real(condition, mutex, clock, time))
+    }
+    fn pthread_cond_signal(condition: usize; pc) -> i32 {
+        note(RecordKind::CondSignal, 0, condition, pc);
+        real(condition)
+    }
+    fn pthread_cond_broadcast(condition: usize; pc) -> i32 {
+        note(RecordKind::CondSignal, 1, condition, pc);
+        real(condition)
+    }
+
+    fn cnd_wait(condition: usize, mutex: usize; pc) -> i32 {
+        wait(condition, mutex, pc, || real(condition, mutex))
+    }
+    fn cnd_timedwait(condition: usize, mutex: usize, time: usize; pc) -> i32 {
+        wait(condition, mutex, pc, || real(condition, mutex, time))
+    }
+    fn cnd_signal(condition: usize; pc) -> i32 {
+        note(RecordKind::CondSignal, 0, condition, pc);
+        real(condition)
+    }
+    fn cnd_broadcast(condition: usize; pc) -> i32 {
+        note(RecordKind::CondSignal, 1, condition, pc);
+        real(condition)
+    }
+    fn cnd_destroy(condition: usize; pc) {
+        note(RecordKind::Forget, 0, condition, pc);
+        real(condition)
+    }
+
+    fn pthread_barrier_init(barrier: usize, attributes: usize, count: u32; pc) -> i32 {
+        note_with(RecordKind::BarrierInit, barrier, pc, u64::from(count));
+        real(barrier, attributes, count)
+    }
+    fn pthread_barrier_wait(barrier: usize; pc) -> i32 {
+        note(RecordKind::BarrierArrive, 0, barrier, pc);
+        let result = real(barrier);
+        note(RecordKind::BarrierLeave, 0, barrier, pc);
+        result
+    }
+
+    fn sem_init(semaphore: usize, shared: i32, value: u32; pc) -> i32 {
+        note_with(RecordKind::SemaphoreInit, semaphore, pc, u64::from(value));
+        real(semaphore, shared, value)
+    }
+    fn sem_post(semaphore: usize; pc) -> i32 {
+        note(RecordKind::SemaphorePost, 0, semaphore, pc);
+        real(semaphore)
+    }
+    fn sem_wait(semaphore: usize; pc) -> i32 { token(real(semaphore), semaphore, pc) }
+    fn sem_trywait(semaphore: usize; pc) -> i32 { token(real(semaphore), semaphore, pc) }
+    fn sem_timedwait(semaphore: usize, time: usize; pc) -> i32 { token(real(semaphore, time), semaphore, pc) }
+    fn sem_clockwait(semaphore: usize, clock: i32, time: usize; pc) -> i32 {
+        token(real(semaphore, clock, time), semaphore, pc)
+    }
+    /// Named semaphores are found by their address like others; how many tokens one starts with is not known here.
+    fn sem_close(semaphore: usize; pc) -> i32 {
+        note(RecordKind::Forget, 0, semaphore, pc);
+        real(semaphore)
+    }
+}
+
+#[inline]
+fn token(result: i32, semaphore: usize, pc: usize) -> i32 {
+    if result == 0 {
+        note(RecordKind::SemaphoreWait, 0, semaphore, pc);
+    }
+    result
+}
