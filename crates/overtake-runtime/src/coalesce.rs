@@ -9,7 +9,8 @@
 //! **Invariants.**
 //!   C1  A slot speaks of the current region only if its key holds the region's number; numbers are not reused
 //!       without clearing the table.
-//!   C2  Every slot of the current region with `rewritten` bytes is in `dirty`, or its closing write is in the log.
+//!   C2  Every slot of the current region with `rewritten` bytes is in `dirty`, or its closing write is in the log, or
+//!       `dirty` has overflowed and the whole table will be searched when the region ends.
 //!   C3  A slot's masks are those of its key: the key is taken away while the masks change hands, so that a signal
 //!       handler never takes the one for the other. Masks of one key grow by single instructions.
 //!   C4  A table that was outgrown stays mapped: code that a signal handler interrupted may hold a slot of it.
@@ -32,7 +33,10 @@ const ONE_REGION: u64 = 1 << REGION_SHIFT;
 const FIRST_SLOTS: usize = 1 << 10;
 /// Matrix multiplication on 200 by 200 doubles takes 1.7 s with 4,096 slots, where lines evict each other, and 0.4 s with these.
 const MOST_SLOTS: usize = 1 << 16;
-const DIRTY_SLOTS: usize = 256;
+/// With more dirty slots than this, searching a table of the largest size costs no more than 16 slots for each.
+const DIRTY_SLOTS: usize = 4096;
+/// A slot, and the program counter of a write behind the slots.
+const BYTES_PER_SLOT: usize = size_of::<Slot>() + 8;
 
 #[repr(C, align(32))]
 pub(crate) struct Slot {
@@ -52,17 +56,11 @@ pub(crate) struct Coalescer {
     evictions: Cell<u32>,
     /// False if every access is recorded.
     active: Cell<bool>,
+    /// Number of dirty slots; those beyond the list are found by searching.
     dirty_count: AtomicUsize,
-    dirty: [Cell<Dirty>; DIRTY_SLOTS],
+    dirty: [Cell<u32>; DIRTY_SLOTS],
     /// Tables that were outgrown (C4), by the binary logarithm of their size.
     outgrown: [Cell<*const Slot>; usize::BITS as usize],
-}
-
-/// A slot with rewritten bytes, and the program counter of one such write.
-#[derive(Clone, Copy)]
-struct Dirty {
-    slot: usize,
-    pc: u64,
 }
 
 /// Takes closing writes: address of the line, its rewritten bytes, program counter of one of the writes.
@@ -91,7 +89,7 @@ static NO_SLOT: NoSlot = NoSlot(Slot {
 impl Coalescer {
     /// An empty table. With `exact`, or without memory for a table, nothing is ever found in it.
     pub(crate) fn open(&self, exact: bool) {
-        let table = if exact { None } else { sys::map_private(FIRST_SLOTS * size_of::<Slot>()).ok() };
+        let table = if exact { None } else { sys::map_private(FIRST_SLOTS * BYTES_PER_SLOT).ok() };
         self.active.set(table.is_some());
         self.slots.set(table.map_or(&raw const NO_SLOT.0, |slots| slots.cast_const().cast()));
         self.mask.set(if table.is_some() { FIRST_SLOTS as u64 - 1 } else { 0 });
@@ -161,17 +159,11 @@ impl Coalescer {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The closing write of a slot that is leaving the table before the region ends.
+    /// The closing write of a slot.
     #[cold]
     #[inline(never)]
     fn close_slot(&self, slot: &Slot, close: &impl Close) {
-        let at = self.index(slot);
-        let known = self
-            .dirty
-            .iter()
-            .take(self.dirty_count.load(Ordering::Relaxed))
-            .find(|dirty| dirty.get().slot == at);
-        let pc = known.map_or(0, |dirty| dirty.get().pc);
+        let pc = self.rewriter(self.index(slot)).get();
         close(line_of(slot.key.get()), slot.rewritten.replace(0), pc);
     }
 
@@ -179,19 +171,25 @@ impl Coalescer {
         (&raw const *slot as usize).wrapping_sub(self.slots.get() as usize) / size_of::<Slot>()
     }
 
+    /// The program counter of a write of rewritten bytes of the slot with this index.
+    fn rewriter(&self, index: usize) -> &Cell<u64> {
+        let slots = self.mask.get() as usize + 1;
+        // SAFETY: behind the slots of the table there is a word for each.
+        unsafe { &*self.slots.get().add(slots).cast::<Cell<u64>>().add(index & (slots - 1)) }
+    }
+
     #[cold]
     #[inline(never)]
     fn note_rewritten(&self, slot: &Slot, bytes: u64, pc: u64) {
+        let index = self.index(slot);
         if slot.rewritten.get() == 0 {
             let count = self.dirty_count.load(Ordering::Relaxed);
-            let Some(place) = self.dirty.get(count) else {
-                // No room to remember it: let the next write of these bytes be recorded as new.
-                slot.written.set(slot.written.get() & !bytes);
-                return;
-            };
-            place.set(Dirty { slot: self.index(slot), pc });
+            if let Some(place) = self.dirty.get(count) {
+                place.set(index as u32);
+            }
             self.dirty_count.store(count + 1, Ordering::Relaxed);
         }
+        self.rewriter(index).set(pc);
         add_bits(&slot.rewritten, bytes);
     }
 
@@ -227,12 +225,13 @@ impl Coalescer {
         let mut done = 0;
         loop {
             let count = self.dirty_count.load(Ordering::Relaxed);
-            for dirty in self.dirty.iter().take(count).skip(done) {
-                // SAFETY: the index comes from `note_rewritten`; when the table grows, the list is emptied.
-                let slot = unsafe { &*self.slots.get().add(dirty.get().slot) };
-                let of_region = slot.key.get() >> REGION_SHIFT == self.region.get() >> REGION_SHIFT;
-                if of_region && slot.rewritten.get() != 0 {
-                    close(line_of(slot.key.get()), slot.rewritten.replace(0), dirty.get().pc);
+            if count <= DIRTY_SLOTS {
+                for index in self.dirty.iter().take(count).skip(done) {
+                    self.close_if_dirty(index.get() as usize, &close);
+                }
+            } else {
+                for index in 0..=self.mask.get() as usize {
+                    self.close_if_dirty(index, &close);
                 }
             }
             done = count;
@@ -240,6 +239,14 @@ impl Coalescer {
             if self.dirty_count.compare_exchange(count, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 return;
             }
+        }
+    }
+
+    fn close_if_dirty(&self, index: usize, close: &impl Close) {
+        // SAFETY: within the table: the index comes from `note_rewritten`, and when the table grows, the list is emptied.
+        let slot = unsafe { &*self.slots.get().add(index) };
+        if slot.rewritten.get() != 0 && slot.key.get() >> REGION_SHIFT == self.region.get() >> REGION_SHIFT {
+            self.close_slot(slot, close);
         }
     }
 
@@ -290,7 +297,7 @@ impl Coalescer {
         if slots >= MOST_SLOTS {
             return;
         }
-        let Ok(table) = sys::map_private(slots * 4 * size_of::<Slot>()) else { return };
+        let Ok(table) = sys::map_private(slots * 4 * BYTES_PER_SLOT) else { return };
         self.close_dirty(close);
         let old = self.slots.replace(table.cast_const().cast());
         self.mask.set(slots as u64 * 4 - 1);
@@ -306,10 +313,10 @@ impl Coalescer {
         let slots = self.mask.get() as usize + 1;
         // SAFETY: the thread is over; only it knew the tables, whose sizes are powers of two.
         unsafe {
-            sys::unmap(self.slots.get().cast_mut().cast(), slots * size_of::<Slot>());
+            sys::unmap(self.slots.get().cast_mut().cast(), slots * BYTES_PER_SLOT);
             for (exponent, outgrown) in self.outgrown.iter().enumerate() {
                 if !outgrown.get().is_null() {
-                    sys::unmap(outgrown.get().cast_mut().cast(), size_of::<Slot>() << exponent);
+                    sys::unmap(outgrown.get().cast_mut().cast(), BYTES_PER_SLOT << exponent);
                 }
             }
         }
@@ -422,14 +429,25 @@ mod tests {
     }
 
     #[test]
-    fn without_room_for_closing_writes_writes_are_recorded() {
+    fn any_number_of_lines_gets_closing_writes() {
         let log = Log::new(false);
-        for line in 0..=DIRTY_SLOTS as u64 {
-            assert!(log.access::<true>(line, 1, 0));
-            assert!(!log.access::<true>(line, 1, 0));
+        let lines = 2 * DIRTY_SLOTS as u64;
+        for round in 0..10 {
+            for line in 0..lines {
+                log.access::<true>(line, 1, round);
+            }
         }
-        assert!(log.access::<true>(DIRTY_SLOTS as u64, 1, 0));
-        assert_eq!(log.end_region().len(), DIRTY_SLOTS);
+        // Once the table has grown large enough: all of them, at the end.
+        assert!(log.coalescer.mask.get() >= lines);
+        log.end_region();
+        for line in 0..lines {
+            assert!(log.access::<true>(line, 1, 1));
+            assert!(!log.access::<true>(line, 1, 2));
+        }
+        let closed = log.end_region();
+        assert_eq!(closed.len() as u64, lines);
+        assert!(closed.iter().all(|(_, bytes, pc)| (*bytes, *pc) == (1, 2)));
+        assert_eq!(log.end_region(), []);
     }
 
     #[test]

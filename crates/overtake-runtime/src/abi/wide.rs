@@ -13,14 +13,15 @@ const SIZE: usize = size_of::<Value>();
 /// Replaces `expected` by `new`; what was there.
 fn compare_exchange(address: usize, expected: Value, new: Value) -> Value {
     let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
-    // SAFETY: the compiler passes the address of an atomic object of this size, aligned. The base register is not ours to name.
+    // SAFETY: the compiler passes the address of an atomic object of this size, aligned. Compilers keep rbx for
+    // themselves.
     unsafe {
         asm!(
-            "xchg rbx, {new_low}",
-            "lock cmpxchg16b [{address}]",
-            "mov rbx, {new_low}",
-            new_low = inout(reg) new as u64 => _,
-            address = in(reg) address,
+            "xchg rbx, rsi",
+            "lock cmpxchg16b [rdi]",
+            "mov rbx, rsi",
+            inout("rsi") new as u64 => _,
+            in("rdi") address,
             in("rcx") (new >> 64) as u64,
             inout("rax") low,
             inout("rdx") high,

@@ -1,0 +1,63 @@
+//! Programs that were started directly hand their logs over at exit.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use support::Program;
+
+/// A directory with a stand-in for `overtake` that says how it was called and exits with `code`.
+fn stand_in(name: &str, code: i32) -> PathBuf {
+    let directory =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hand-over.{name}.{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory can be made");
+    let script = directory.join("overtake");
+    std::fs::write(&script, format!("#!/bin/sh\necho \"called $1\" >&2\necho \"$2\"/* >&2\nexit {code}\n"))
+        .expect("writable");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    directory
+}
+
+fn run(program: &Program, way: &str, path: &Path, overtake: Option<&Path>) -> Output {
+    let logs = path.join("logs");
+    std::fs::create_dir_all(&logs).expect("a directory can be made");
+    let mut command = Command::new(program.path());
+    command.arg(way).env_remove("OVERTAKE_LOG").env("TMPDIR", &logs).env("PATH", path);
+    if let Some(overtake) = overtake {
+        command.env("OVERTAKE_BIN", overtake);
+    }
+    command.output().expect("the program starts")
+}
+
+#[test]
+fn races_change_the_exit_code_and_nothing_else_does() {
+    let program = Program::new("gcc", "crashes.c");
+    let (racy, fine) = (stand_in("racy", 66), stand_in("fine", 3));
+    for way in ["exit", "_exit", "quick_exit"] {
+        let output = run(&program, way, &racy, None);
+        assert_eq!(output.status.code(), Some(66), "{way}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("called finish") && said.contains("thread.0"), "{said}");
+        assert!(!output.stdout.is_empty(), "what the program printed is there");
+        assert_eq!(run(&program, way, &fine, None).status.code(), Some(9));
+    }
+    assert_eq!(run(&program, "exit", &fine, Some(&racy.join("overtake"))).status.code(), Some(66));
+    for directory in [racy, fine] {
+        std::fs::remove_dir_all(directory).expect("ours");
+    }
+}
+
+#[test]
+fn without_overtake_the_program_says_where_its_log_is() {
+    let program = Program::new("gcc", "crashes.c");
+    let nothing = stand_in("nothing", 0);
+    std::fs::remove_file(nothing.join("overtake")).expect("ours");
+    let output = run(&program, "exit", &nothing, None);
+    assert_eq!(output.status.code(), Some(9));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let log = said.trim().rsplit(' ').next().expect("a path");
+    assert_eq!(support::read_log(Path::new(log)).process["ended"], "exit");
+    std::fs::remove_dir_all(nothing).expect("ours");
+}

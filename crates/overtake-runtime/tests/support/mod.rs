@@ -1,0 +1,253 @@
+//! Builds the static library and small programs with it, runs them, and reads their logs.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use overtake_rawlog::{HEADER_BYTES, Record, RecordKind, Records, ThreadHeader, push_depth};
+
+/// The compilers to test with: gcc, and clang if there is one.
+pub(crate) fn compilers() -> Vec<&'static str> {
+    let found = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+    let clang = ["clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"];
+    ["gcc"].into_iter().chain(clang.into_iter().find(found)).collect()
+}
+
+/// The static library, built on first use.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("runtime");
+        let built = Command::new(env!("CARGO"))
+            .args(["rustc", "--package", "overtake-runtime", "--crate-type", "staticlib"])
+            .args(["--profile", "runtime", "--features", "staticlib", "--quiet", "--target-dir"])
+            .arg(&target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .expect("cargo starts");
+        assert!(built.success(), "the static library does not build");
+        target.join("runtime/libovertake_runtime.a")
+    })
+}
+
+fn scratch(name: &str) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.{}.{number}", std::process::id()));
+    std::fs::create_dir_all(&path).expect("a scratch directory can be made");
+    path
+}
+
+/// A program in `tests/programs`, compiled; removed when dropped.
+pub(crate) struct Program {
+    directory: PathBuf,
+}
+
+impl Program {
+    /// Compiles `tests/programs/<source>` with instrumentation and links it with the library.
+    pub(crate) fn new(compiler: &str, source: &str) -> Program {
+        let program = Program { directory: scratch("program") };
+        let object = program.directory.join("object.o");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let is_cpp = source.extension().is_some_and(|extension| extension == "cpp");
+        let compiler = match (is_cpp, compiler) {
+            (true, "gcc") => "g++".to_owned(),
+            (true, clang) => clang.replace("clang", "clang++"),
+            (false, other) => other.to_owned(),
+        };
+        checked(
+            Command::new(&compiler).args(["-g", "-O1", "-fsanitize=thread", "-fno-builtin", "-c"]).args([
+                source.as_os_str(),
+                "-o".as_ref(),
+                object.as_os_str(),
+            ]),
+        );
+        let mut link = Command::new(&compiler);
+        link.arg(&object).arg(library()).args(["-lpthread", "-ldl", "-o"]).arg(program.path());
+        checked(&mut link);
+        program
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.directory.join("program")
+    }
+
+    pub(crate) fn run(&self) -> Run {
+        self.run_with(&[], &[])
+    }
+
+    /// Runs with arguments and environment variables.
+    pub(crate) fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Run {
+        let mut command = Command::new(self.path());
+        command.args(arguments).envs(environment.iter().copied());
+        self.run_command(command)
+    }
+
+    /// Runs any command with the log in a directory of its own.
+    pub(crate) fn run_command(&self, mut command: Command) -> Run {
+        let log = scratch("log");
+        let output = command.env("OVERTAKE_LOG", &log).output().expect("the program starts");
+        let run = Run { output, logs: read_logs(&log) };
+        std::fs::remove_dir_all(&log).expect("the log can be removed");
+        run
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn checked(command: &mut Command) {
+    let output = command.output().expect("the compiler starts");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What a run left.
+pub(crate) struct Run {
+    pub(crate) output: Output,
+    /// Logs by process, parents before children.
+    pub(crate) logs: Vec<Log>,
+}
+
+impl Run {
+    pub(crate) fn succeeded(self) -> Run {
+        assert!(self.output.status.success(), "{:?}", self.output);
+        self
+    }
+
+    pub(crate) fn died_of(self, signal: i32) -> Run {
+        assert_eq!(self.output.status.signal(), Some(signal), "{:?}", self.output);
+        self
+    }
+
+    /// The log of the only process.
+    pub(crate) fn log(&self) -> &Log {
+        assert_eq!(self.logs.len(), 1, "{:?}", self.output);
+        &self.logs[0]
+    }
+
+    /// A number that the program printed as `name value`.
+    pub(crate) fn printed(&self, name: &str) -> u64 {
+        let text = String::from_utf8_lossy(&self.output.stdout);
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let digits = line.unwrap_or_else(|| panic!("`{name}` not in {text}"));
+        match digits.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).expect("a number"),
+            None => digits.parse().expect("a number"),
+        }
+    }
+}
+
+/// The log of one process.
+pub(crate) struct Log {
+    pub(crate) process: HashMap<String, String>,
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+    pub(crate) threads: BTreeMap<u32, Thread>,
+}
+
+/// The log of one thread.
+pub(crate) struct Thread {
+    pub(crate) header: ThreadHeader,
+    pub(crate) records: Vec<Record>,
+    pub(crate) file_bytes: u64,
+}
+
+fn read_logs(root: &Path) -> Vec<Log> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(root)
+        .expect("the log root is there")
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    // overtake.<pid>.<stamp>: by stamp.
+    paths.sort_by_key(|path| {
+        let stamp =
+            path.extension().and_then(|stamp| stamp.to_str()).and_then(|stamp| stamp.parse::<u64>().ok());
+        stamp.expect("a stamp")
+    });
+    paths.iter().map(|path| read_log(path)).collect()
+}
+
+pub(crate) fn read_log(path: &Path) -> Log {
+    let mut log = Log { process: HashMap::new(), files: BTreeMap::new(), threads: BTreeMap::new() };
+    for entry in std::fs::read_dir(path).expect("the log is there") {
+        let entry = entry.expect("readable");
+        let name = entry.file_name().into_string().expect("our own name");
+        let bytes = std::fs::read(entry.path()).expect("readable");
+        if let Some(number) = name.strip_prefix("thread.") {
+            let header = ThreadHeader::read(&bytes).expect("a thread file");
+            assert_eq!(header.number, number.parse::<u32>().expect("a number"));
+            let records = Records::new(&bytes[HEADER_BYTES..]).collect();
+            let file_bytes =
+                std::os::unix::fs::MetadataExt::blocks(&entry.metadata().expect("readable")) * 512;
+            log.threads.insert(header.number, Thread { header, records, file_bytes });
+        } else {
+            log.files.insert(name, bytes);
+        }
+    }
+    for line in String::from_utf8_lossy(&log.files["process"]).lines() {
+        let (key, value) = line.split_once(' ').expect("a key and a value");
+        log.process.insert(key.to_owned(), value.to_owned());
+    }
+    log
+}
+
+impl Log {
+    /// All records with their threads, those with stamps in order of stamps, the others left out.
+    pub(crate) fn in_order(&self) -> Vec<(u32, Record)> {
+        let mut all: Vec<(u32, Record)> = Vec::new();
+        for (number, thread) in &self.threads {
+            all.extend(
+                thread
+                    .records
+                    .iter()
+                    .filter(|record| record.stamp().is_some())
+                    .map(|record| (*number, *record)),
+            );
+        }
+        all.sort_by_key(|(_, record)| record.stamp());
+        all
+    }
+
+    /// The records about one object, in order of stamps.
+    pub(crate) fn about(&self, object: u64) -> Vec<(u32, Record)> {
+        self.in_order().into_iter().filter(|(_, record)| record.value == object).collect()
+    }
+
+    pub(crate) fn kinds_about(&self, object: u64) -> Vec<RecordKind> {
+        self.about(object).into_iter().map(|(_, record)| record.kind).collect()
+    }
+}
+
+impl Thread {
+    /// Records of this kind at this address.
+    pub(crate) fn count(&self, kind: RecordKind, value: u64) -> usize {
+        self.records.iter().filter(|record| record.kind == kind && record.value == value).count()
+    }
+
+    /// Depth of the call stack at each record about `value`.
+    pub(crate) fn depths_at(&self, value: u64) -> Vec<usize> {
+        let mut depth = 0;
+        let mut depths = Vec::new();
+        for record in &self.records {
+            match record.kind {
+                RecordKind::Chunk | RecordKind::Cut => depth = record.value as usize,
+                RecordKind::Push => depth = push_depth(record.extra, depth) + 1,
+                _ if record.value == value => depths.push(depth),
+                _ => {}
+            }
+        }
+        depths
+    }
+
+    /// Stamps of a thread never decrease.
+    pub(crate) fn check_stamps(&self) {
+        let stamps: Vec<u64> = self.records.iter().filter_map(Record::stamp).collect();
+        assert!(stamps.is_sorted(), "stamps of thread {} decrease", self.header.number);
+    }
+}
