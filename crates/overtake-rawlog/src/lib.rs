@@ -29,7 +29,9 @@
 //!
 //! **Coalescing.** Unless the `process` file says `exact 1`, an access is left out if the same thread already recorded one of
 //! the same kind (or a write, for a read) to the same bytes since its last synchronisation record, allocation or release of that
-//! memory. Bytes that were written again after their recorded write have a [`RecordKind::WriteAgain`] before that next record.
+//! memory. Accesses by one instruction with one call stack to neighbouring bytes of a cache line may share a record: it stands
+//! for accesses of the size that [`split_access_place`] gives, side by side; each lies somewhere between the synchronisation
+//! records around it, and no other record of the thread in between touches its bytes. Bytes that were written again after their recorded write have a [`RecordKind::WriteAgain`] before that next record.
 //!
 //! **What a reader must be ready for.** Releases without an acquire (taken before a fork, or the acquire was given up with its
 //! chunk); acquires without a release (the owner ended, or the process did); recursive acquires; memory that no record allocated;
@@ -136,9 +138,9 @@ macro_rules! record_kinds {
 }
 
 record_kinds! {
-    /// Read of extra bytes at value; pc.
+    /// Read of extra (at most 64) bytes at value; [`access_place`]: pc and size of each access.
     Read = 1, 2;
-    /// Write of extra bytes at value; pc.
+    /// Write of extra (at most 64) bytes at value; as above.
     Write = 2, 2;
     /// Read of a range at value; pc; length.
     ReadRange = 3, 3;
@@ -256,6 +258,23 @@ pub const fn atomic_extra(size_log2: u8, order: u8) -> u8 {
 #[inline]
 pub const fn split_atomic_extra(extra: u8) -> (u64, u8) {
     (1 << (extra & 15), extra >> 4)
+}
+
+/// Second word of an access record: the program counter, and the size of each of the accesses that it stands for if that is a power of two;
+/// else the record stands for one access.
+#[inline]
+pub const fn access_place(pc: usize, size: usize) -> u64 {
+    let code = if size.is_power_of_two() { size.trailing_zeros() as u64 } else { ONE_ACCESS };
+    pc as u64 & ((1 << VALUE_BITS) - 1) | code << VALUE_BITS
+}
+
+const ONE_ACCESS: u64 = 15;
+
+/// Program counter, and size of each access, from the second word of an access record of `length` bytes.
+#[inline]
+pub const fn split_access_place(word: u64, length: u64) -> (u64, u64) {
+    let code = word >> VALUE_BITS & 15;
+    (word & ((1 << VALUE_BITS) - 1), if code == ONE_ACCESS { length } else { 1 << code })
 }
 
 /// Extra byte of [`RecordKind::Acquire`]: whether the caller would not have waited, and whether the last owner ended without

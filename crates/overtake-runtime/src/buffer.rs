@@ -92,9 +92,9 @@ impl Buffer {
         self.next.get() < self.end.get()
     }
 
-    /// Writes a record whose further words have a zero top byte.
+    /// Writes a record whose further words have a zero top byte. Where it is.
     #[inline(always)]
-    pub(crate) fn write<const WORDS: usize>(&self, words: [u64; WORDS]) {
+    pub(crate) fn write<const WORDS: usize>(&self, words: [u64; WORDS]) -> *mut u64 {
         let mut at = WORDS * 8;
         // SAFETY: adds to the cursor, which is this thread's own, in one instruction (B2).
         unsafe {
@@ -107,6 +107,13 @@ impl Buffer {
         }
         // SAFETY: B1: the words lie in a chunk only this thread writes.
         unsafe { fill(at as *mut u64, words) };
+        at as *mut u64
+    }
+
+    /// Whether `record` is one that was written since `place` was the place of the next.
+    #[inline(always)]
+    pub(crate) fn is_since(&self, place: *mut u64, record: *mut u64) -> bool {
+        (record as usize).wrapping_sub(place as usize) < (self.place() as usize).wrapping_sub(place as usize)
     }
 
     /// The place of the next record.

@@ -35,15 +35,30 @@ const FIRST_SLOTS: usize = 1 << 10;
 const MOST_SLOTS: usize = 1 << 16;
 /// With more dirty slots than this, searching a table of the largest size costs no more than 16 slots for each.
 const DIRTY_SLOTS: usize = 4096;
-/// A slot, and the program counter of a write behind the slots.
-const BYTES_PER_SLOT: usize = size_of::<Slot>() + 8;
-
-#[repr(C, align(32))]
+/// One cache line.
+#[repr(C, align(64))]
 pub(crate) struct Slot {
     key: Cell<u64>,
     accessed: Cell<u64>,
     written: Cell<u64>,
     rewritten: Cell<u64>,
+    /// Where the last record of a read, and of a write, of this line in this region is.
+    records: [Cell<*mut u64>; 2],
+    /// The program counter of a write of rewritten bytes.
+    rewriter: Cell<u64>,
+}
+
+impl Slot {
+    /// The last record of this kind if it may be extended by `bytes`: they have not been accessed in this region, so that it
+    /// does not matter when in the region they are.
+    #[inline(always)]
+    pub(crate) fn extensible<const WRITE: bool>(&self, bytes: u64) -> *mut u64 {
+        if self.accessed.get() & bytes == 0 {
+            self.records[WRITE as usize].get()
+        } else {
+            core::ptr::null_mut()
+        }
+    }
 }
 
 /// All zeros is a table that has not been opened; it must be before it is used.
@@ -84,12 +99,14 @@ static NO_SLOT: NoSlot = NoSlot(Slot {
     accessed: Cell::new(0),
     written: Cell::new(0),
     rewritten: Cell::new(0),
+    records: [const { Cell::new(core::ptr::null_mut()) }; 2],
+    rewriter: Cell::new(0),
 });
 
 impl Coalescer {
     /// An empty table. With `exact`, or without memory for a table, nothing is ever found in it.
     pub(crate) fn open(&self, exact: bool) {
-        let table = if exact { None } else { sys::map_private(FIRST_SLOTS * BYTES_PER_SLOT).ok() };
+        let table = if exact { None } else { sys::map_private(FIRST_SLOTS * size_of::<Slot>()).ok() };
         self.active.set(table.is_some());
         self.slots.set(table.map_or(&raw const NO_SLOT.0, |slots| slots.cast_const().cast()));
         self.mask.set(if table.is_some() { FIRST_SLOTS as u64 - 1 } else { 0 });
@@ -123,17 +140,39 @@ impl Coalescer {
         unsafe { &*self.slots.get().add(at as usize) }
     }
 
-    /// Notes an access as recorded.
+    /// Whether a slot is that of a line in this region.
+    #[inline(always)]
+    pub(crate) fn is_slot_of(&self, slot: &Slot, line: u64) -> bool {
+        slot.key.get() == line | self.region.get()
+    }
+
+    /// Notes an access that was recorded by extending a record.
+    #[inline(always)]
+    pub(crate) fn note_extended<const WRITE: bool>(&self, slot: &Slot, bytes: u64) {
+        add_bits(&slot.accessed, bytes);
+        if WRITE {
+            add_bits(&slot.written, bytes);
+        }
+    }
+
+    /// Notes an access as recorded; `record` is where, or null.
     #[inline]
-    pub(crate) fn note<const WRITE: bool>(&self, slot: &Slot, line: u64, bytes: u64, close: impl Close) {
+    pub(crate) fn note<const WRITE: bool>(
+        &self,
+        slot: &Slot,
+        line: u64,
+        bytes: u64,
+        record: *mut u64,
+        close: impl Close,
+    ) {
         let key = line | self.region.get();
         if slot.key.get() == key {
-            add_bits(&slot.accessed, bytes);
-            if WRITE {
-                add_bits(&slot.written, bytes);
-            }
+            self.note_extended::<WRITE>(slot, bytes);
+            slot.records[WRITE as usize].set(record);
         } else if self.active.get() {
             self.take_over(slot, key, &close);
+            slot.records[WRITE as usize].set(record);
+            slot.records[!WRITE as usize].set(core::ptr::null_mut());
             slot.accessed.set(bytes);
             slot.written.set(if WRITE { bytes } else { 0 });
             slot.rewritten.set(0);
@@ -163,33 +202,24 @@ impl Coalescer {
     #[cold]
     #[inline(never)]
     fn close_slot(&self, slot: &Slot, close: &impl Close) {
-        let pc = self.rewriter(self.index(slot)).get();
-        close(line_of(slot.key.get()), slot.rewritten.replace(0), pc);
+        close(line_of(slot.key.get()), slot.rewritten.replace(0), slot.rewriter.get());
     }
 
     fn index(&self, slot: &Slot) -> usize {
         (&raw const *slot as usize).wrapping_sub(self.slots.get() as usize) / size_of::<Slot>()
     }
 
-    /// The program counter of a write of rewritten bytes of the slot with this index.
-    fn rewriter(&self, index: usize) -> &Cell<u64> {
-        let slots = self.mask.get() as usize + 1;
-        // SAFETY: behind the slots of the table there is a word for each.
-        unsafe { &*self.slots.get().add(slots).cast::<Cell<u64>>().add(index & (slots - 1)) }
-    }
-
     #[cold]
     #[inline(never)]
     fn note_rewritten(&self, slot: &Slot, bytes: u64, pc: u64) {
-        let index = self.index(slot);
         if slot.rewritten.get() == 0 {
             let count = self.dirty_count.load(Ordering::Relaxed);
             if let Some(place) = self.dirty.get(count) {
-                place.set(index as u32);
+                place.set(self.index(slot) as u32);
             }
             self.dirty_count.store(count + 1, Ordering::Relaxed);
         }
-        self.rewriter(index).set(pc);
+        slot.rewriter.set(pc);
         add_bits(&slot.rewritten, bytes);
     }
 
@@ -297,7 +327,7 @@ impl Coalescer {
         if slots >= MOST_SLOTS {
             return;
         }
-        let Ok(table) = sys::map_private(slots * 4 * BYTES_PER_SLOT) else { return };
+        let Ok(table) = sys::map_private(slots * 4 * size_of::<Slot>()) else { return };
         self.close_dirty(close);
         let old = self.slots.replace(table.cast_const().cast());
         self.mask.set(slots as u64 * 4 - 1);
@@ -313,10 +343,10 @@ impl Coalescer {
         let slots = self.mask.get() as usize + 1;
         // SAFETY: the thread is over; only it knew the tables, whose sizes are powers of two.
         unsafe {
-            sys::unmap(self.slots.get().cast_mut().cast(), slots * BYTES_PER_SLOT);
+            sys::unmap(self.slots.get().cast_mut().cast(), slots * size_of::<Slot>());
             for (exponent, outgrown) in self.outgrown.iter().enumerate() {
                 if !outgrown.get().is_null() {
-                    sys::unmap(outgrown.get().cast_mut().cast(), BYTES_PER_SLOT << exponent);
+                    sys::unmap(outgrown.get().cast_mut().cast(), size_of::<Slot>() << exponent);
                 }
             }
         }
@@ -367,7 +397,7 @@ mod tests {
             match self.coalescer.find::<WRITE>(line, bytes, pc) {
                 Found::Recorded => false,
                 Found::New(slot) => {
-                    self.coalescer.note::<WRITE>(slot, line, bytes, self.close());
+                    self.coalescer.note::<WRITE>(slot, line, bytes, core::ptr::null_mut(), self.close());
                     true
                 }
             }

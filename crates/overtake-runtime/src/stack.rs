@@ -40,6 +40,8 @@ pub(crate) struct CallStack {
     capacity: Cell<usize>,
     written_low: Cell<usize>,
     written: Cell<usize>,
+    /// Where the log was when it got the stack it has.
+    written_at: Cell<*mut u64>,
     /// The thread's own stack.
     stack_low: Cell<u64>,
     stack_high: Cell<u64>,
@@ -128,6 +130,12 @@ impl CallStack {
         self.written_low.get() == top && self.written.get() == top
     }
 
+    /// Where the log was when it got the stack it has.
+    #[inline(always)]
+    pub(crate) fn written_at(&self) -> *mut u64 {
+        self.written_at.get()
+    }
+
     /// Brings the log's idea of the stack up to date. `new_chunk` writes the whole stack.
     #[cold]
     #[inline(never)]
@@ -144,10 +152,11 @@ impl CallStack {
             self.write_push(buffer, depth);
             depth += 1;
         }
-        self.note_written(top);
+        self.note_written(top, buffer);
     }
 
-    fn note_written(&self, top: usize) {
+    fn note_written(&self, top: usize, buffer: &Buffer) {
+        self.written_at.set(buffer.place());
         self.written.set(top);
         self.written_low.set(top); // S4
     }
@@ -169,7 +178,7 @@ impl CallStack {
         for number in FIRST + self.too_many()..top {
             self.write_push(buffer, number);
         }
-        self.note_written(top);
+        self.note_written(top, buffer);
     }
 
     /// The thread's own stack.

@@ -4,10 +4,10 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, head};
+use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, VALUE_BITS, access_place, head};
 
 use crate::buffer::Buffer;
-use crate::coalesce::{Coalescer, Found, LINE_BYTES};
+use crate::coalesce::{Coalescer, Found, LINE_BYTES, Slot};
 use crate::libc_hooks;
 use crate::process;
 use crate::stack::CallStack;
@@ -17,6 +17,8 @@ use crate::tls;
 
 /// Number of a thread whose creator is unknown.
 pub(crate) const NO_THREAD: u32 = u32::MAX;
+
+const VALUE_MASK: u64 = (1 << VALUE_BITS) - 1;
 
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -211,7 +213,71 @@ impl ThreadState {
     /// A plain access of `SIZE` bytes, aligned so that it lies within one cache line.
     #[inline(always)]
     pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        self.access_within::<WRITE>(address, SIZE, pc);
+        let line = (address / LINE_BYTES) as u64;
+        let bytes = ((1_u64 << SIZE) - 1) << (address % LINE_BYTES);
+        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
+            let place = access_place(pc, SIZE);
+            if !self.extend::<WRITE, SIZE>(slot, line, bytes, address, place) {
+                self.record_within::<WRITE>(slot, line, bytes, address, SIZE, place);
+            }
+        }
+    }
+
+    /// Adds an access to the record before or behind it of the same line, region, instruction and call stack.
+    #[inline(always)]
+    fn extend<const WRITE: bool, const SIZE: usize>(
+        &self,
+        slot: &Slot,
+        line: u64,
+        bytes: u64,
+        address: usize,
+        place: u64,
+    ) -> bool {
+        let record = slot.extensible::<WRITE>(bytes);
+        if !(self.buffer.is_since(self.stack.written_at(), record)
+            && self.stack.is_written()
+            && self.coalescer.is_slot_of(slot, line))
+        {
+            return false;
+        }
+        // SAFETY: a record of two words that this thread wrote into a chunk that is mapped.
+        unsafe {
+            if *record.add(1) != place {
+                return false;
+            }
+            let first = *record;
+            let (start, length) = (first & VALUE_MASK, first >> VALUE_BITS & 0xff);
+            let longer = first + ((SIZE as u64) << VALUE_BITS);
+            if start + length == address as u64 {
+                record.write_volatile(longer);
+            } else if address as u64 + SIZE as u64 == start {
+                record.write_volatile(longer - SIZE as u64);
+            } else {
+                return false;
+            }
+        }
+        self.coalescer.note_extended::<WRITE>(slot, bytes);
+        true
+    }
+
+    #[inline(never)]
+    fn record_within<const WRITE: bool>(
+        &self,
+        slot: &Slot,
+        line: u64,
+        bytes: u64,
+        address: usize,
+        length: usize,
+        place: u64,
+    ) {
+        if self.is_ignoring(WRITE) {
+            return;
+        }
+        self.prepare();
+        let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
+        let record = self.buffer.write([head(kind, length as u8, address as u64), place]);
+        let close = |line, bytes, pc| self.close_line(line, bytes, pc);
+        self.coalescer.note::<WRITE>(slot, line, bytes, record, close);
     }
 
     /// A plain access of up to 63 bytes within one cache line.
@@ -220,14 +286,7 @@ impl ThreadState {
         let line = (address / LINE_BYTES) as u64;
         let bytes = ((1_u64 << length) - 1) << (address % LINE_BYTES);
         if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
-            if self.is_ignoring(WRITE) {
-                return;
-            }
-            self.prepare();
-            let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
-            self.buffer.write([head(kind, length as u8, address as u64), pc as u64]);
-            self.coalescer
-                .note::<WRITE>(slot, line, bytes, |line, bytes, pc| self.close_line(line, bytes, pc));
+            self.record_within::<WRITE>(slot, line, bytes, address, length, access_place(pc, length));
         }
     }
 
@@ -263,7 +322,7 @@ impl ThreadState {
             for (line, bytes) in lines(address, length) {
                 if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
                     let close = |line, bytes, pc| self.close_line(line, bytes, pc);
-                    self.coalescer.note::<WRITE>(slot, line, bytes, close);
+                    self.coalescer.note::<WRITE>(slot, line, bytes, core::ptr::null_mut(), close);
                 }
             }
         }
