@@ -11,12 +11,17 @@
 //! - `thread.<number>`: one file per thread, threads numbered from 0 in order of creation. A number may be missing (the
 //!   thread never started, or its file could not be made).
 //!
-//! **Thread files.** A [`ThreadHeader`] fills the first [`HEADER_BYTES`], then come chunks of records, whose sizes
-//! [`chunk_bytes`] gives. A record is one to four 64-bit words; the first has its [`RecordKind`] in the top byte, every other
-//! word has a zero top byte. A thread reserves the words of a record before it fills them, and fills the first word last:
-//! whatever moment the process dies at, a reader that passes over words with a zero top byte finds every complete record
-//! and nothing else ([`Records`]). Chunks before [`ThreadHeader::first_chunk`] were given up and read as zeros. A signal
-//! handler's records lie between those of the code it interrupted; it is the same thread.
+//! **Thread files.** A [`ThreadHeader`] fills the first [`HEADER_BYTES`]. Then come four *tails* ([`TAILS`]), and at
+//! [`CHUNKS_AT`] the chunks, whose sizes [`chunk_bytes`] gives. A thread records into a tail, which is mapped, and so survives
+//! the process; when it is full it is copied behind the other chunks, [`ThreadHeader::chunks_end`] moves, and the thread goes on
+//! in another tail. So a file's records are those of its chunks and then those of the one tail that starts with a
+//! [`RecordKind::Chunk`] of the number that comes next ([`ThreadHeader::parts`]); other tails are left-overs. Chunks before
+//! [`ThreadHeader::first_chunk`] were given up and read as zeros.
+//!
+//! A record is one to four 64-bit words; the first has its [`RecordKind`] in the top byte, every other word has a zero top byte. A
+//! thread reserves the words of a record before it fills them, and fills the first word last: whatever moment the process
+//! dies at, a reader that passes over words with a zero top byte finds every complete record and nothing else
+//! ([`Records`]). A signal handler's records lie between those of the code it interrupted; it is the same thread.
 //!
 //! **Call stacks.** A chunk starts with a [`RecordKind::Chunk`] record followed by the thread's call stack, so that it can be
 //! read without those before it. [`RecordKind::Push`] and [`RecordKind::Cut`] say at which depth they apply, so that a frame
@@ -45,14 +50,42 @@ pub const THREAD_MAGIC: u64 = u64::from_le_bytes(*b"OVTKTHR1");
 /// Bytes of a thread file before its first chunk.
 pub const HEADER_BYTES: usize = 4096;
 
-/// Size of the chunk with this number (from 0): many threads do little, so the first chunks are small.
+/// Size of a chunk, and of a tail, at first: many threads do little.
+pub const SMALL_CHUNK_BYTES: usize = 8 << 10;
+/// Size of a chunk, and of a tail, later.
+pub const LARGE_CHUNK_BYTES: usize = 128 << 10;
+/// Number of small chunks.
+pub const SMALL_CHUNKS: u64 = 4;
+
+/// Where the tails are in a thread file: offset and size. The chunk with number n is made in tail n % 2 if it is small, else in
+/// tail 2 + n % 2.
+pub const TAILS: [(usize, usize); 4] = {
+    let large = HEADER_BYTES + 2 * SMALL_CHUNK_BYTES;
+    [
+        (HEADER_BYTES, SMALL_CHUNK_BYTES),
+        (HEADER_BYTES + SMALL_CHUNK_BYTES, SMALL_CHUNK_BYTES),
+        (large, LARGE_CHUNK_BYTES),
+        (large + LARGE_CHUNK_BYTES, LARGE_CHUNK_BYTES),
+    ]
+};
+
+/// Where the chunks start in a thread file.
+pub const CHUNKS_AT: u64 = (TAILS[3].0 + TAILS[3].1) as u64;
+
+/// Size of the chunk with this number, from 0. The last one of a thread that has ended may be shorter.
 #[inline]
 pub const fn chunk_bytes(number: u64) -> usize {
-    match number {
-        0 => 16 << 10,
-        1 => 64 << 10,
-        2 => 256 << 10,
-        _ => 1 << 20,
+    if number < SMALL_CHUNKS { SMALL_CHUNK_BYTES } else { LARGE_CHUNK_BYTES }
+}
+
+/// Number of chunks in front of this offset of a thread file.
+pub const fn chunk_count(end: u64) -> u64 {
+    let small = SMALL_CHUNKS * SMALL_CHUNK_BYTES as u64;
+    let bytes = end.saturating_sub(CHUNKS_AT);
+    if bytes <= small {
+        bytes.div_ceil(SMALL_CHUNK_BYTES as u64)
+    } else {
+        SMALL_CHUNKS + (bytes - small).div_ceil(LARGE_CHUNK_BYTES as u64)
     }
 }
 
@@ -107,6 +140,8 @@ pub struct ThreadHeader {
     pub lost_bytes: u64,
     /// Offset of the first chunk that has not been given up to stay within the size limit.
     pub first_chunk: u64,
+    /// Offset of the end of the last chunk.
+    pub chunks_end: u64,
     /// Bytes of records given up to stay within the size limit.
     pub dropped_bytes: u64,
     /// Number of [`RecordKind::WriteAgain`] records.
@@ -150,9 +185,9 @@ record_kinds! {
     Push = 5, 1;
     /// Only the outermost value frames of the call stack are left.
     Cut = 6, 1;
-    /// Start of a chunk: the call stack starts anew, its outermost value frames are not known (they were too many), pushes
-    /// of the others follow; stamp of the last synchronisation record before, 0 if there is none.
-    Chunk = 7, 2;
+    /// Start of a chunk: the outermost value frames of the call stack are those it had before (they were too many to repeat),
+    /// pushes of the others follow; stamp of the last synchronisation record before, 0 if there is none; number of the chunk.
+    Chunk = 7, 3;
     /// First record of the thread numbered value; address of its start function, 0 if unknown; stamp. Extra: 1 if it is the
     /// only thread of a child process after `fork`, 2 if it is a fiber.
     ThreadStart = 8, 3;

@@ -31,7 +31,7 @@ struct Frame {
 const FIRST: usize = 2;
 const FIRST_CAPACITY: usize = 1024;
 /// Frames written at the start of a chunk: half of the smallest chunk.
-const MOST_AT_CHUNK: usize = 1024;
+const MOST_AT_CHUNK: usize = overtake_rawlog::SMALL_CHUNK_BYTES / 8 / 2;
 
 /// All zeros is a stack that has not been opened; it must be before it is used.
 pub(crate) struct CallStack {

@@ -203,7 +203,8 @@ impl ThreadState {
             stack_high,
             thread_pointer: tls::thread_pointer() as u64,
             lost_bytes: 0,
-            first_chunk: overtake_rawlog::HEADER_BYTES as u64,
+            first_chunk: overtake_rawlog::CHUNKS_AT,
+            chunks_end: overtake_rawlog::CHUNKS_AT,
             dropped_bytes: 0,
             closing_writes: 0,
         });
@@ -436,13 +437,14 @@ impl ThreadState {
         let _quiet = NoSignals::new();
         process::note_new_modules();
         if !self.buffer.has_room() {
-            self.start_chunk(); // unless a signal handler was here first
+            self.buffer.next_chunk(); // unless a signal handler was here first
+            self.start_chunk();
         }
     }
 
     /// Signals are blocked.
     fn start_chunk(&self) {
-        self.buffer.next_chunk(self.last_stamp.get(), self.stack.too_many() as u64);
+        self.buffer.start_chunk(self.last_stamp.get(), self.stack.too_many() as u64);
         self.stack.write_all(&self.buffer);
     }
 
