@@ -68,6 +68,14 @@ pub(crate) fn current() -> Option<&'static ThreadState> {
     }
 }
 
+/// As [`current`], without setting anything up: for hooks so frequent that they must not even have to save registers.
+#[inline(always)]
+pub(crate) fn current_if_set_up() -> Option<&'static ThreadState> {
+    let state = tls::state();
+    // SAFETY: as in `current`.
+    if state > OVER { Some(unsafe { &*state }) } else { None }
+}
+
 #[cold]
 #[inline(never)]
 fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> {
@@ -214,6 +222,16 @@ impl ThreadState {
     /// A plain access of `SIZE` bytes, aligned so that it lies within one cache line.
     #[inline(always)]
     pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        let line = (address / LINE_BYTES) as u64;
+        let bytes = ((1_u64 << SIZE) - 1) << (address % LINE_BYTES);
+        if !self.coalescer.is_known::<WRITE>(line, bytes) {
+            self.new_access::<WRITE, SIZE>(address, pc);
+        }
+    }
+
+    /// Out of line, so that what comes before needs no stack.
+    #[inline(never)]
+    fn new_access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         let line = (address / LINE_BYTES) as u64;
         let bytes = ((1_u64 << SIZE) - 1) << (address % LINE_BYTES);
         if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {

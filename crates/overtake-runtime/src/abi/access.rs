@@ -12,12 +12,22 @@ use crate::thread;
 macro_rules! accesses {
     ($($export:ident => $handler:ident: $write:literal, $size:literal;)*) => {$(
         extern "C" fn $handler(address: usize, pc: usize) {
-            if let Some(thread) = thread::current() {
-                thread.access::<$write, $size>(address, pc);
+            match thread::current_if_set_up() {
+                Some(thread) => thread.access::<$write, $size>(address, pc),
+                None => first_access::<$write, $size>(address, pc),
             }
         }
         forward!($export => $handler, "rsi");
     )*};
+}
+
+/// An access of a thread that may not be set up yet.
+#[cold]
+#[inline(never)]
+fn first_access<const WRITE: bool, const SIZE: usize>(address: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.access::<WRITE, SIZE>(address, pc);
+    }
 }
 
 /// Exports a function that jumps to a handler with the return address in a further argument register, or after another
