@@ -130,12 +130,6 @@ impl Buffer {
         at as *mut u64
     }
 
-    /// Whether `record` is one that was written since `place` was the place of the next.
-    #[inline(always)]
-    pub(crate) fn is_since(&self, place: *mut u64, record: *mut u64) -> bool {
-        (record as usize).wrapping_sub(place as usize) < (self.place() as usize).wrapping_sub(place as usize)
-    }
-
     /// The place of the next record.
     #[inline(always)]
     pub(crate) fn place(&self) -> *mut u64 {

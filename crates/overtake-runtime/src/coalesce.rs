@@ -42,23 +42,32 @@ pub(crate) struct Slot {
     accessed: Cell<u64>,
     written: Cell<u64>,
     rewritten: Cell<u64>,
-    /// Where the last record of a read, and of a write, of this line in this region is.
+    /// Where the last record of a read, and of a write, of this line in this region is, or was.
     records: [Cell<*mut u64>; 2],
     /// The program counter of a write of rewritten bytes.
     rewriter: Cell<u64>,
 }
 
 impl Slot {
-    /// The last record of this kind if it may be extended by `bytes`: they have not been accessed in this region, so that it
-    /// does not matter when in the region they are.
+    /// The last record of this kind, of this line, in the region of the slot; null if there is none.
     #[inline(always)]
-    pub(crate) fn extensible<const WRITE: bool>(&self, bytes: u64) -> *mut u64 {
-        if self.accessed.get() & bytes == 0 {
-            self.records[WRITE as usize].get()
-        } else {
-            core::ptr::null_mut()
-        }
+    pub(crate) fn record<const WRITE: bool>(&self) -> *mut u64 {
+        self.records[WRITE as usize].get()
     }
+}
+
+/// Where the hooks for accesses find what they need, see `abi::access`.
+pub(crate) mod offsets {
+    use super::{Coalescer, Slot};
+    use core::mem::offset_of;
+
+    pub(crate) const SLOTS: usize = offset_of!(Coalescer, slots);
+    pub(crate) const MASK: usize = offset_of!(Coalescer, mask);
+    pub(crate) const REGION: usize = offset_of!(Coalescer, region);
+    /// The bytes of a slot's line of which a further read means nothing.
+    pub(crate) const READ: usize = offset_of!(Slot, accessed);
+    /// The bytes of which a further write means nothing: their closing writes are due already.
+    pub(crate) const WRITTEN: usize = offset_of!(Slot, rewritten);
 }
 
 /// All zeros is a table that has not been opened; it must be before it is used.
@@ -114,15 +123,6 @@ impl Coalescer {
         self.region.set(ONE_REGION);
     }
 
-    /// Whether there is nothing to do about an access whose bytes are within one line: the log has it, and if it is a write,
-    /// its closing write is due already.
-    #[inline(always)]
-    pub(crate) fn is_known<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
-        let slot = self.slot(line);
-        let known = if WRITE { &slot.rewritten } else { &slot.accessed };
-        slot.key.get() == line | self.region.get() && known.get() & bytes == bytes
-    }
-
     /// Looks an access up whose bytes are within one line.
     #[inline(always)]
     pub(crate) fn find<const WRITE: bool>(&self, line: u64, bytes: u64, pc: u64) -> Found<'_> {
@@ -144,16 +144,19 @@ impl Coalescer {
 
     #[inline(always)]
     fn slot(&self, line: u64) -> &Slot {
-        // Arrays with a power of two as stride would meet in few slots without the mix.
+        // Arrays with a power of two as stride would meet in few slots without the mix. (The hooks for accesses compute
+        // the same.)
         let at = (line ^ (line >> 11)) & self.mask.get();
         // SAFETY: masked to the table's size; the table is this thread's own.
         unsafe { &*self.slots.get().add(at as usize) }
     }
 
-    /// Whether a slot is that of a line in this region.
+    /// The slot of a line, if none of these bytes of it has been accessed in this region but others have. Where in the
+    /// region such bytes are accessed does not matter.
     #[inline(always)]
-    pub(crate) fn is_slot_of(&self, slot: &Slot, line: u64) -> bool {
-        slot.key.get() == line | self.region.get()
+    pub(crate) fn untouched(&self, line: u64, bytes: u64) -> Option<&Slot> {
+        let slot = self.slot(line);
+        (slot.key.get() == line | self.region.get() && slot.accessed.get() & bytes == 0).then_some(slot)
     }
 
     /// Notes an access that was recorded by extending a record.

@@ -226,7 +226,7 @@ fn make_log() -> bool {
     let directory = unsafe { &mut *DIRECTORY.0.get() };
     directory.clear().push(root()).push(b"/overtake.").push_number(u64::from(sys::process_id()));
     directory.push(b".").push_number(stamp::now());
-    if !directory.terminated().is_some_and(|path| sys::make_directory(path).is_ok()) {
+    if directory.terminated().is_none_or(|path| sys::make_directory(path).is_err()) {
         return false;
     }
     let mut line = Text::new();

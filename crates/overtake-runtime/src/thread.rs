@@ -41,10 +41,13 @@ pub(crate) struct ThreadState {
     pub(crate) once: Cell<(usize, usize)>,
 }
 
+// The hooks for accesses count on it.
+const _: () = assert!(core::mem::offset_of!(ThreadState, coalescer) == 0);
+
 /// Stands for a thread that is being set up: what its hooks see is our own doing.
-const SETTING_UP: *const ThreadState = 1 as *const ThreadState;
+const SETTING_UP: *const ThreadState = core::ptr::without_provenance(1);
 /// Stands for a thread that is over.
-const OVER: *const ThreadState = 2 as *const ThreadState;
+const OVER: *const ThreadState = core::ptr::without_provenance(2);
 
 /// The next free thread number.
 pub(crate) fn next_number() -> u32 {
@@ -66,14 +69,6 @@ pub(crate) fn current() -> Option<&'static ThreadState> {
     } else {
         set_up(state)
     }
-}
-
-/// As [`current`], without setting anything up: for hooks so frequent that they must not even have to save registers.
-#[inline(always)]
-pub(crate) fn current_if_set_up() -> Option<&'static ThreadState> {
-    let state = tls::state();
-    // SAFETY: as in `current`.
-    if state > OVER { Some(unsafe { &*state }) } else { None }
 }
 
 #[cold]
@@ -224,44 +219,31 @@ impl ThreadState {
     pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         let line = (address / LINE_BYTES) as u64;
         let bytes = ((1_u64 << SIZE) - 1) << (address % LINE_BYTES);
-        if !self.coalescer.is_known::<WRITE>(line, bytes) {
-            self.new_access::<WRITE, SIZE>(address, pc);
+        if let Some(slot) = self.coalescer.untouched(line, bytes)
+            && self.extend::<SIZE>(slot.record::<WRITE>(), address, pc)
+        {
+            self.coalescer.note_extended::<WRITE>(slot, bytes);
+        } else {
+            self.record_new::<WRITE, SIZE>(address, pc);
         }
     }
 
     /// Out of line, so that what comes before needs no stack.
     #[inline(never)]
-    fn new_access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        let line = (address / LINE_BYTES) as u64;
-        let bytes = ((1_u64 << SIZE) - 1) << (address % LINE_BYTES);
-        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
-            let place = access_place(pc, SIZE);
-            if !self.extend::<WRITE, SIZE>(slot, line, bytes, address, place) {
-                self.record_within::<WRITE>(slot, line, bytes, address, SIZE, place);
-            }
-        }
+    fn record_new<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        self.access_within::<WRITE>(address, SIZE, pc);
     }
 
-    /// Adds an access to the record before or behind it of the same line, region, instruction and call stack.
+    /// Adds an access to a record of the same instruction and call stack right before or behind it.
     #[inline(always)]
-    fn extend<const WRITE: bool, const SIZE: usize>(
-        &self,
-        slot: &Slot,
-        line: u64,
-        bytes: u64,
-        address: usize,
-        place: u64,
-    ) -> bool {
-        let record = slot.extensible::<WRITE>(bytes);
-        if !(self.buffer.is_since(self.stack.written_at(), record)
-            && self.stack.is_written()
-            && self.coalescer.is_slot_of(slot, line))
-        {
+    fn extend<const SIZE: usize>(&self, record: *mut u64, address: usize, pc: usize) -> bool {
+        // The other tail is altogether in front of this one, or behind it.
+        if (record as usize) < self.stack.current_since() || record >= self.buffer.place() {
             return false;
         }
-        // SAFETY: a record of two words that this thread wrote into a chunk that is mapped.
+        // SAFETY: a record of two words that this thread wrote into the tail in use.
         unsafe {
-            if *record.add(1) != place {
+            if *record.add(1) != access_place(pc, SIZE) {
                 return false;
             }
             let first = *record;
@@ -275,7 +257,6 @@ impl ThreadState {
                 return false;
             }
         }
-        self.coalescer.note_extended::<WRITE>(slot, bytes);
         true
     }
 
@@ -372,7 +353,7 @@ impl ThreadState {
         debug_assert_eq!(kind.words(), 3);
         if self.ignore_sync.get() == 0 {
             self.close_region();
-            self.write_stamped(|stamp| [head(kind, extra, value), pc, stamp]);
+            self.write_stamped(comes_before(kind), |stamp| [head(kind, extra, value), pc, stamp]);
             self.coalescer.next_region();
         }
     }
@@ -382,7 +363,7 @@ impl ThreadState {
         debug_assert_eq!(kind.words(), 4);
         if self.ignore_sync.get() == 0 {
             self.close_region();
-            self.write_stamped(|stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
+            self.write_stamped(false, |stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
             self.coalescer.next_region();
         }
     }
@@ -390,13 +371,15 @@ impl ThreadState {
     /// A block of memory was allocated.
     pub(crate) fn allocated(&self, address: u64, size: u64, pc: u64) {
         self.forget(address, size);
-        self.write_stamped(|stamp| [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]);
+        self.write_stamped(false, |stamp| {
+            [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]
+        });
     }
 
     /// A block of memory is about to be freed.
     pub(crate) fn freed(&self, address: u64, size: u64, pc: u64) {
         self.forget(address, size);
-        self.write_stamped(|stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
+        self.write_stamped(true, |stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
     }
 
     /// The thread with this number has a name.
@@ -426,11 +409,11 @@ impl ThreadState {
     /// Writes a record with a stamp. If a signal handler records something between stamp and record, takes another stamp:
     /// stamps of a thread never decrease.
     #[inline(always)]
-    fn write_stamped<const WORDS: usize>(&self, record: impl Fn(u64) -> [u64; WORDS]) {
+    fn write_stamped<const WORDS: usize>(&self, before: bool, record: impl Fn(u64) -> [u64; WORDS]) {
         loop {
             self.prepare();
             let place = self.buffer.place();
-            let stamp = stamp::now();
+            let stamp = if before { stamp::before().max(self.last_stamp.get()) } else { stamp::now() };
             if self.buffer.write_at(place, record(stamp)) {
                 self.last_stamp.set(stamp);
                 return;
@@ -494,6 +477,23 @@ impl ThreadState {
     pub(crate) fn as_fiber(&self) -> *mut c_void {
         (&raw const *self).cast_mut().cast()
     }
+}
+
+/// Whether a record of this kind is written before what it announces can be seen, so that its stamp may be early.
+#[inline(always)]
+fn comes_before(kind: RecordKind) -> bool {
+    use RecordKind as K;
+    matches!(
+        kind,
+        K::Release
+            | K::ReleaseAny
+            | K::Post
+            | K::SemaphorePost
+            | K::CondSignal
+            | K::FdPost
+            | K::Fork
+            | K::BarrierArrive
+    )
 }
 
 /// The lines of a range, each with the bytes of it that are in the range.

@@ -101,7 +101,7 @@ fn sending_parts(file: i32, parts: *const Part, count: usize, pc: usize) {
 
 fn parts_of(message: *const libc::msghdr) -> (*const Part, usize) {
     // SAFETY: our caller passes a message; `iovec` has the layout of `Part`.
-    unsafe { ((*message).msg_iov.cast_const().cast(), (*message).msg_iovlen as usize) }
+    unsafe { ((*message).msg_iov.cast_const().cast(), (*message).msg_iovlen) }
 }
 
 hook! {

@@ -81,8 +81,11 @@ macro_rules! hook {
             #[inline(always)]
             fn real($($argument: $type),*) $(-> $result)? {
                 // SAFETY: the type is that of libc's function of this name.
-                let function: unsafe extern "C" fn($($type),*) $(-> $result)? =
-                    unsafe { core::mem::transmute(REAL.address()) };
+                let function = unsafe {
+                    core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(
+                        REAL.address(),
+                    )
+                };
                 // SAFETY: our caller meant to call this function with these arguments.
                 unsafe { function($($argument),*) }
             }
