@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_access_place, split_atomic_extra};
 use overtake_trace::{
     Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, SyncId, ThreadFacts, ThreadId,
     VarId,
@@ -249,7 +249,13 @@ impl Merger {
             }
             _ => return Ok(()),
         };
-        let location = self.location(cursor, record.words[0], u32::from(record.extra))?;
+        let (pc, bytes) = match record.kind {
+            RecordKind::Read | RecordKind::Write => {
+                split_access_place(record.words[0], u64::from(record.extra))
+            }
+            _ => (record.words[0], 0),
+        };
+        let location = self.location(cursor, pc, bytes as u32)?;
         self.access(record, thread, location, action)
     }
 

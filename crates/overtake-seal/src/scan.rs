@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_access_place, split_atomic_extra};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
@@ -71,6 +71,15 @@ pub(crate) fn accessed_bytes(record: &Record) -> u64 {
     }
 }
 
+/// The size of each of the accesses that a record stands for.
+#[inline]
+pub(crate) fn accessed_size(record: &Record, bytes: u64) -> u64 {
+    match record.kind {
+        RecordKind::Read | RecordKind::Write => split_access_place(record.words[0], bytes).1,
+        _ => bytes,
+    }
+}
+
 /// Reads every thread file once, on all cores.
 pub(crate) fn scan(log: &Log) -> Result<Scan> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(log.threads.len().max(1));
@@ -133,7 +142,7 @@ impl Scan {
         while let Some(record) = reader.next_record()? {
             let bytes = accessed_bytes(&record);
             if bytes > 0 {
-                self.cuts.cut(record.value, bytes);
+                self.cuts.cut_each(record.value, bytes, accessed_size(&record, bytes));
                 self.shortened += u64::from(record.words[1] > bytes && is_range(record.kind));
             }
             if let Some(time) = stamp_of(&record) {
