@@ -11,12 +11,17 @@
 //! - `thread.<number>`: one file per thread, threads numbered from 0 in order of creation. A number may be missing (the
 //!   thread never started, or its file could not be made).
 //!
-//! **Thread files.** A [`ThreadHeader`] fills the first [`HEADER_BYTES`], then come chunks of records, whose sizes
-//! [`chunk_bytes`] gives. A record is one to four 64-bit words; the first has its [`RecordKind`] in the top byte, every other
-//! word has a zero top byte. A thread reserves the words of a record before it fills them, and fills the first word last:
-//! whatever moment the process dies at, a reader that passes over words with a zero top byte finds every complete record
-//! and nothing else ([`Records`]). Chunks before [`ThreadHeader::first_chunk`] were given up and read as zeros. A signal
-//! handler's records lie between those of the code it interrupted; it is the same thread.
+//! **Thread files.** A [`ThreadHeader`] fills the first [`HEADER_BYTES`]. Then come four *tails* ([`TAILS`]), and at
+//! [`CHUNKS_AT`] the chunks, whose sizes [`chunk_bytes`] gives. A thread records into a tail, which is mapped, and so survives
+//! the process; when it is full it is copied behind the other chunks, [`ThreadHeader::chunks_end`] moves, and the thread goes on
+//! in another tail. So a file's records are those of its chunks and then those of the one tail that starts with a
+//! [`RecordKind::Chunk`] of the number that comes next ([`ThreadHeader::parts`]); other tails are left-overs. Chunks before
+//! [`ThreadHeader::first_chunk`] were given up and read as zeros.
+//!
+//! A record is one to four 64-bit words; the first has its [`RecordKind`] in the top byte, every other word has a zero top byte. A
+//! thread reserves the words of a record before it fills them, and fills the first word last: whatever moment the process
+//! dies at, a reader that passes over words with a zero top byte finds every complete record and nothing else
+//! ([`Records`]). A signal handler's records lie between those of the code it interrupted; it is the same thread.
 //!
 //! **Call stacks.** A chunk starts with a [`RecordKind::Chunk`] record followed by the thread's call stack, so that it can be
 //! read without those before it. [`RecordKind::Push`] and [`RecordKind::Cut`] say at which depth they apply, so that a frame
@@ -29,7 +34,9 @@
 //!
 //! **Coalescing.** Unless the `process` file says `exact 1`, an access is left out if the same thread already recorded one of
 //! the same kind (or a write, for a read) to the same bytes since its last synchronisation record, allocation or release of that
-//! memory. Bytes that were written again after their recorded write have a [`RecordKind::WriteAgain`] before that next record.
+//! memory. Accesses by one instruction with one call stack to neighbouring bytes of a cache line may share a record: it stands
+//! for accesses of the size that [`split_access_place`] gives, side by side; each lies somewhere between the synchronisation
+//! records around it, and no other record of the thread in between touches its bytes. Bytes that were written again after their recorded write have a [`RecordKind::WriteAgain`] before that next record.
 //!
 //! **What a reader must be ready for.** Releases without an acquire (taken before a fork, or the acquire was given up with its
 //! chunk); acquires without a release (the owner ended, or the process did); recursive acquires; memory that no record allocated;
@@ -43,14 +50,42 @@ pub const THREAD_MAGIC: u64 = u64::from_le_bytes(*b"OVTKTHR1");
 /// Bytes of a thread file before its first chunk.
 pub const HEADER_BYTES: usize = 4096;
 
-/// Size of the chunk with this number (from 0): many threads do little, so the first chunks are small.
+/// Size of a chunk, and of a tail, at first: many threads do little.
+pub const SMALL_CHUNK_BYTES: usize = 8 << 10;
+/// Size of a chunk, and of a tail, later.
+pub const LARGE_CHUNK_BYTES: usize = 128 << 10;
+/// Number of small chunks.
+pub const SMALL_CHUNKS: u64 = 4;
+
+/// Where the tails are in a thread file: offset and size. The chunk with number n is made in tail n % 2 if it is small, else in
+/// tail 2 + n % 2.
+pub const TAILS: [(usize, usize); 4] = {
+    let large = HEADER_BYTES + 2 * SMALL_CHUNK_BYTES;
+    [
+        (HEADER_BYTES, SMALL_CHUNK_BYTES),
+        (HEADER_BYTES + SMALL_CHUNK_BYTES, SMALL_CHUNK_BYTES),
+        (large, LARGE_CHUNK_BYTES),
+        (large + LARGE_CHUNK_BYTES, LARGE_CHUNK_BYTES),
+    ]
+};
+
+/// Where the chunks start in a thread file.
+pub const CHUNKS_AT: u64 = (TAILS[3].0 + TAILS[3].1) as u64;
+
+/// Size of the chunk with this number, from 0. The last one of a thread that has ended may be shorter.
 #[inline]
 pub const fn chunk_bytes(number: u64) -> usize {
-    match number {
-        0 => 16 << 10,
-        1 => 64 << 10,
-        2 => 256 << 10,
-        _ => 1 << 20,
+    if number < SMALL_CHUNKS { SMALL_CHUNK_BYTES } else { LARGE_CHUNK_BYTES }
+}
+
+/// Number of chunks in front of this offset of a thread file.
+pub const fn chunk_count(end: u64) -> u64 {
+    let small = SMALL_CHUNKS * SMALL_CHUNK_BYTES as u64;
+    let bytes = end.saturating_sub(CHUNKS_AT);
+    if bytes <= small {
+        bytes.div_ceil(SMALL_CHUNK_BYTES as u64)
+    } else {
+        SMALL_CHUNKS + (bytes - small).div_ceil(LARGE_CHUNK_BYTES as u64)
     }
 }
 
@@ -105,6 +140,8 @@ pub struct ThreadHeader {
     pub lost_bytes: u64,
     /// Offset of the first chunk that has not been given up to stay within the size limit.
     pub first_chunk: u64,
+    /// Offset of the end of the last chunk.
+    pub chunks_end: u64,
     /// Bytes of records given up to stay within the size limit.
     pub dropped_bytes: u64,
     /// Number of [`RecordKind::WriteAgain`] records.
@@ -136,9 +173,9 @@ macro_rules! record_kinds {
 }
 
 record_kinds! {
-    /// Read of extra bytes at value; pc.
+    /// Read of extra (at most 64) bytes at value; [`access_place`]: pc and size of each access.
     Read = 1, 2;
-    /// Write of extra bytes at value; pc.
+    /// Write of extra (at most 64) bytes at value; as above.
     Write = 2, 2;
     /// Read of a range at value; pc; length.
     ReadRange = 3, 3;
@@ -148,9 +185,9 @@ record_kinds! {
     Push = 5, 1;
     /// Only the outermost value frames of the call stack are left.
     Cut = 6, 1;
-    /// Start of a chunk: the call stack starts anew, its outermost value frames are not known (they were too many), pushes
-    /// of the others follow; stamp of the last synchronisation record before, 0 if there is none.
-    Chunk = 7, 2;
+    /// Start of a chunk: the outermost value frames of the call stack are those it had before (they were too many to repeat),
+    /// pushes of the others follow; stamp of the last synchronisation record before, 0 if there is none; number of the chunk.
+    Chunk = 7, 3;
     /// First record of the thread numbered value; address of its start function, 0 if unknown; stamp. Extra: 1 if it is the
     /// only thread of a child process after `fork`, 2 if it is a fiber.
     ThreadStart = 8, 3;
@@ -256,6 +293,23 @@ pub const fn atomic_extra(size_log2: u8, order: u8) -> u8 {
 #[inline]
 pub const fn split_atomic_extra(extra: u8) -> (u64, u8) {
     (1 << (extra & 15), extra >> 4)
+}
+
+/// Second word of an access record: the program counter, and the size of each of the accesses that it stands for if that is a power of two;
+/// else the record stands for one access.
+#[inline]
+pub const fn access_place(pc: usize, size: usize) -> u64 {
+    let code = if size.is_power_of_two() { size.trailing_zeros() as u64 } else { ONE_ACCESS };
+    pc as u64 & ((1 << VALUE_BITS) - 1) | code << VALUE_BITS
+}
+
+const ONE_ACCESS: u64 = 15;
+
+/// Program counter, and size of each access, from the second word of an access record of `length` bytes.
+#[inline]
+pub const fn split_access_place(word: u64, length: u64) -> (u64, u64) {
+    let code = word >> VALUE_BITS & 15;
+    (word & ((1 << VALUE_BITS) - 1), if code == ONE_ACCESS { length } else { 1 << code })
 }
 
 /// Extra byte of [`RecordKind::Acquire`]: whether the caller would not have waited, and whether the last owner ended without

@@ -1,6 +1,8 @@
 //! Reading records back.
 
-use crate::{HEADER_BYTES, RecordKind, THREAD_MAGIC, ThreadHeader, split_head};
+use crate::{
+    CHUNKS_AT, HEADER_BYTES, RecordKind, TAILS, THREAD_MAGIC, ThreadHeader, chunk_count, split_head,
+};
 
 /// One record of a thread file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +26,7 @@ impl Record {
         match self.kind {
             K::Read | K::Write | K::WriteAgain | K::ReadRange | K::WriteRange => None,
             K::Push | K::Cut | K::ThreadName => None,
-            K::Chunk => Some(self.words[0]),
+            K::Chunk => Some(self.words[0]).filter(|stamp| *stamp != 0),
             _ => Some(self.words[1]),
         }
     }
@@ -100,10 +102,31 @@ impl ThreadHeader {
             thread_pointer: word(5)?,
             lost_bytes: word(6)?,
             first_chunk: word(7)?,
-            dropped_bytes: word(8)?,
-            closing_writes: word(9)?,
+            chunks_end: word(8)?,
+            dropped_bytes: word(9)?,
+            closing_writes: word(10)?,
         };
         (header.magic == THREAD_MAGIC).then_some(header)
+    }
+
+    /// The parts of a thread file that have records: its chunks, and the tail that goes on behind them. Both may be empty.
+    pub fn parts<'a>(&self, file: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let length = file.len() as u64;
+        let end = self.chunks_end.clamp(CHUNKS_AT, length.max(CHUNKS_AT));
+        let start = self.first_chunk.clamp(CHUNKS_AT, end);
+        let chunks = file.get(start as usize..end as usize).unwrap_or_default();
+        let next = chunk_count(self.chunks_end);
+        let tails = TAILS.iter().filter_map(|(offset, bytes)| {
+            let end = (offset + bytes).min(file.len());
+            file.get(*offset..end)
+        });
+        let goes_on = |tail: &&[u8]| {
+            let first = Records::new(tail).next();
+            first.is_some_and(|record| {
+                record.offset == 0 && record.kind == RecordKind::Chunk && record.words[1] == next
+            })
+        };
+        (chunks, tails.into_iter().find(goes_on).unwrap_or_default())
     }
 }
 
@@ -145,6 +168,26 @@ mod tests {
         assert_eq!(push_depth(300_u16 as u8, 300), 300);
         assert_eq!(push_depth(255, 300), 255);
         assert_eq!(push_depth(9, 3), 0); // nonsense does not overflow
+    }
+
+    #[test]
+    fn the_tail_that_goes_on_behind_the_chunks_is_found() {
+        let chunk = |number: u64| bytes(&[head(RecordKind::Chunk, 0, 0), 0, number]);
+        let mut file = std::vec![0; CHUNKS_AT as usize];
+        file[..8].copy_from_slice(&THREAD_MAGIC.to_le_bytes());
+        for (tail, number) in [(0, 2), (1, 3), (2, 4), (3, 1)] {
+            file[TAILS[tail].0..][..24].copy_from_slice(&chunk(number));
+        }
+        for number in 0..6_u64 {
+            let mut header = ThreadHeader::read(&file).expect("a header");
+            header.first_chunk = CHUNKS_AT;
+            header.chunks_end =
+                CHUNKS_AT + (0..number).map(|number| crate::chunk_bytes(number) as u64).sum::<u64>();
+            let (chunks, tail) = header.parts(&file);
+            assert!(chunks.is_empty()); // the file ends before
+            let numbers: Vec<u64> = Records::new(tail).map(|record| record.words[1]).collect();
+            assert_eq!(numbers, if (1..5).contains(&number) { std::vec![number] } else { std::vec![] });
+        }
     }
 
     #[test]

@@ -35,18 +35,43 @@ const FIRST_SLOTS: usize = 1 << 10;
 const MOST_SLOTS: usize = 1 << 16;
 /// With more dirty slots than this, searching a table of the largest size costs no more than 16 slots for each.
 const DIRTY_SLOTS: usize = 4096;
-/// A slot, and the program counter of a write behind the slots.
-const BYTES_PER_SLOT: usize = size_of::<Slot>() + 8;
-
-#[repr(C, align(32))]
+/// One cache line.
+#[repr(C, align(64))]
 pub(crate) struct Slot {
     key: Cell<u64>,
     accessed: Cell<u64>,
     written: Cell<u64>,
     rewritten: Cell<u64>,
+    /// Where the last record of a read, and of a write, of this line in this region is, or was.
+    records: [Cell<*mut u64>; 2],
+    /// The program counter of a write of rewritten bytes.
+    rewriter: Cell<u64>,
+}
+
+impl Slot {
+    /// The last record of this kind, of this line, in the region of the slot; null if there is none.
+    #[inline(always)]
+    pub(crate) fn record<const WRITE: bool>(&self) -> *mut u64 {
+        self.records[WRITE as usize].get()
+    }
+}
+
+/// Where the hooks for accesses find what they need, see `abi::access`.
+pub(crate) mod offsets {
+    use super::{Coalescer, Slot};
+    use core::mem::offset_of;
+
+    pub(crate) const SLOTS: usize = offset_of!(Coalescer, slots);
+    pub(crate) const MASK: usize = offset_of!(Coalescer, mask);
+    pub(crate) const REGION: usize = offset_of!(Coalescer, region);
+    /// The bytes of a slot's line of which a further read means nothing.
+    pub(crate) const READ: usize = offset_of!(Slot, accessed);
+    /// The bytes of which a further write means nothing: their closing writes are due already.
+    pub(crate) const WRITTEN: usize = offset_of!(Slot, rewritten);
 }
 
 /// All zeros is a table that has not been opened; it must be before it is used.
+#[repr(C)] // what every access needs comes first
 pub(crate) struct Coalescer {
     slots: Cell<*const Slot>,
     mask: Cell<u64>,
@@ -84,12 +109,14 @@ static NO_SLOT: NoSlot = NoSlot(Slot {
     accessed: Cell::new(0),
     written: Cell::new(0),
     rewritten: Cell::new(0),
+    records: [const { Cell::new(core::ptr::null_mut()) }; 2],
+    rewriter: Cell::new(0),
 });
 
 impl Coalescer {
     /// An empty table. With `exact`, or without memory for a table, nothing is ever found in it.
     pub(crate) fn open(&self, exact: bool) {
-        let table = if exact { None } else { sys::map_private(FIRST_SLOTS * BYTES_PER_SLOT).ok() };
+        let table = if exact { None } else { sys::map_private(FIRST_SLOTS * size_of::<Slot>()).ok() };
         self.active.set(table.is_some());
         self.slots.set(table.map_or(&raw const NO_SLOT.0, |slots| slots.cast_const().cast()));
         self.mask.set(if table.is_some() { FIRST_SLOTS as u64 - 1 } else { 0 });
@@ -117,23 +144,48 @@ impl Coalescer {
 
     #[inline(always)]
     fn slot(&self, line: u64) -> &Slot {
-        // Arrays with a power of two as stride would meet in few slots without the mix.
-        let at = (line ^ (line >> 10) ^ (line >> 20)) & self.mask.get();
+        // Arrays with a power of two as stride would meet in few slots without the mix. (The hooks for accesses compute
+        // the same.)
+        let at = (line ^ (line >> 11)) & self.mask.get();
         // SAFETY: masked to the table's size; the table is this thread's own.
         unsafe { &*self.slots.get().add(at as usize) }
     }
 
-    /// Notes an access as recorded.
+    /// The slot of a line, if none of these bytes of it has been accessed in this region but others have. Where in the
+    /// region such bytes are accessed does not matter.
+    #[inline(always)]
+    pub(crate) fn untouched(&self, line: u64, bytes: u64) -> Option<&Slot> {
+        let slot = self.slot(line);
+        (slot.key.get() == line | self.region.get() && slot.accessed.get() & bytes == 0).then_some(slot)
+    }
+
+    /// Notes an access that was recorded by extending a record.
+    #[inline(always)]
+    pub(crate) fn note_extended<const WRITE: bool>(&self, slot: &Slot, bytes: u64) {
+        add_bits(&slot.accessed, bytes);
+        if WRITE {
+            add_bits(&slot.written, bytes);
+        }
+    }
+
+    /// Notes an access as recorded; `record` is where, or null.
     #[inline]
-    pub(crate) fn note<const WRITE: bool>(&self, slot: &Slot, line: u64, bytes: u64, close: impl Close) {
+    pub(crate) fn note<const WRITE: bool>(
+        &self,
+        slot: &Slot,
+        line: u64,
+        bytes: u64,
+        record: *mut u64,
+        close: impl Close,
+    ) {
         let key = line | self.region.get();
         if slot.key.get() == key {
-            add_bits(&slot.accessed, bytes);
-            if WRITE {
-                add_bits(&slot.written, bytes);
-            }
+            self.note_extended::<WRITE>(slot, bytes);
+            slot.records[WRITE as usize].set(record);
         } else if self.active.get() {
             self.take_over(slot, key, &close);
+            slot.records[WRITE as usize].set(record);
+            slot.records[!WRITE as usize].set(core::ptr::null_mut());
             slot.accessed.set(bytes);
             slot.written.set(if WRITE { bytes } else { 0 });
             slot.rewritten.set(0);
@@ -163,33 +215,24 @@ impl Coalescer {
     #[cold]
     #[inline(never)]
     fn close_slot(&self, slot: &Slot, close: &impl Close) {
-        let pc = self.rewriter(self.index(slot)).get();
-        close(line_of(slot.key.get()), slot.rewritten.replace(0), pc);
+        close(line_of(slot.key.get()), slot.rewritten.replace(0), slot.rewriter.get());
     }
 
     fn index(&self, slot: &Slot) -> usize {
         (&raw const *slot as usize).wrapping_sub(self.slots.get() as usize) / size_of::<Slot>()
     }
 
-    /// The program counter of a write of rewritten bytes of the slot with this index.
-    fn rewriter(&self, index: usize) -> &Cell<u64> {
-        let slots = self.mask.get() as usize + 1;
-        // SAFETY: behind the slots of the table there is a word for each.
-        unsafe { &*self.slots.get().add(slots).cast::<Cell<u64>>().add(index & (slots - 1)) }
-    }
-
     #[cold]
     #[inline(never)]
     fn note_rewritten(&self, slot: &Slot, bytes: u64, pc: u64) {
-        let index = self.index(slot);
         if slot.rewritten.get() == 0 {
             let count = self.dirty_count.load(Ordering::Relaxed);
             if let Some(place) = self.dirty.get(count) {
-                place.set(index as u32);
+                place.set(self.index(slot) as u32);
             }
             self.dirty_count.store(count + 1, Ordering::Relaxed);
         }
-        self.rewriter(index).set(pc);
+        slot.rewriter.set(pc);
         add_bits(&slot.rewritten, bytes);
     }
 
@@ -297,7 +340,7 @@ impl Coalescer {
         if slots >= MOST_SLOTS {
             return;
         }
-        let Ok(table) = sys::map_private(slots * 4 * BYTES_PER_SLOT) else { return };
+        let Ok(table) = sys::map_private(slots * 4 * size_of::<Slot>()) else { return };
         self.close_dirty(close);
         let old = self.slots.replace(table.cast_const().cast());
         self.mask.set(slots as u64 * 4 - 1);
@@ -313,10 +356,10 @@ impl Coalescer {
         let slots = self.mask.get() as usize + 1;
         // SAFETY: the thread is over; only it knew the tables, whose sizes are powers of two.
         unsafe {
-            sys::unmap(self.slots.get().cast_mut().cast(), slots * BYTES_PER_SLOT);
+            sys::unmap(self.slots.get().cast_mut().cast(), slots * size_of::<Slot>());
             for (exponent, outgrown) in self.outgrown.iter().enumerate() {
                 if !outgrown.get().is_null() {
-                    sys::unmap(outgrown.get().cast_mut().cast(), BYTES_PER_SLOT << exponent);
+                    sys::unmap(outgrown.get().cast_mut().cast(), size_of::<Slot>() << exponent);
                 }
             }
         }
@@ -367,7 +410,7 @@ mod tests {
             match self.coalescer.find::<WRITE>(line, bytes, pc) {
                 Found::Recorded => false,
                 Found::New(slot) => {
-                    self.coalescer.note::<WRITE>(slot, line, bytes, self.close());
+                    self.coalescer.note::<WRITE>(slot, line, bytes, core::ptr::null_mut(), self.close());
                     true
                 }
             }
@@ -416,7 +459,7 @@ mod tests {
     #[test]
     fn evicted_lines_are_closed_at_once() {
         let log = Log::new(false);
-        let (line, rival) = (1, 1 ^ (1 << 10) ^ 1); // both in slot 1
+        let (line, rival) = (1, 1 << 11); // both in slot 1
         assert_eq!(
             log.coalescer.index(log.coalescer.slot(line)),
             log.coalescer.index(log.coalescer.slot(rival))

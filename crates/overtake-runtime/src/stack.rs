@@ -28,10 +28,11 @@ struct Frame {
     stack_pointer: u64,
 }
 
+const NEVER: usize = usize::MAX;
 const FIRST: usize = 2;
 const FIRST_CAPACITY: usize = 1024;
 /// Frames written at the start of a chunk: half of the smallest chunk.
-const MOST_AT_CHUNK: usize = 1024;
+const MOST_AT_CHUNK: usize = overtake_rawlog::SMALL_CHUNK_BYTES / 8 / 2;
 
 /// All zeros is a stack that has not been opened; it must be before it is used.
 pub(crate) struct CallStack {
@@ -40,6 +41,10 @@ pub(crate) struct CallStack {
     capacity: Cell<usize>,
     written_low: Cell<usize>,
     written: Cell<usize>,
+    /// Where the log was when it got the stack it has.
+    written_at: Cell<usize>,
+    /// The same if that is this very stack, else [`NEVER`].
+    current_since: Cell<usize>,
     /// The thread's own stack.
     stack_low: Cell<u64>,
     stack_high: Cell<u64>,
@@ -62,6 +67,7 @@ impl CallStack {
         for depth in [&self.top, &self.written_low, &self.written] {
             depth.set(FIRST);
         }
+        self.current_since.set(NEVER);
         true
     }
 
@@ -93,6 +99,7 @@ impl CallStack {
         unsafe {
             self.frame(top).write_volatile(frame);
             self.top.as_ptr().write_volatile(top + 1);
+            self.current_since.set(NEVER);
             self.frame(top).write_volatile(frame);
         }
     }
@@ -119,13 +126,19 @@ impl CallStack {
             }
             self.top.as_ptr().write_volatile(top);
         }
+        self.current_since.set(NEVER);
     }
 
-    /// Whether the log has this very stack.
+    /// Whether the log has this very stack. If not, [`write`](Self::write) is due, which may find that it does.
     #[inline(always)]
     pub(crate) fn is_written(&self) -> bool {
-        let top = self.top.get();
-        self.written_low.get() == top && self.written.get() == top
+        self.current_since.get() != NEVER
+    }
+
+    /// Where the log was when it got the stack; records from there on have this very stack. The last address if it does not have it.
+    #[inline(always)]
+    pub(crate) fn current_since(&self) -> usize {
+        self.current_since.get()
     }
 
     /// Brings the log's idea of the stack up to date. `new_chunk` writes the whole stack.
@@ -133,6 +146,10 @@ impl CallStack {
     #[inline(never)]
     pub(crate) fn write(&self, buffer: &Buffer, new_chunk: impl Fn()) {
         let (mut depth, top) = (self.written_low.get(), self.top.get());
+        if depth == top && self.written.get() == top {
+            self.current_since.set(self.written_at.get()); // functions came and went
+            return;
+        }
         // A push says itself what it replaces, within 256 frames.
         if depth == top || self.written.get().saturating_sub(depth) > 200 {
             buffer.write([head(RecordKind::Cut, 0, (depth - FIRST) as u64)]);
@@ -144,12 +161,15 @@ impl CallStack {
             self.write_push(buffer, depth);
             depth += 1;
         }
-        self.note_written(top);
+        self.note_written(top, buffer);
     }
 
-    fn note_written(&self, top: usize) {
+    fn note_written(&self, top: usize, buffer: &Buffer) {
+        let place = buffer.place() as usize;
+        self.written_at.set(place);
         self.written.set(top);
         self.written_low.set(top); // S4
+        self.current_since.set(place);
     }
 
     fn write_push(&self, buffer: &Buffer, number: usize) {
@@ -169,7 +189,7 @@ impl CallStack {
         for number in FIRST + self.too_many()..top {
             self.write_push(buffer, number);
         }
-        self.note_written(top);
+        self.note_written(top, buffer);
     }
 
     /// The thread's own stack.

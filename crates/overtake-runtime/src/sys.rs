@@ -103,10 +103,32 @@ impl Fd {
         Ok(())
     }
 
-    /// Cuts the file off.
-    pub(crate) fn truncate(self, bytes: u64) {
-        // SAFETY: changes a file that is ours. Failure leaves it longer, which is harmless.
-        let _ = unsafe { syscall6(libc::SYS_ftruncate, [self.0 as usize, bytes as usize, 0, 0, 0, 0]) };
+    /// Writes memory to a place in the file.
+    ///
+    /// # Safety
+    /// So many bytes must be there.
+    pub(crate) unsafe fn write_at(self, from: *const u8, bytes: usize, offset: u64) -> Result<(), Errno> {
+        if offset + bytes as u64 > largest_file() {
+            return Err(Errno(libc::EFBIG)); // asking the kernel would raise SIGXFSZ
+        }
+        let mut done = 0;
+        while done < bytes {
+            let from = from as usize + done;
+            // SAFETY: the caller's promise.
+            let written = unsafe {
+                syscall6(
+                    libc::SYS_pwrite64,
+                    [self.0 as usize, from, bytes - done, offset as usize + done, 0, 0],
+                )
+            };
+            match written {
+                Ok(0) => return Err(Errno(libc::ENOSPC)),
+                Ok(count) => done += count,
+                Err(Errno(libc::EINTR)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Gives the room of a range back; the range reads as zeros afterwards.
@@ -326,6 +348,23 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
         asm!(
             "rep movsb",
             inout("rcx") bytes => _, inout("rsi") from => _, inout("rdi") to => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Sets bytes to zero, the first of them first, without calling `memset`, which we interpose.
+///
+/// # Safety
+/// As `core::ptr::write_bytes`.
+#[inline]
+pub(crate) unsafe fn clear(to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; the direction flag is clear by the calling convention.
+    unsafe {
+        to.cast::<u64>().write_volatile(0);
+        asm!(
+            "rep stosb",
+            inout("rcx") bytes => _, inout("rdi") to => _, in("al") 0_u8,
             options(nostack, preserves_flags),
         );
     }

@@ -4,10 +4,10 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, head};
+use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, VALUE_BITS, access_place, head};
 
 use crate::buffer::Buffer;
-use crate::coalesce::{Coalescer, Found, LINE_BYTES};
+use crate::coalesce::{Coalescer, Found, LINE_BYTES, Slot};
 use crate::libc_hooks;
 use crate::process;
 use crate::stack::CallStack;
@@ -17,6 +17,8 @@ use crate::tls;
 
 /// Number of a thread whose creator is unknown.
 pub(crate) const NO_THREAD: u32 = u32::MAX;
+
+const VALUE_MASK: u64 = (1 << VALUE_BITS) - 1;
 
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -38,6 +40,9 @@ pub(crate) struct ThreadState {
     /// What `pthread_once` is about to call for which control, see `libc_hooks::once`.
     pub(crate) once: Cell<(usize, usize)>,
 }
+
+// The hooks for accesses count on it.
+const _: () = assert!(core::mem::offset_of!(ThreadState, coalescer) == 0);
 
 /// Stands for a thread that is being set up: what its hooks see is our own doing.
 const SETTING_UP: *const ThreadState = core::ptr::without_provenance(1);
@@ -201,7 +206,8 @@ impl ThreadState {
             stack_high,
             thread_pointer: tls::thread_pointer() as u64,
             lost_bytes: 0,
-            first_chunk: overtake_rawlog::HEADER_BYTES as u64,
+            first_chunk: overtake_rawlog::CHUNKS_AT,
+            chunks_end: overtake_rawlog::CHUNKS_AT,
             dropped_bytes: 0,
             closing_writes: 0,
         });
@@ -211,7 +217,67 @@ impl ThreadState {
     /// A plain access of `SIZE` bytes, aligned so that it lies within one cache line.
     #[inline(always)]
     pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        let line = (address / LINE_BYTES) as u64;
+        let bytes = ((1_u64 << SIZE) - 1) << (address % LINE_BYTES);
+        if let Some(slot) = self.coalescer.untouched(line, bytes)
+            && self.extend::<SIZE>(slot.record::<WRITE>(), address, pc)
+        {
+            self.coalescer.note_extended::<WRITE>(slot, bytes);
+        } else {
+            self.record_new::<WRITE, SIZE>(address, pc);
+        }
+    }
+
+    /// Out of line, so that what comes before needs no stack.
+    #[inline(never)]
+    fn record_new<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         self.access_within::<WRITE>(address, SIZE, pc);
+    }
+
+    /// Adds an access to a record of the same instruction and call stack right before or behind it.
+    #[inline(always)]
+    fn extend<const SIZE: usize>(&self, record: *mut u64, address: usize, pc: usize) -> bool {
+        // The other tail is altogether in front of this one, or behind it.
+        if (record as usize) < self.stack.current_since() || record >= self.buffer.place() {
+            return false;
+        }
+        // SAFETY: a record of two words that this thread wrote into the tail in use.
+        unsafe {
+            if *record.add(1) != access_place(pc, SIZE) {
+                return false;
+            }
+            let first = *record;
+            let (start, length) = (first & VALUE_MASK, first >> VALUE_BITS & 0xff);
+            let longer = first + ((SIZE as u64) << VALUE_BITS);
+            if start + length == address as u64 {
+                record.write_volatile(longer);
+            } else if address as u64 + SIZE as u64 == start {
+                record.write_volatile(longer - SIZE as u64);
+            } else {
+                return false;
+            }
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn record_within<const WRITE: bool>(
+        &self,
+        slot: &Slot,
+        line: u64,
+        bytes: u64,
+        address: usize,
+        length: usize,
+        place: u64,
+    ) {
+        if self.is_ignoring(WRITE) {
+            return;
+        }
+        self.prepare();
+        let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
+        let record = self.buffer.write([head(kind, length as u8, address as u64), place]);
+        let close = |line, bytes, pc| self.close_line(line, bytes, pc);
+        self.coalescer.note::<WRITE>(slot, line, bytes, record, close);
     }
 
     /// A plain access of up to 63 bytes within one cache line.
@@ -220,14 +286,7 @@ impl ThreadState {
         let line = (address / LINE_BYTES) as u64;
         let bytes = ((1_u64 << length) - 1) << (address % LINE_BYTES);
         if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
-            if self.is_ignoring(WRITE) {
-                return;
-            }
-            self.prepare();
-            let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
-            self.buffer.write([head(kind, length as u8, address as u64), pc as u64]);
-            self.coalescer
-                .note::<WRITE>(slot, line, bytes, |line, bytes, pc| self.close_line(line, bytes, pc));
+            self.record_within::<WRITE>(slot, line, bytes, address, length, access_place(pc, length));
         }
     }
 
@@ -263,7 +322,7 @@ impl ThreadState {
             for (line, bytes) in lines(address, length) {
                 if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
                     let close = |line, bytes, pc| self.close_line(line, bytes, pc);
-                    self.coalescer.note::<WRITE>(slot, line, bytes, close);
+                    self.coalescer.note::<WRITE>(slot, line, bytes, core::ptr::null_mut(), close);
                 }
             }
         }
@@ -294,7 +353,7 @@ impl ThreadState {
         debug_assert_eq!(kind.words(), 3);
         if self.ignore_sync.get() == 0 {
             self.close_region();
-            self.write_stamped(|stamp| [head(kind, extra, value), pc, stamp]);
+            self.write_stamped(comes_before(kind), |stamp| [head(kind, extra, value), pc, stamp]);
             self.coalescer.next_region();
         }
     }
@@ -304,7 +363,7 @@ impl ThreadState {
         debug_assert_eq!(kind.words(), 4);
         if self.ignore_sync.get() == 0 {
             self.close_region();
-            self.write_stamped(|stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
+            self.write_stamped(false, |stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
             self.coalescer.next_region();
         }
     }
@@ -312,13 +371,15 @@ impl ThreadState {
     /// A block of memory was allocated.
     pub(crate) fn allocated(&self, address: u64, size: u64, pc: u64) {
         self.forget(address, size);
-        self.write_stamped(|stamp| [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]);
+        self.write_stamped(false, |stamp| {
+            [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]
+        });
     }
 
     /// A block of memory is about to be freed.
     pub(crate) fn freed(&self, address: u64, size: u64, pc: u64) {
         self.forget(address, size);
-        self.write_stamped(|stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
+        self.write_stamped(true, |stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
     }
 
     /// The thread with this number has a name.
@@ -348,11 +409,11 @@ impl ThreadState {
     /// Writes a record with a stamp. If a signal handler records something between stamp and record, takes another stamp:
     /// stamps of a thread never decrease.
     #[inline(always)]
-    fn write_stamped<const WORDS: usize>(&self, record: impl Fn(u64) -> [u64; WORDS]) {
+    fn write_stamped<const WORDS: usize>(&self, before: bool, record: impl Fn(u64) -> [u64; WORDS]) {
         loop {
             self.prepare();
             let place = self.buffer.place();
-            let stamp = stamp::now();
+            let stamp = if before { stamp::before().max(self.last_stamp.get()) } else { stamp::now() };
             if self.buffer.write_at(place, record(stamp)) {
                 self.last_stamp.set(stamp);
                 return;
@@ -377,13 +438,14 @@ impl ThreadState {
         let _quiet = NoSignals::new();
         process::note_new_modules();
         if !self.buffer.has_room() {
-            self.start_chunk(); // unless a signal handler was here first
+            self.buffer.next_chunk(); // unless a signal handler was here first
+            self.start_chunk();
         }
     }
 
     /// Signals are blocked.
     fn start_chunk(&self) {
-        self.buffer.next_chunk(self.last_stamp.get(), self.stack.too_many() as u64);
+        self.buffer.start_chunk(self.last_stamp.get(), self.stack.too_many() as u64);
         self.stack.write_all(&self.buffer);
     }
 
@@ -415,6 +477,23 @@ impl ThreadState {
     pub(crate) fn as_fiber(&self) -> *mut c_void {
         (&raw const *self).cast_mut().cast()
     }
+}
+
+/// Whether a record of this kind is written before what it announces can be seen, so that its stamp may be early.
+#[inline(always)]
+fn comes_before(kind: RecordKind) -> bool {
+    use RecordKind as K;
+    matches!(
+        kind,
+        K::Release
+            | K::ReleaseAny
+            | K::Post
+            | K::SemaphorePost
+            | K::CondSignal
+            | K::FdPost
+            | K::Fork
+            | K::BarrierArrive
+    )
 }
 
 /// The lines of a range, each with the bytes of it that are in the range.

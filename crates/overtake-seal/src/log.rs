@@ -5,7 +5,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use overtake_rawlog::{HEADER_BYTES, Record, ThreadHeader, VERSION, process_keys, split_head};
+use overtake_rawlog::{
+    CHUNKS_AT, HEADER_BYTES, Record, RecordKind, TAILS, ThreadHeader, VERSION, chunk_count, process_keys,
+    split_head,
+};
 
 use crate::error::{Error, Result};
 
@@ -49,7 +52,10 @@ pub struct ThreadLog {
     pub lost_bytes: u64,
     /// Bytes of records given up to stay within the size limit.
     pub dropped_bytes: u64,
-    first_chunk: u64,
+    /// Where in the file the chunks are.
+    chunks: Range<u64>,
+    /// Where in the file the records behind the chunks are.
+    tail: Range<u64>,
 }
 
 impl Log {
@@ -122,11 +128,13 @@ impl Log {
 impl ThreadLog {
     fn open(path: &Path) -> Result<ThreadLog> {
         let mut bytes = [0; HEADER_BYTES];
-        File::open(path)
-            .and_then(|mut file| file.read_exact(&mut bytes))
-            .map_err(|source| Error::io(path, source))?;
+        let failed = |source| Error::io(path, source);
+        let mut file = File::open(path).map_err(failed)?;
+        file.read_exact(&mut bytes).map_err(failed)?;
         let header = ThreadHeader::read(&bytes)
             .ok_or_else(|| Error::new(path, "expected the log of a thread, found something else"))?;
+        let length = file.metadata().map_err(failed)?.len();
+        let end = header.chunks_end.clamp(CHUNKS_AT, length.max(CHUNKS_AT));
         Ok(ThreadLog {
             path: path.to_owned(),
             number: header.number,
@@ -135,21 +143,35 @@ impl ThreadLog {
             ended: header.ended != 0,
             lost_bytes: header.lost_bytes,
             dropped_bytes: header.dropped_bytes,
-            first_chunk: header.first_chunk.max(HEADER_BYTES as u64) & !7,
+            chunks: (header.first_chunk.clamp(CHUNKS_AT, end) & !7)..end,
+            tail: find_tail(&mut file, &header, length).map_err(failed)?,
         })
     }
 
     /// Reads the records from the start.
     pub fn records(&self) -> Reader<'_> {
-        Reader {
-            path: &self.path,
-            bytes: Vec::new(),
-            start: self.first_chunk,
-            next: 0,
-            limit: 0,
-            at_end: false,
+        Reader { log: self, bytes: Vec::new(), start: self.chunks.start, next: 0, limit: 0 }
+    }
+
+    /// Offset behind the last record, if the tail followed the chunks in the file.
+    fn end(&self) -> u64 {
+        self.chunks.end + (self.tail.end - self.tail.start)
+    }
+}
+
+/// The tail that goes on behind the chunks: the one that starts with the chunk of the next number.
+fn find_tail(file: &mut File, header: &ThreadHeader, length: u64) -> io::Result<Range<u64>> {
+    let next = chunk_count(header.chunks_end);
+    for (offset, bytes) in TAILS.map(|(offset, bytes)| (offset as u64, bytes as u64)) {
+        let mut first = Vec::new();
+        file.seek(SeekFrom::Start(offset))?;
+        file.take(LONGEST).read_to_end(&mut first)?;
+        let goes_on = |record: Record| record.kind == RecordKind::Chunk && record.words[1] == next;
+        if record_at(&first, 0).is_some_and(goes_on) {
+            return Ok(offset..(offset + bytes).min(length));
         }
     }
+    Ok(0..0)
 }
 
 /// Files are read in pieces that end at multiples of this: large enough to make opening the file cheap, small enough for
@@ -162,16 +184,16 @@ const LONGEST: u64 = 32;
 /// Reads the records of a thread file, passing over what was reserved but never filled.
 ///
 /// The file is open only while a piece of it is read: a program may have more threads than a process may have files.
+/// Offsets are those in the file; the tail, which is in front of the chunks, counts as if it were behind them.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    path: &'a Path,
+    log: &'a ThreadLog,
     bytes: Vec<u8>,
-    /// Offset of the piece in the file.
+    /// Offset of the piece.
     start: u64,
     next: usize,
     /// Records that start before here are in the piece, to their ends.
     limit: usize,
-    at_end: bool,
 }
 
 impl Reader<'_> {
@@ -180,10 +202,9 @@ impl Reader<'_> {
     pub fn next_record(&mut self) -> Result<Option<Record>> {
         loop {
             if self.next >= self.limit {
-                if self.at_end {
+                if !self.read_piece().map_err(|source| Error::io(&self.log.path, source))? {
                     return Ok(None);
                 }
-                self.read_piece().map_err(|source| Error::io(self.path, source))?;
                 continue;
             }
             let record = record_at(&self.bytes, self.next);
@@ -218,21 +239,27 @@ impl Reader<'_> {
         self.start + self.limit as u64
     }
 
+    /// Reads the next piece; false at the end.
     #[cold]
-    fn read_piece(&mut self) -> io::Result<()> {
+    fn read_piece(&mut self) -> io::Result<bool> {
         self.start = self.offset();
-        let end = (self.start / PIECE_BYTES + 1) * PIECE_BYTES;
-        let mut file = File::open(self.path)?;
-        file.seek(SeekFrom::Start(self.start))?;
-        self.bytes.clear();
-        file.take(end + LONGEST - self.start).read_to_end(&mut self.bytes)?;
-        self.next = 0;
-        self.limit = self.bytes.len().min((end - self.start) as usize);
-        self.at_end = (self.bytes.len() as u64) < end + LONGEST - self.start;
-        if self.at_end {
-            self.limit = self.bytes.len();
+        let ThreadLog { path, chunks, tail, .. } = self.log;
+        let (extent, place) = match self.start < chunks.end {
+            true => (chunks.end, self.start),
+            false => (self.log.end(), self.start - chunks.end + tail.start),
+        };
+        if self.start >= extent {
+            (self.next, self.limit) = (0, 0);
+            return Ok(false);
         }
-        Ok(())
+        let end = extent.min((self.start / PIECE_BYTES + 1) * PIECE_BYTES);
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(place))?;
+        self.bytes.clear();
+        file.take(extent.min(end + LONGEST) - self.start).read_to_end(&mut self.bytes)?;
+        self.next = 0;
+        self.limit = (end - self.start) as usize;
+        Ok(true)
     }
 }
 

@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_access_place, split_atomic_extra};
 use overtake_trace::{
     Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, SyncId, ThreadFacts, ThreadId,
     VarId,
@@ -33,12 +33,12 @@ const BATCH: usize = 64;
 type Moment = (u64, u8);
 
 /// Merges a log into `out`. Returns the number of events.
-pub(crate) fn merge(log: &Log, scan: Scan, out: &mut dyn EventSink) -> Result<(u64, Symbols)> {
-    let mut merger = Merger::new(log, scan.cuts, &scan.names)?;
+pub(crate) fn merge(log: &Log, mut scan: Scan, out: &mut dyn EventSink) -> Result<(u64, Symbols)> {
+    let mut merger = Merger::new(log, std::mem::take(&mut scan.cuts), &scan.names)?;
     let mut queue = BinaryHeap::new();
     let mut threads = Vec::new();
     for (at, (thread_log, thread_scan)) in log.threads.iter().zip(&scan.threads).enumerate() {
-        threads.push(Cursor::new(thread_log, thread_scan, scan.last_stamp));
+        threads.push(Cursor::new(thread_log, thread_scan, scan.end_of(thread_log.number)));
         queue.push(Reverse(((thread_scan.start, 0), at)));
     }
     while let Some(Reverse((_, at))) = queue.pop() {
@@ -65,7 +65,8 @@ struct Cursor<'a> {
     /// The stamps around the accesses that are due.
     before: Stamp,
     after: Stamp,
-    last_stamp: u64,
+    /// When the thread is over at the latest.
+    end: u64,
     recent: Vec<(Node, u64, LocationId)>,
 }
 
@@ -73,7 +74,7 @@ struct Cursor<'a> {
 const RECENT_LOCATIONS: usize = 256;
 
 impl<'a> Cursor<'a> {
-    fn new(log: &'a ThreadLog, scan: &'a ThreadScan, last_stamp: u64) -> Cursor<'a> {
+    fn new(log: &'a ThreadLog, scan: &'a ThreadScan, end: u64) -> Cursor<'a> {
         let here = Stamp { offset: 0, time: scan.start };
         let reader = log.records();
         Cursor {
@@ -85,7 +86,7 @@ impl<'a> Cursor<'a> {
             stack: ThreadStack::default(),
             before: here,
             after: here,
-            last_stamp,
+            end,
             recent: Vec::new(),
         }
     }
@@ -113,8 +114,7 @@ impl<'a> Cursor<'a> {
             Some((offset, time)) => Some(Stamp { offset, time }),
             None => self.scan.stamp_from(self.reader.piece_end()),
         };
-        let end =
-            Stamp { offset: self.reader.piece_end().max(self.before.offset + 1), time: self.last_stamp };
+        let end = Stamp { offset: self.reader.piece_end().max(self.before.offset + 1), time: self.end };
         self.after = after.unwrap_or(end);
         self.after.time = self.after.time.max(time);
     }
@@ -249,7 +249,13 @@ impl Merger {
             }
             _ => return Ok(()),
         };
-        let location = self.location(cursor, record.words[0], u32::from(record.extra))?;
+        let (pc, bytes) = match record.kind {
+            RecordKind::Read | RecordKind::Write => {
+                split_access_place(record.words[0], u64::from(record.extra))
+            }
+            _ => (record.words[0], 0),
+        };
+        let location = self.location(cursor, pc, bytes as u32)?;
         self.access(record, thread, location, action)
     }
 

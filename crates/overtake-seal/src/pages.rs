@@ -85,6 +85,18 @@ impl Cuts {
         }
     }
 
+    /// Cuts memory into accesses of `size` bytes side by side.
+    #[inline]
+    pub(crate) fn cut_each(&mut self, address: u64, length: u64, size: u64) {
+        // Words are apart anyway.
+        if size >= length || (size.is_multiple_of(8) && address.is_multiple_of(8)) {
+            return self.cut(address, length);
+        }
+        for offset in (0..length).step_by(size.max(1) as usize) {
+            self.cut(address.saturating_add(offset), size.max(1).min(length - offset));
+        }
+    }
+
     #[inline]
     fn word(&mut self, word: u64) -> &mut u8 {
         let place = self.place(word);

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_access_place, split_atomic_extra};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
@@ -41,8 +41,10 @@ pub(crate) struct Scan {
     pub(crate) threads: Vec<ThreadScan>,
     /// Names of threads, by number.
     pub(crate) names: FxHashMap<u64, (u64, String)>,
+    /// When threads were joined, by number.
+    joins: FxHashMap<u64, u64>,
     /// The largest stamp of all.
-    pub(crate) last_stamp: u64,
+    last_stamp: u64,
     /// Ranges too long to be true.
     pub(crate) shortened: u64,
 }
@@ -66,6 +68,15 @@ pub(crate) fn accessed_bytes(record: &Record) -> u64 {
             split_atomic_extra(record.extra).0.min(16)
         }
         _ => 0,
+    }
+}
+
+/// The size of each of the accesses that a record stands for.
+#[inline]
+pub(crate) fn accessed_size(record: &Record, bytes: u64) -> u64 {
+    match record.kind {
+        RecordKind::Read | RecordKind::Write => split_access_place(record.words[0], bytes).1,
+        _ => bytes,
     }
 }
 
@@ -104,9 +115,15 @@ impl Scan {
         self.cuts.add(other.cuts);
         self.last_stamp = self.last_stamp.max(other.last_stamp);
         self.shortened += other.shortened;
+        self.joins.extend(other.joins);
         for (number, (order, name)) in other.names {
             self.name_thread(number, order, name);
         }
+    }
+
+    /// When a thread is over at the latest: its log may end before its end.
+    pub(crate) fn end_of(&self, number: u32) -> u64 {
+        self.joins.get(&u64::from(number)).copied().unwrap_or(self.last_stamp)
     }
 
     /// The name given last counts.
@@ -125,7 +142,7 @@ impl Scan {
         while let Some(record) = reader.next_record()? {
             let bytes = accessed_bytes(&record);
             if bytes > 0 {
-                self.cuts.cut(record.value, bytes);
+                self.cuts.cut_each(record.value, bytes, accessed_size(&record, bytes));
                 self.shortened += u64::from(record.words[1] > bytes && is_range(record.kind));
             }
             if let Some(time) = stamp_of(&record) {
@@ -142,6 +159,9 @@ impl Scan {
             match record.kind {
                 RecordKind::Chunk if scan.start == 0 => scan.start = record.words[0],
                 RecordKind::Benign => self.cuts.cut(record.value, record.words[2].min(LONGEST_RANGE)),
+                RecordKind::Join => {
+                    self.joins.insert(record.value, last);
+                }
                 RecordKind::ThreadName => self.name_thread(record.value, last, name_in(&record)),
                 _ => {}
             }

@@ -62,10 +62,13 @@ impl ThreadStack {
         self.nodes.truncate((depth - self.unknown) as usize);
     }
 
-    /// The stack starts anew, its outermost calls not known.
-    pub(crate) fn restart(&mut self, unknown: u64) {
-        self.unknown = unknown;
-        self.nodes.clear();
+    /// The outermost `kept` calls are those there were; the others follow. What was given up is not known.
+    pub(crate) fn restart(&mut self, kept: u64) {
+        self.cut(kept);
+        if (self.nodes.len() as u64) < kept - self.unknown {
+            self.unknown = kept;
+            self.nodes.clear();
+        }
     }
 }
 

@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn files_cut_anywhere_make_well_formed_traces(choices in choices(), cuts in [any::<u16>(), any::<u16>(), any::<u16>()]) {
+    fn files_cut_anywhere_make_well_formed_traces(choices in choices(), cuts in [any::<u32>(), any::<u32>(), any::<u32>()]) {
         let log = busy(&choices);
         let directory = tempfile::tempdir().expect("writable");
         log.save(directory.path());

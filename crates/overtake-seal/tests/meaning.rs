@@ -2,7 +2,7 @@
 
 mod support;
 
-use overtake_rawlog::{RecordKind as K, atomic_extra, head};
+use overtake_rawlog::{RecordKind as K, access_place, atomic_extra, head};
 use support::LogMaker;
 
 const HEAP: u64 = 0x5000;
@@ -216,7 +216,7 @@ fn recursion_is_one_frame() {
     log.write(0, 0x100, 4);
     log.raw(0, &[head(K::Cut, 0, 1)]);
     log.write(0, 0x108, 4);
-    log.raw(0, &[head(K::Chunk, 0, 0), 0, head(K::Push, 0, 0x10)]);
+    log.raw(0, &[head(K::Chunk, 0, 0), 0, 1, head(K::Push, 0, 0x10)]);
     log.write(0, 0x110, 4);
     let trace = log.sealed();
     let depths: Vec<_> =
@@ -231,4 +231,29 @@ fn names_of_threads_are_theirs_from_the_start() {
     log.sync(0, K::ThreadStart, 0).write(0, 0x100, 4);
     log.raw(0, &[head(K::ThreadName, 0, 0), word, 0, 0]);
     assert_eq!(log.sealed().lines(), ["T0:worker|w(memory[256])"]);
+}
+
+#[test]
+fn a_thread_whose_log_ends_early_is_over_when_it_is_joined() {
+    let mut log = LogMaker::new(2);
+    log.sync(0, K::ThreadStart, 0).sync(0, K::Fork, 1).sync(1, K::ThreadStart, 1);
+    for word in 0..500 {
+        log.write(1, 0x100 + 8 * word, 8);
+    }
+    log.sync(0, K::Join, 1).sync(0, K::Acquire, LOCK).sync(0, K::Release, LOCK);
+    let lines = log.sealed().lines();
+    let join = lines.iter().position(|line| line == "T0|join(T1)").expect("it is there");
+    assert!(lines[join..].iter().all(|line| line.starts_with("T0|")), "{join} of {}", lines.len());
+}
+
+#[test]
+fn accesses_that_share_a_record_are_apart() {
+    let mut log = LogMaker::new(1);
+    log.sync(0, K::ThreadStart, 0);
+    log.raw(0, &[head(K::Write, 6, 0x100), access_place(0x2000, 2)]);
+    log.raw(0, &[head(K::Read, 16, 0x108), access_place(0x2001, 8)]);
+    let expected = [256, 258, 260].map(|at| format!("T0|w(memory[{at}])"));
+    let more = [264, 272].map(|at| format!("T0|r(memory[{at}])"));
+    let lines = log.sealed().lines();
+    assert_eq!(lines, expected.into_iter().chain(more).collect::<Vec<_>>());
 }

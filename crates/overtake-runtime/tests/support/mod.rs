@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use overtake_rawlog::{HEADER_BYTES, Record, RecordKind, Records, ThreadHeader, push_depth};
+use overtake_rawlog::{Record, RecordKind, Records, ThreadHeader, push_depth};
 
 /// The compilers to test with: gcc, and clang if there is one.
 pub(crate) fn compilers() -> Vec<&'static str> {
@@ -182,7 +182,8 @@ pub(crate) fn read_log(path: &Path) -> Log {
         if let Some(number) = name.strip_prefix("thread.") {
             let header = ThreadHeader::read(&bytes).expect("a thread file");
             assert_eq!(header.number, number.parse::<u32>().expect("a number"));
-            let records = Records::new(&bytes[HEADER_BYTES..]).collect();
+            let (chunks, tail) = header.parts(&bytes);
+            let records = Records::new(chunks).chain(Records::new(tail)).collect();
             let file_bytes =
                 std::os::unix::fs::MetadataExt::blocks(&entry.metadata().expect("readable")) * 512;
             log.threads.insert(header.number, Thread { header, records, file_bytes });

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use overtake_rawlog::{HEADER_BYTES, RecordKind, THREAD_MAGIC, VERSION, head};
+use overtake_rawlog::{CHUNKS_AT, HEADER_BYTES, RecordKind, THREAD_MAGIC, VERSION, access_place, head};
 use overtake_seal::{Sealed, seal};
 use overtake_trace::{Block, Checker, Event, EventIndex, EventSink, Result, StdWriter, Symbols};
 
@@ -20,7 +20,7 @@ impl LogMaker {
         let mut maker = LogMaker { stacks: vec![(0, 0); threads], ..LogMaker::default() };
         maker.threads.resize(threads, Vec::new());
         for thread in 0..threads {
-            maker.raw(thread, &[head(RecordKind::Chunk, 0, 0), 0]);
+            maker.raw(thread, &[head(RecordKind::Chunk, 0, 0), 0, 0]);
         }
         maker
     }
@@ -60,7 +60,7 @@ impl LogMaker {
         address: u64,
         bytes: u8,
     ) -> &mut LogMaker {
-        self.raw(thread, &[head(kind, bytes, address), 0x2000 + thread as u64]);
+        self.raw(thread, &[head(kind, bytes, address), access_place(0x2000 + thread, usize::from(bytes))]);
         self
     }
 
@@ -78,7 +78,9 @@ impl LogMaker {
         header[0] = THREAD_MAGIC;
         header[1] = thread as u64;
         (header[3], header[4]) = self.stacks[thread];
-        header[7] = HEADER_BYTES as u64;
+        header[7] = CHUNKS_AT;
+        header[8] = CHUNKS_AT + 8 * self.threads[thread].len() as u64;
+        header.resize(CHUNKS_AT as usize / 8, 0);
         header.extend_from_slice(&self.threads[thread]);
         header.iter().flat_map(|word| word.to_le_bytes()).collect()
     }

@@ -1,0 +1,7 @@
+// A runtime that does nothing: what the calls alone cost. Built without instrumentation.
+#define NOTHING(name) void __tsan_##name(void) {}
+#define SIZES(name) NOTHING(name##1) NOTHING(name##2) NOTHING(name##4) NOTHING(name##8) NOTHING(name##16)
+SIZES(read) SIZES(write) SIZES(unaligned_read) SIZES(unaligned_write) SIZES(read_write) SIZES(unaligned_read_write)
+SIZES(volatile_read) SIZES(volatile_write)
+NOTHING(init) NOTHING(func_entry) NOTHING(func_exit) NOTHING(read_range) NOTHING(write_range)
+NOTHING(vptr_update) NOTHING(vptr_read)
