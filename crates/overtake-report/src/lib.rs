@@ -23,6 +23,7 @@ pub mod json;
 mod model;
 mod number;
 pub mod recorded;
+pub mod result;
 pub mod text;
 
 pub use model::{

@@ -1,0 +1,358 @@
+//! A result: what was found, complete in itself.
+//!
+//! Names, stacks, source lines and schedules are all spelled out, so that a result can be stored, read again and rendered
+//! without the trace, the program or its sources. It is what `--report result=FILE` stores and what every renderer of findings
+//! takes. The stored form is this very structure as JSON; `docs/result.schema.json` describes it, `docs/json.md` in words.
+//!
+//! Nothing here depends on hash order, on times or on the numbers that a run gave to threads: same findings, same bytes.
+
+use std::collections::BTreeMap;
+
+use overtake_detect::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// The version of the stored form. Within one version fields are added, never changed.
+pub const RESULT_SCHEMA: u32 = 1;
+
+/// Everything that was found, in one run or in several processes of one.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Report {
+    /// [`RESULT_SCHEMA`].
+    pub schema: u32,
+    /// The version of Overtake that made it.
+    pub version: String,
+    /// What was examined.
+    pub runs: Vec<Run>,
+    /// The findings: observed ones first, then predicted, then suspected; the most frequent first among them.
+    pub findings: Vec<Finding>,
+    /// Excerpts of source files, by path: those lines that stacks name, and their neighbours.
+    pub sources: BTreeMap<String, Excerpt>,
+    /// What triage made of the findings.
+    #[serde(default)]
+    pub triage: Triage,
+}
+
+/// One trace that was examined.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Run {
+    /// The trace's file as it was given; empty for a recording that was not kept.
+    pub trace: String,
+    /// The format it was read as.
+    pub format: String,
+    /// The recorded program and its arguments; empty if it was not recorded.
+    pub command: Vec<String>,
+    /// Process id of the recorded program; 0 if it was not recorded.
+    pub process: u64,
+    /// Number of events.
+    pub events: u64,
+    /// Number of threads.
+    pub threads: u64,
+    /// Number of locks.
+    pub locks: u64,
+    /// Number of variables.
+    pub variables: u64,
+    /// The detectors at work.
+    pub detectors: Vec<DetectorRun>,
+    /// What is missing, was repaired or was passed over, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A detector at work on one trace.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct DetectorRun {
+    /// Its name.
+    pub name: String,
+    /// What its answer means.
+    pub promise: String,
+    /// Races that it reported, each second access counted once per partner.
+    pub races: u64,
+    /// What people must know to understand its answer, a sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// Races between one pair of code locations.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Finding {
+    /// Its number in this report, from 1.
+    pub id: u32,
+    /// What stays the same from run to run: 16 hexadecimal digits, from the two stacks and the kind of memory, whichever access
+    /// came first. Addresses, thread numbers, event numbers and line numbers have no part in it.
+    pub fingerprint: String,
+    /// How sure it is; the surest of its races.
+    #[serde(with = "VerdictForm")]
+    pub verdict: Verdict,
+    /// One line in plain words, without the verdict: `counters.hits: Server::poll reads while Stats::reset writes`.
+    pub headline: String,
+    /// The memory both accesses touch.
+    pub memory: Memory,
+    /// The example's access that comes earlier in the run.
+    pub first: Access,
+    /// The example's access that comes later in the run.
+    pub second: Access,
+    /// How many races there are between these locations.
+    pub count: u64,
+    /// How many of them were observed.
+    pub observed: u64,
+    /// The detectors that report it.
+    pub detectors: Vec<String>,
+    /// The runs that have it, as positions in [`Report::runs`], ascending; the example is from the first.
+    pub runs: Vec<u32>,
+    /// Which synchronisation there is between the two threads and why it does not order the accesses. A paragraph.
+    pub why: String,
+    /// What would order them. A sentence or two.
+    pub remedy: String,
+    /// The part of the run around the two accesses, and how another schedule brings them together. None where it was not built.
+    pub schedule: Option<Schedule>,
+    /// Whether it is new, known or suppressed.
+    #[serde(default)]
+    pub status: Status,
+}
+
+/// One of the two accesses.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Access {
+    /// In words: `read`, `write`, `atomic load`, `free`, ...
+    pub operation: String,
+    /// Whether it changes the memory.
+    pub writes: bool,
+    /// How many bytes it touches; 0 if unknown.
+    pub bytes: u32,
+    /// Index of the event in the trace.
+    pub event: u64,
+    /// The thread.
+    pub thread: Thread,
+    /// The call stack, innermost first. A trace that has locations only gives one frame without a function.
+    /// Empty if nothing is known.
+    pub stack: Vec<Frame>,
+    /// The locks its thread holds, in the order in which they were taken.
+    pub held: Vec<HeldLock>,
+}
+
+/// A thread.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Thread {
+    /// Its name in the trace, or the name it gave itself.
+    pub name: String,
+    /// Whether it is the first one of its process.
+    pub main: bool,
+    /// The name of the thread that created it; empty if unknown.
+    pub creator: String,
+    /// Where it was created, innermost first; empty if unknown.
+    pub created_at: Vec<Frame>,
+}
+
+/// A function on a call stack.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Debug)]
+pub struct Frame {
+    /// Demangled name; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub function: String,
+    /// Source file, relative to the working directory where it lies below it; empty if unknown. Of a trace, the location as
+    /// the trace has it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// Line, from 1; 0 if unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub line: u32,
+    /// Column, from 1; 0 if unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub column: u32,
+    /// Module (executable or shared library), without its directory; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub module: String,
+    /// Offset of the instruction in the module.
+    #[serde(default, skip_serializing_if = "is_zero_wide")]
+    pub offset: u64,
+}
+
+/// A lock that is held at an access.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct HeldLock {
+    /// Its name.
+    pub name: String,
+    /// Whether others may hold it at the same time.
+    pub shared: bool,
+    /// Index of the acquire.
+    pub event: u64,
+    /// Where it was taken, innermost first; empty if unknown.
+    pub taken_at: Vec<Frame>,
+}
+
+/// What memory a race is on.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Memory {
+    /// As a headline names it: `counters+8`, `a heap block of 64 bytes`, `A3[0..4096 step 2]`.
+    pub name: String,
+    /// `variable` (of a trace), `heap`, `global`, `stack`, `mapped` or `unknown`.
+    pub kind: String,
+    /// Size of the whole block or global; 0 if unknown.
+    pub bytes: u64,
+    /// Which byte or element of it; 0 for the first.
+    pub offset: u64,
+    /// Who allocated it, or whose stack it is; empty if unknown.
+    pub owner: String,
+    /// Where it was allocated, innermost first; empty if unknown.
+    pub allocated_at: Vec<Frame>,
+}
+
+/// What happened around the two accesses, and in which order it might have happened.
+///
+/// Steps are listed in the order of the run. Most events matter to nobody and are only counted, before the step that follows
+/// them.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Schedule {
+    /// The threads that have a step, in order of their first one.
+    pub threads: Vec<String>,
+    /// The steps, in the order of the run.
+    pub steps: Vec<Step>,
+    /// The other order, as positions in `steps`, the two accesses last: a correct reordering of the run, checked. Steps
+    /// that are not in it do not take place before the race. Empty for a race that was observed and needs no other order.
+    pub witness: Vec<u32>,
+    /// Critical sections that have a step.
+    pub sections: Vec<Section>,
+    /// What passes from step to step.
+    pub arrows: Vec<Arrow>,
+}
+
+/// An event of a schedule.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Step {
+    /// Index in the trace.
+    pub event: u64,
+    /// Its thread, as a position in [`Schedule::threads`].
+    pub thread: u32,
+    /// The operation in words: `acquire`, `write`, ...
+    pub operation: String,
+    /// On what; empty for none.
+    pub operand: String,
+    /// `function file:line` or the trace's location; empty if unknown.
+    pub place: String,
+    /// Whether it is one of the two accesses, and which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Events of its thread between the step before (of the same thread) and this one that are not listed.
+    pub omitted: u64,
+}
+
+/// Which of the two accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The earlier one.
+    First,
+    /// The later one.
+    Second,
+}
+
+/// A critical section.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Section {
+    /// The lock.
+    pub lock: String,
+    /// Whether others may hold it at the same time.
+    pub shared: bool,
+    /// The thread, as a position in [`Schedule::threads`].
+    pub thread: u32,
+    /// Position of the acquire in `steps`; none if it is not listed.
+    pub from: Option<u32>,
+    /// Position of the release in `steps`; none if it is not listed.
+    pub to: Option<u32>,
+}
+
+/// Something that passes from one step to another.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Arrow {
+    /// Position of the step it comes from.
+    pub from: u32,
+    /// Position of the step it goes to.
+    pub to: u32,
+    /// What passes.
+    pub kind: ArrowKind,
+}
+
+/// What passes from one step to another.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArrowKind {
+    /// A value that was written is read.
+    ReadsFrom,
+    /// A lock that was released is taken.
+    LockOrder,
+    /// A thread is created.
+    Fork,
+    /// A thread's end is waited for.
+    Join,
+    /// A post is waited for.
+    Wait,
+}
+
+/// Lines of a source file.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Excerpt {
+    /// The lines that are known, by number.
+    pub lines: BTreeMap<u32, String>,
+}
+
+/// What triage says of a finding.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(tag = "is", rename_all = "lowercase")]
+pub enum Status {
+    /// Nobody has judged it yet.
+    #[default]
+    New,
+    /// The baseline has it.
+    Known {
+        /// Why it is there.
+        reason: String,
+        /// Since when: `2026-11-15`.
+        since: String,
+    },
+    /// A suppression matches it.
+    Suppressed {
+        /// The suppression as written, with its file and line.
+        by: String,
+    },
+}
+
+/// What suppressions and baseline made of all findings.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Triage {
+    /// The baseline that was compared with; empty if there was none.
+    pub baseline: String,
+    /// Races of the baseline that were not found: fixed, or not exercised.
+    pub fixed: Vec<FixedRace>,
+    /// Suppressions that matched nothing, as written, with file and line.
+    pub unused_suppressions: Vec<String>,
+}
+
+/// A race of the baseline that was not found again.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct FixedRace {
+    /// Its fingerprint.
+    pub fingerprint: String,
+    /// Its headline when it was found.
+    pub headline: String,
+}
+
+impl Report {
+    /// The findings that nobody has accepted: those that fail a run.
+    pub fn new_findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.status == Status::New)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Verdict", rename_all = "lowercase")]
+enum VerdictForm {
+    Observed,
+    Predicted,
+    Suspected,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_zero_wide(number: &u64) -> bool {
+    *number == 0
+}
