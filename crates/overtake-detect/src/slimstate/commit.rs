@@ -23,8 +23,8 @@ use crate::hb::history::RaceSink;
 /// pages.
 pub(super) const PAGE: u64 = if cfg!(test) { 4 } else { 64 };
 
-/// How many labels take about as much as a cell.
-const LABELS_PER_CELL: u64 = 16;
+/// How many labels take about as much as a cell. Fewer in tests, so that small arrays have prefixes before labels.
+const LABELS_PER_CELL: u64 = if cfg!(test) { 3 } else { 16 };
 
 /// What the representation of arrays may be.
 #[derive(Clone, Copy, Debug)]
@@ -151,6 +151,11 @@ impl Segment {
         limits: Limits,
         races: &mut impl RaceSink<CellId>,
     ) {
+        if let Mode::Prefix(end) = self.mode
+            && index - self.start >= end
+        {
+            self.make_precise(StridedRange::single(index - self.start), cells, limits); // maybe by labels
+        }
         if self.mode != Mode::Classes {
             let cell = self.single_cell(index, cells, limits);
             return cells.judge(cell, accessor, races);
@@ -182,16 +187,15 @@ impl Segment {
         cells.judge(cell, accessor, races);
     }
 
-    /// The cell of an element that stands alone; in a prefix, if it does not yet it will.
+    /// The cell of an element that stands alone, or is all of the rest of a prefix and will stand alone from now on.
     pub(super) fn single_cell(&mut self, index: u64, cells: &mut Cells, limits: Limits) -> CellId {
+        debug_assert!(matches!(self.mode, Mode::Fine | Mode::Prefix(_)));
         let local = index - self.start;
-        if self.mode != Mode::Fine {
-            self.make_precise(StridedRange::single(local), cells, limits);
-        }
         if let Mode::Prefix(end) = self.mode
             && local >= end
         {
-            self.make_fine(cells, limits); // the rest is this one element
+            debug_assert!(end + 1 == self.length);
+            self.make_fine(cells, limits);
         }
         self.page_cell(local, cells)
     }
