@@ -55,12 +55,24 @@ pub struct RaceGroup {
     pub id: u32,
     /// The race found first; its verdict is the surest of the group.
     pub example: Race,
+    /// The first race of the surest verdict.
+    pub surest: Race,
     /// The elements that raced together in the example, where its accesses stand for whole regions.
     pub extent: Option<Extent>,
     /// How many races were reported between these locations.
     pub count: u64,
     /// How many of them were observed.
     pub observed: u64,
+}
+
+impl RaceGroup {
+    /// Takes the verdict of another race between these locations.
+    fn take_verdict(&mut self, race: &Race) {
+        if race.verdict < self.surest.verdict {
+            self.surest = *race;
+        }
+        self.example.verdict = self.surest.verdict;
+    }
 }
 
 /// Where detectors report races. Groups them by pair of source locations and keeps the metrics.
@@ -128,7 +140,7 @@ impl RaceLog {
         if race.verdict == Verdict::Observed {
             group.observed += races;
         }
-        group.example.verdict = group.example.verdict.min(race.verdict);
+        group.take_verdict(&race);
     }
 
     /// Adds what another log of the same trace holds, as if it had been reported after what this one holds.
@@ -142,9 +154,14 @@ impl RaceLog {
         for group in &other.groups {
             let example = Race { var: rename(group.example.var), ..group.example };
             let known = self.group(&example, group.extent);
+            let is_new = known.count == 0;
             known.count += group.count;
             known.observed += group.observed;
-            known.example.verdict = known.example.verdict.min(example.verdict);
+            let surest = Race { var: rename(group.surest.var), ..group.surest };
+            if is_new {
+                known.surest = surest;
+            }
+            known.take_verdict(&surest);
         }
     }
 
@@ -152,7 +169,7 @@ impl RaceLog {
     fn group(&mut self, race: &Race, extent: Option<Extent>) -> &mut RaceGroup {
         let position = *self.group_of.entry(group_key(race, extent)).or_insert_with(|| {
             let id = self.groups.len() as u32 + 1;
-            self.groups.push(RaceGroup { id, example: *race, extent, count: 0, observed: 0 });
+            self.groups.push(RaceGroup { id, example: *race, surest: *race, extent, count: 0, observed: 0 });
             id - 1
         });
         &mut self.groups[position as usize]
@@ -179,6 +196,7 @@ impl RaceLog {
             self.racy_variables.insert(var);
             for &group in example_of.get(&(array, index)).into_iter().flatten() {
                 self.groups[group].example.var = var;
+                self.groups[group].surest.var = var;
             }
         }
     }

@@ -1,28 +1,33 @@
 //! What Overtake found, as text for people and as JSON for programs.
 //!
-//! The model ([`TraceFacts`], [`Findings`], [`Analysed`]) holds results as the detectors left them, in ids; the renderers
-//! put names to them. [`text`] is for terminals, [`json`] is the documented machine form. There are no algorithms
-//! here, and this is the only crate that knows serde.
+//! [`Analysed`] holds results as the detectors left them, in ids. [`collect`] makes a [`result::Report`] of them, which has
+//! everything spelled out and can be stored; every [`Renderer`] takes that. [`text`] and [`json`] also tell of traces and
+//! measurements. There are no algorithms here, and this is the only crate that knows serde.
 //!
 //! ```
-//! use overtake_report::{Analysed, TraceFacts, text};
+//! use overtake_report::collect::{Collector, Settings};
+//! use overtake_report::{Analysed, TraceFacts, find_renderer};
 //! use overtake_trace::Symbols;
 //!
 //! let trace = TraceFacts { file: "run.std".into(), events: 3, ..TraceFacts::default() };
 //! let symbols = Symbols::default();
 //! let analysed = Analysed { trace: &trace, symbols: &symbols, findings: vec![], time: Default::default() };
-//! assert_eq!(text::races(&analysed, &text::Layout::default()), "");
+//! let report = Collector::new(&analysed, &Settings::default()).finish();
+//! let mut out = Vec::new();
+//! (find_renderer("json").unwrap().write)(&mut out, &report).unwrap();
+//! assert!(out.starts_with(b"{\n  \"schema\": 1"));
 //! ```
 //!
 //! Same findings, same bytes: nothing rendered depends on hash order or on the clock, apart from the fields that state
 //! times.
 #![forbid(unsafe_code)]
 
+pub mod collect;
 mod event;
 pub mod json;
 mod model;
 mod number;
-pub mod recorded;
+mod render;
 pub mod result;
 pub mod text;
 
@@ -30,3 +35,4 @@ pub use model::{
     Analysed, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement, StatisticsFacts, TraceFacts,
     WitnessFacts, WrittenFacts,
 };
+pub use render::{RENDERERS, Renderer, find_renderer};

@@ -43,14 +43,7 @@ pub struct Findings<'a> {
     pub peak_state_bytes: usize,
 }
 
-impl<'a> Findings<'a> {
-    /// The races by pair of source locations, most frequent first, the earlier found first among equals.
-    pub fn groups_by_frequency(&self) -> Vec<&'a RaceGroup> {
-        let mut groups: Vec<_> = self.races.groups().iter().collect();
-        groups.sort_by_key(|group| (std::cmp::Reverse(group.count), group.id));
-        groups
-    }
-
+impl Findings<'_> {
     /// Events handed to the detector per second of its time.
     pub fn events_per_second(&self) -> f64 {
         self.events_read as f64 / self.time.as_secs_f64().max(1e-9)

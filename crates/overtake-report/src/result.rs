@@ -4,9 +4,11 @@
 //! without the trace, the program or its sources. It is what `--report result=FILE` stores and what every renderer of findings
 //! takes. The stored form is this very structure as JSON; `docs/result.schema.json` describes it, `docs/json.md` in words.
 //!
-//! Nothing here depends on hash order, on times or on the numbers that a run gave to threads: same findings, same bytes.
+//! Same findings, same bytes: nothing here depends on hash order or on the clock. What another run of the same program numbers
+//! otherwise (events, processes, how often something happened) is in fields of its own, so that renderers can leave it out.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use overtake_detect::Verdict;
 use serde::{Deserialize, Serialize};
@@ -23,7 +25,8 @@ pub struct Report {
     pub version: String,
     /// What was examined.
     pub runs: Vec<Run>,
-    /// The findings: observed ones first, then predicted, then suspected; the most frequent first among them.
+    /// The findings: observed ones first, then predicted, then suspected. Among them, those of a recorded program by where they
+    /// are, which no timing changes; those of a trace the most frequent first.
     pub findings: Vec<Finding>,
     /// Excerpts of source files, by path: those lines that stacks name, and their neighbours.
     pub sources: BTreeMap<String, Excerpt>,
@@ -64,6 +67,9 @@ pub struct DetectorRun {
     pub name: String,
     /// What its answer means.
     pub promise: String,
+    /// Whether it looks at a sample of the trace only.
+    #[serde(default)]
+    pub sampled: bool,
     /// Races that it reported, each second access counted once per partner.
     pub races: u64,
     /// What people must know to understand its answer, a sentence each.
@@ -85,9 +91,10 @@ pub struct Finding {
     pub headline: String,
     /// The memory both accesses touch.
     pub memory: Memory,
-    /// The example's access that comes earlier in the run.
+    /// The access of the example that is named first. In a trace it is the earlier one. In a recorded program timing decides
+    /// which is earlier, so the code does instead (functions, files, lines); [`Access::event`] tells which came earlier.
     pub first: Access,
-    /// The example's access that comes later in the run.
+    /// The other access.
     pub second: Access,
     /// How many races there are between these locations.
     pub count: u64,
@@ -95,7 +102,7 @@ pub struct Finding {
     pub observed: u64,
     /// The detectors that report it.
     pub detectors: Vec<String>,
-    /// The runs that have it, as positions in [`Report::runs`], ascending; the example is from the first.
+    /// The runs that have it, as positions in [`Report::runs`]; the example is from the first.
     pub runs: Vec<u32>,
     /// Which synchronisation there is between the two threads and why it does not order the accesses. A paragraph.
     pub why: String,
@@ -163,6 +170,28 @@ pub struct Frame {
     /// Offset of the instruction in the module.
     #[serde(default, skip_serializing_if = "is_zero_wide")]
     pub offset: u64,
+}
+
+impl Frame {
+    /// Whether it is code of the program itself, as far as one can tell: of a known file, outside the system's directories.
+    pub fn is_own(&self) -> bool {
+        let system = ["/usr/include/", "/usr/lib/", "/usr/src/", "/build/", "../sysdeps/", "./nptl/"];
+        !self.file.is_empty()
+            && !self.file.contains("/include/c++/")
+            && !system.iter().any(|directory| self.file.starts_with(directory))
+    }
+}
+
+impl Access {
+    /// The innermost frame of the program itself, else the innermost one: what a headline and an annotation point at.
+    pub fn site(&self) -> Option<&Frame> {
+        innermost_own(&self.stack)
+    }
+}
+
+/// The innermost frame of the program itself, else the innermost one.
+pub fn innermost_own(stack: &[Frame]) -> Option<&Frame> {
+    stack.iter().find(|frame| frame.is_own()).or(stack.first())
 }
 
 /// A lock that is held at an access.
@@ -238,9 +267,9 @@ pub struct Step {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The earlier one.
+    /// [`Finding::first`].
     First,
-    /// The later one.
+    /// [`Finding::second`].
     Second,
 }
 
@@ -334,7 +363,30 @@ pub struct FixedRace {
     pub headline: String,
 }
 
+impl Run {
+    /// Whether it is a recorded program, whose next run numbers events, threads and processes otherwise.
+    pub fn is_recorded(&self) -> bool {
+        !self.command.is_empty()
+    }
+}
+
 impl Report {
+    /// Reads a stored result.
+    pub fn read(from: impl io::Read) -> io::Result<Report> {
+        let report: Report = serde_json::from_reader(io::BufReader::new(from))?;
+        if report.schema != RESULT_SCHEMA {
+            let message = format!("expected a result of version {RESULT_SCHEMA}, found {}", report.schema);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(report)
+    }
+
+    /// Writes it as `--report result=FILE` stores it.
+    pub fn write(&self, to: &mut dyn io::Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *to, self)?;
+        to.write_all(b"\n")
+    }
+
     /// The findings that nobody has accepted: those that fail a run.
     pub fn new_findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.status == Status::New)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use overtake_detect::{
     Access, AccessKind, At, Entry, Extent, Notion, OptionError, Promise, Race, RaceLog, Verdict,
 };
+use overtake_report::collect::{Collector, Settings};
 use overtake_report::{Analysed, Findings, TraceFacts, json, text};
 use overtake_trace::{EventIndex, LocationId, Sizes, Symbols, ThreadId, VarId};
 
@@ -79,6 +80,11 @@ impl Example {
         Analysed { trace: &self.trace, symbols: &self.symbols, findings: vec![findings], time }
     }
 
+    fn text(&self, layout: &text::Layout) -> String {
+        let analysed = self.analysed();
+        plain(&text::findings(&Collector::new(&analysed, &Settings::default()).finish(), layout))
+    }
+
     fn json(&self) -> serde_json::Value {
         let mut out = Vec::new();
         json::races(&mut out, &self.analysed()).unwrap();
@@ -88,27 +94,6 @@ impl Example {
 
 fn plain(styled: &str) -> String {
     anstream::adapter::strip_str(styled).to_string()
-}
-
-#[test]
-fn races_are_listed_most_frequent_first_and_summed_up_last() {
-    let expected = "\
-example: every access that races with an earlier one, and no other
-observed: nothing orders the two accesses in this run
-predicted: another schedule of this very run brings the two accesses side by side
-
-2. observed race on x: main.c:12 writes while worker.c:30 reads, 2 times, 1 of them observed
-     first   T1  write  at main.c:12    event 3
-     second  T2  read   at worker.c:30  event 9
-
-1. predicted race on y: T1 loads atomically while T2 writes
-     first   T1  atomic load  at an unknown location  event 30
-     second  T2  write        at an unknown location  event 1,031
-
-example: 2 pairs of locations race: 3 accesses to 2 variables, at most 1,001 events apart; 1 pair is predicted only
-  a sample of the trace
-";
-    assert_eq!(plain(&text::races(&Example::new().analysed(), &text::Layout::default())), expected);
 }
 
 #[test]
@@ -123,14 +108,11 @@ fn elements_that_race_together_are_one_line() {
     let race = Race { var: VarId(0), verdict: Verdict::Observed, first, second };
     example.log.report_extent(race, Extent { array, first: 2, end: 8, step: 2 });
     example.log.name_elements(&example.symbols);
-    let expected = "\
-1. observed race on A3[2..8 step 2]: main.c:12 writes while worker.c:30 reads, 3 times
-     first   T1  write  at main.c:12    from event 3
-     second  T2  read   at worker.c:30  from event 9
-     each side up to the thread's next synchronisation
-";
-    let text = plain(&text::races(&example.analysed(), &text::Layout::default()));
-    assert!(text.contains(expected), "{text}");
+    let text = example.text(&text::Layout::default());
+    assert!(
+        text.contains("1. observed race on A3[2..8 step 2]: main.c:12 writes while worker.c:30 reads\n"),
+        "{text}"
+    );
     let detector = &example.json()["detectors"][0];
     assert_eq!(detector["racy_variables"], serde_json::json!(["A3[2]", "A3[4]", "A3[6]"]));
     assert_eq!(detector["races"][0]["variable"], "A3[2]");
@@ -143,16 +125,16 @@ fn elements_that_race_together_are_one_line() {
 #[test]
 fn the_limit_says_what_it_hides() {
     let layout = text::Layout { limit: Some(1), ..text::Layout::default() };
-    let text = plain(&text::races(&Example::new().analysed(), &layout));
-    assert!(text.contains("... and 1 pair of locations more; --limit 0 shows all\n"), "{text}");
-    assert!(!text.contains("race on y"), "{text}");
+    let text = Example::new().text(&layout);
+    assert!(text.contains("... and 1 race more; --limit 0 shows all\n"), "{text}");
+    assert!(!text.contains("race on y:"), "{text}");
 }
 
 #[test]
 fn a_clean_trace_is_one_line_and_what_it_means() {
     let example = Example::empty();
-    let text = plain(&text::races(&example.analysed(), &text::Layout::default()));
-    assert_eq!(text, "example: no race in 1,234 events\n  a sample of the trace\n");
+    let text = example.text(&text::Layout::default());
+    assert_eq!(text, "no race in 1,234 events\n  a sample of the trace\n");
 }
 
 #[test]
@@ -161,7 +143,7 @@ fn names_cannot_steer_the_terminal() {
     let first = example.access(0, "T1", AccessKind::Write, "a\u{1b}[2Jb");
     let second = example.access(1, "T2", AccessKind::Write, "c\rd");
     example.report("x\u{7}", Verdict::Observed, first, second);
-    let text = plain(&text::races(&example.analysed(), &text::Layout::default()));
+    let text = example.text(&text::Layout::default());
     assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
     assert!(text.contains(r"a\u{1b}[2Jb"), "{text:?}");
 }

@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use overtake_detect::{DETECTORS, Entry, Judge, Notion, Options, Partitions, Strictness, find};
 use overtake_gen::gadgets::{GADGETS, GadgetKind, find_gadget};
 use overtake_gen::{SHAPES, Shape, find_shape};
+use overtake_report::{RENDERERS, Renderer, find_renderer};
 use overtake_trace::Format;
 
 use crate::console::Console;
@@ -74,6 +75,10 @@ pub(crate) enum Command {
     /// Report the data races of a trace
     #[command(after_help = ANALYZE_EXAMPLES)]
     Analyze(AnalyzeArguments),
+
+    /// Render a stored result again, without analysing
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(StoredArguments),
 
     /// Show the schedule that exhibits a predicted race, checked
     #[command(after_help = WITNESS_EXAMPLES)]
@@ -156,6 +161,14 @@ Examples:
   zcat run.std.gz | overtake analyze - --json     for programs; see docs/json.md
 
 Exit code 66 when a race is reported, 0 when none is.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  overtake run --report result=races.json -- ./server
+  overtake report races.json                                     the text again
+  overtake report races.json --report json=- | jq .findings
+
+Exit code 66 when there is a race in it, 0 when there is none.";
 
 const WITNESS_EXAMPLES: &str = "\
 Examples:
@@ -269,13 +282,48 @@ pub(crate) struct AnalyzeArguments {
     #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
     pub(crate) budget: Option<u64>,
 
-    /// Show at most this many pairs of locations per detector; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 25)]
-    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
 
-    /// Print JSON
+    /// Print JSON: what each detector found; --report json=- is about races
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What becomes of the findings.
+#[derive(Args, Clone)]
+pub(crate) struct ReportArguments {
+    /// Write the findings to a file, - for standard output; may be given several times
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = report_parser)]
+    pub(crate) report: Vec<ReportTarget>,
+
+    /// Show at most this many races; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    pub(crate) limit: usize,
+}
+
+impl Default for ReportArguments {
+    fn default() -> Self {
+        ReportArguments { report: Vec::new(), limit: 25 }
+    }
+}
+
+/// A file that gets the findings.
+#[derive(Clone)]
+pub(crate) struct ReportTarget {
+    pub(crate) renderer: &'static Renderer,
+    pub(crate) file: PathBuf,
+}
+
+/// `report`.
+#[derive(Args)]
+pub(crate) struct StoredArguments {
+    /// The result: a file that --report result=FILE or --report json=FILE wrote, or - for standard input
+    #[arg(value_name = "RESULT")]
+    pub(crate) result: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
 }
 
 /// What is recorded.
@@ -304,9 +352,8 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) options: DetectorArguments,
 
-    /// Show at most this many races of each process; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 25)]
-    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
 
     /// Keep the traces in this directory
     #[arg(long, value_name = "DIR")]
@@ -667,19 +714,36 @@ pub(crate) struct SamplingArguments {
     pub(crate) runs: usize,
 }
 
-/// The definitions, with the tables of detectors filled in.
+/// The definitions, with the tables of detectors and renderers filled in.
 pub(crate) fn command() -> clap::Command {
-    Arguments::command().mut_subcommand("analyze", |analyze| {
-        let examples = analyze.get_after_help().map(ToString::to_string).unwrap_or_default();
-        analyze.after_help(format!("{}\n{examples}", detector_table()))
+    let detectors = table("Detectors", DETECTORS.iter().map(|entry| (entry.name, entry.summary)));
+    let renderers = table("Formats", RENDERERS.iter().map(|renderer| (renderer.name, renderer.summary)));
+    Arguments::command()
+        .mut_subcommand("analyze", |analyze| with_tables(analyze, &[&detectors, &renderers]))
+        .mut_subcommand("run", |run| with_tables(run, &[&renderers]))
+        .mut_subcommand("report", |report| with_tables(report, &[&renderers]))
+}
+
+fn with_tables(command: clap::Command, tables: &[&str]) -> clap::Command {
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    command.after_help(format!("{}\n{examples}", tables.join("\n")))
+}
+
+fn table<'a>(heading: &str, rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+    let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.fold(format!("{heading}:\n"), |table, (name, summary)| {
+        format!("{table}  {name:width$}  {summary}\n")
     })
 }
 
-fn detector_table() -> String {
-    let width = DETECTORS.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-    DETECTORS.iter().fold("Detectors:\n".to_owned(), |table, entry| {
-        format!("{table}  {:width$}  {}\n", entry.name, entry.summary)
-    })
+fn report_parser(text: &str) -> Result<ReportTarget, String> {
+    let expected = || {
+        let names: Vec<_> = RENDERERS.iter().map(|renderer| renderer.name).collect();
+        format!("expected FORMAT=FILE with a format of {}, found `{text}`", names.join(", "))
+    };
+    let (name, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or_else(expected)?;
+    let renderer = find_renderer(name).ok_or_else(expected)?;
+    Ok(ReportTarget { renderer, file: file.into() })
 }
 
 fn detector_parser() -> impl TypedValueParser<Value = &'static Entry> {

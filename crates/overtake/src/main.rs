@@ -8,6 +8,7 @@ mod console;
 mod failure;
 mod files;
 mod recording;
+mod reports;
 
 use std::process::ExitCode;
 

@@ -5,9 +5,8 @@
 
 mod bench;
 mod compare;
+mod findings;
 mod notes;
-mod races;
-mod recorded;
 mod statistics;
 mod table;
 mod witness;
@@ -17,9 +16,8 @@ use overtake_detect::Verdict;
 
 pub use bench::{bench, figures};
 pub use compare::compare;
+pub use findings::{findings, write};
 pub use notes::{expected, generated, notes, timing, validation, written};
-pub use races::races;
-pub use recorded::recorded;
 pub use statistics::statistics;
 pub use witness::witness;
 

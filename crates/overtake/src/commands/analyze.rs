@@ -7,8 +7,9 @@ use super::examine::Examined;
 use super::tester;
 use crate::args::AnalyzeArguments;
 use crate::console::Console;
-use crate::failure::{Failure, Outcome, Verdict};
+use crate::failure::{Failure, Outcome};
 use crate::files::Input;
+use crate::reports::{self, Stream};
 
 /// Reports races.
 pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
@@ -37,14 +38,17 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
 
 fn report(analysed: &Analysed<'_>, arguments: &AnalyzeArguments, console: Console) -> Outcome {
     console.say(&text::notes(analysed.trace));
-    match arguments.json {
-        true => console.write(|out| json::races(out, analysed))?,
+    let stream = match arguments.json {
+        true => {
+            console.write(|out| json::races(out, analysed))?;
+            Stream::None
+        }
         false => {
             console.say(&text::timing(analysed));
-            console.print(&text::races(analysed, &console.layout(arguments.limit)))?;
+            Stream::Output
         }
-    }
-    Ok(if analysed.has_races() { Verdict::Races } else { Verdict::Fine })
+    };
+    reports::deliver(&reports::collected(analysed)?, &arguments.reports, stream, console)
 }
 
 /// Replaces `hb` by the happens-before detector that suits the trace.

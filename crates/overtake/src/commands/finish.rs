@@ -6,14 +6,16 @@ use std::path::Path;
 use overtake_detect::Options;
 
 use super::races::Search;
+use crate::args::ReportArguments;
 use crate::console::Console;
-use crate::failure::{Outcome, Verdict};
+use crate::failure::Outcome;
+use crate::reports::{self, Stream};
 
 /// Reports the races in a log and removes it.
 pub(crate) fn run(log: &Path, console: Console) -> Outcome {
-    let search = Search { detectors: &[], options: Options::default(), limit: 25 };
-    let found = search.in_log(log, &log.join("trace.otr"), console)?;
+    let search = Search { detectors: &[], options: Options::default() };
+    let report = search.in_log(log, &log.join("trace.otr"), console)?;
     // What is left behind is not worth an error.
     let _ = fs::remove_dir_all(log);
-    Ok(if found { Verdict::Races } else { Verdict::Fine })
+    reports::deliver(&report, &ReportArguments::default(), Stream::Error, console)
 }

@@ -11,6 +11,7 @@ mod finish;
 mod generate;
 mod races;
 mod record;
+mod report;
 mod run;
 mod seal;
 mod stat;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Seal(arguments) => seal::run(arguments, console),
         Command::Finish { log } => finish::run(log, console),
         Command::Analyze(arguments) => analyze::run(arguments, console),
+        Command::Report(arguments) => report::run(arguments, console),
         Command::Witness(arguments) => witness::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),
         Command::Validate(arguments) => validate::run(arguments, console),

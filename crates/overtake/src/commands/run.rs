@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use overtake_report::collect::merge;
+
 use super::races::Search;
 use super::record::seal_into;
 use crate::args::RunArguments;
@@ -12,6 +14,7 @@ use crate::compile::Language;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::recording::{Recording, exit_code};
+use crate::reports::{self, Stream};
 
 /// Records, seals, analyses, reports.
 pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
@@ -27,22 +30,18 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     if let Some(directory) = &arguments.keep {
         fs::create_dir_all(directory).map_err(|error| Failure::in_file(directory, error))?;
     }
-    let search = Search {
-        detectors: &arguments.detector,
-        options: arguments.options.options(),
-        limit: arguments.limit,
-    };
-    let mut verdict = Verdict::Program(exit_code(recording.status));
+    let search = Search { detectors: &arguments.detector, options: arguments.options.options() };
+    let mut found = Vec::new();
     for log in logs {
-        let found = match &arguments.keep {
+        found.push(match &arguments.keep {
             Some(directory) => search.in_trace(&seal_into(directory, &log, console)?, console)?,
             None => search.in_log(&log, &recording.directory().join("trace.otr"), console)?,
-        };
-        if found {
-            verdict = Verdict::Races;
-        }
+        });
     }
-    Ok(verdict)
+    match reports::deliver(&merge(found), &arguments.reports, Stream::Error, console)? {
+        Verdict::Fine => Ok(Verdict::Program(exit_code(recording.status))),
+        verdict => Ok(verdict),
+    }
 }
 
 /// `overtake run bank.c`: what is compiled first. The program is removed when the result is dropped.

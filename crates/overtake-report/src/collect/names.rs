@@ -1,0 +1,150 @@
+//! Names behind ids: stacks, threads and memory as a [`Report`](crate::result::Report) spells them out.
+
+use std::path::{Path, PathBuf};
+
+use overtake_detect::{Access, AccessKind, Extent};
+use overtake_trace::{self as trace, ArrayId, LocationId, MemoryKind, Symbols, ThreadId, VarId, Variable};
+
+use crate::number::counted;
+use crate::result::{Frame, Memory, Thread};
+
+/// Longer stacks are cut: what recursion adds, nobody reads.
+const MOST_FRAMES: usize = 100;
+
+/// Puts names to ids.
+pub(super) struct Names<'a> {
+    pub(super) symbols: &'a Symbols,
+    /// Files below it are named relative to it.
+    directory: PathBuf,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(symbols: &'a Symbols, directory: &Path) -> Names<'a> {
+        Names { symbols, directory: directory.to_owned() }
+    }
+
+    /// Whether there are call stacks rather than locations.
+    pub(super) fn is_recorded(&self) -> bool {
+        !self.symbols.program.command.is_empty()
+    }
+
+    /// The call stack at a location, innermost first; of a trace, its location.
+    pub(super) fn stack(&self, location: LocationId) -> Vec<Frame> {
+        if !location.is_known() {
+            return Vec::new();
+        }
+        let stack = self.symbols.program.stack(location);
+        if stack.is_empty() {
+            return vec![Frame { file: self.symbols.location_name(location), ..Frame::default() }];
+        }
+        // How threads start inside libc is of no interest.
+        let known = stack.iter().rposition(|frame| !frame.file.is_empty()).map_or(stack.len(), |at| at + 1);
+        stack[..known.min(MOST_FRAMES)].iter().map(|frame| self.frame(frame)).collect()
+    }
+
+    fn frame(&self, frame: &trace::Frame) -> Frame {
+        Frame {
+            function: frame.function.clone(),
+            file: self.relative(&frame.file),
+            line: frame.line,
+            column: frame.column,
+            module: base_name(&frame.module).to_owned(),
+            offset: frame.offset,
+        }
+    }
+
+    fn relative(&self, file: &str) -> String {
+        let path = Path::new(file);
+        path.strip_prefix(&self.directory).map_or_else(|_| file.to_owned(), |path| path.display().to_string())
+    }
+
+    /// The thread with where it was created.
+    pub(super) fn thread(&self, thread: ThreadId) -> Thread {
+        let facts = self.symbols.program.threads.get(thread).copied().unwrap_or_default();
+        Thread {
+            name: self.thread_name(thread),
+            main: thread == ThreadId(0) && self.is_recorded(),
+            creator: facts.creator.map(|creator| self.thread_name(creator)).unwrap_or_default(),
+            created_at: facts.created_at.map(|location| self.stack(location)).unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn thread_name(&self, thread: ThreadId) -> String {
+        self.symbols.threads.display(thread)
+    }
+
+    /// How many bytes an access touches; 0 if unknown.
+    pub(super) fn bytes(&self, access: &Access) -> u32 {
+        let site = self.symbols.program.sites.get(access.at.location);
+        site.filter(|_| access.kind != AccessKind::Free).map_or(0, |site| site.bytes)
+    }
+
+    /// The memory of a race.
+    pub(super) fn memory(&self, var: VarId, extent: Option<Extent>) -> Memory {
+        let (array, offset) = match self.symbols.variables.get(var) {
+            Variable::Named(name) => return variable(String::from_utf8_lossy(name).into_owned()),
+            Variable::Element { array, index } => (array, index),
+            Variable::Block(array) => (array, 0),
+        };
+        let facts = self.symbols.program.memory.get(array).copied().unwrap_or_default();
+        if facts.kind == MemoryKind::Unknown && !self.is_recorded() {
+            return Memory { offset, ..variable(self.elements(var, extent)) };
+        }
+        Memory {
+            name: self.recorded_name(array, offset, &facts),
+            kind: kind_name(facts.kind).to_owned(),
+            bytes: facts.bytes,
+            offset,
+            owner: facts.thread.map(|thread| self.thread_name(thread)).unwrap_or_default(),
+            allocated_at: facts.allocated_at.map(|location| self.stack(location)).unwrap_or_default(),
+        }
+    }
+
+    /// A variable, or the elements of an array that race together.
+    fn elements(&self, var: VarId, extent: Option<Extent>) -> String {
+        match extent {
+            Some(Extent { array, first, end, step }) if end - first > step => {
+                let array = String::from_utf8_lossy(self.symbols.variables.array_name(array));
+                match step {
+                    1 => format!("{array}[{first}..{end}]"),
+                    _ => format!("{array}[{first}..{end} step {step}]"),
+                }
+            }
+            _ => self.symbols.variables.display(var),
+        }
+    }
+
+    fn recorded_name(&self, array: ArrayId, offset: u64, facts: &trace::Memory) -> String {
+        let name = self.array_name(array);
+        match (facts.kind, offset) {
+            (MemoryKind::Heap, _) => format!("a heap block of {}", counted(facts.bytes, "byte", "bytes")),
+            (MemoryKind::Stack, _) => format!("the {name}"),
+            (MemoryKind::Unknown, _) => format!("{name}[{offset:#x}]"),
+            (MemoryKind::Global | MemoryKind::Mapped, 0) => name,
+            (MemoryKind::Global | MemoryKind::Mapped, _) => format!("{name}+{offset}"),
+        }
+    }
+
+    pub(super) fn array_name(&self, array: ArrayId) -> String {
+        String::from_utf8_lossy(self.symbols.variables.array_name(array)).into_owned()
+    }
+}
+
+fn variable(name: String) -> Memory {
+    Memory { name, kind: "variable".into(), ..Memory::default() }
+}
+
+fn kind_name(kind: MemoryKind) -> &'static str {
+    match kind {
+        MemoryKind::Unknown => "unknown",
+        MemoryKind::Heap => "heap",
+        MemoryKind::Global => "global",
+        MemoryKind::Stack => "stack",
+        MemoryKind::Mapped => "mapped",
+    }
+}
+
+/// What follows the last slash.
+pub(super) fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

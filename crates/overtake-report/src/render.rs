@@ -1,0 +1,51 @@
+//! The table of renderers. `--report FORMAT=FILE`, its help and the tests walk over it.
+//!
+//! To add one: a function over the finished [`Report`], and a row here.
+
+use std::io::{self, Write};
+
+use crate::result::Report;
+use crate::text;
+
+/// A way to tell what was found.
+pub struct Renderer {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line for help and docs.
+    pub summary: &'static str,
+    /// Writes the report. The writer need not be buffered by the renderer.
+    pub write: fn(&mut dyn Write, &Report) -> io::Result<()>,
+}
+
+/// Every renderer.
+pub const RENDERERS: &[Renderer] = &[
+    Renderer {
+        name: "text",
+        summary: "for people: every finding explained, a summary last",
+        write: text::write,
+    },
+    Renderer {
+        name: "json",
+        summary: "for programs: the result, indented; docs/result.schema.json describes it",
+        write: write_json,
+    },
+    Renderer {
+        name: "result",
+        summary: "to be stored: the same as json on one line, for overtake report and explain",
+        write: write_result,
+    },
+];
+
+/// The renderer called `name`.
+pub fn find_renderer(name: &str) -> Option<&'static Renderer> {
+    RENDERERS.iter().find(|renderer| renderer.name == name)
+}
+
+fn write_json(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, report)?;
+    out.write_all(b"\n")
+}
+
+fn write_result(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    report.write(out)
+}
