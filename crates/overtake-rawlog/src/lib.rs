@@ -259,6 +259,8 @@ record_kinds! {
     WriteAgain = 40, 2;
     /// Name of thread number value, up to 21 bytes, seven in each further word from the lowest byte on, zeros behind.
     ThreadName = 41, 4;
+    /// Named semaphore at value opened, perhaps once more; pc; stamp; number of tokens it has.
+    SemaphoreOpen = 42, 4;
 }
 
 /// What [`RecordKind::FdAlias`] calls the object that all sockets between processes share: whoever reads from the network

@@ -6,20 +6,29 @@
 use core::arch::asm;
 use core::ffi::c_char;
 
+use crate::abi;
 use crate::process;
 use crate::sys;
 use crate::text::Text;
 
-/// Exit code of a run with races.
-pub(crate) const RACE_EXIT_CODE: i32 = 66;
+/// Exit code of a run with races, unless options say otherwise.
+const RACE_EXIT_CODE: i32 = 66;
 /// Exit code of the child that finds no `overtake`: what shells say for a command that is not found.
 const NOT_FOUND: i32 = 127;
 
-/// Hands the log over and waits for the report, unless whoever started the program does. Whether there were races.
-pub(crate) fn hand_over() -> bool {
+/// Hands the log over and waits for the report, unless whoever started the program does. The exit code that the process must
+/// end with because there were races.
+pub(crate) fn hand_over() -> Option<i32> {
     if !process::is_recording() || process::setting(b"OVERTAKE_LOG").is_some() {
-        return false;
+        return None;
     }
+    let raced = report();
+    let code = process::race_exit_code().unwrap_or(RACE_EXIT_CODE);
+    (abi::is_failure(raced) && code != 0).then_some(code)
+}
+
+/// Lets an `overtake` report. Whether there were races.
+fn report() -> bool {
     flush_output();
     let mut log = Text::new();
     log.push(process::directory().unwrap_or_default());
@@ -35,11 +44,9 @@ pub(crate) fn hand_over() -> bool {
         Err(_) => return leave_log(),
     };
     match sys::wait_for(child) {
-        Ok(status) if libc::WIFEXITED(status) => match libc::WEXITSTATUS(status) {
-            RACE_EXIT_CODE => true,
-            NOT_FOUND => leave_log(),
-            _ => false,
-        },
+        Ok(status) if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) != NOT_FOUND => {
+            libc::WEXITSTATUS(status) == RACE_EXIT_CODE
+        }
         _ => leave_log(),
     }
 }

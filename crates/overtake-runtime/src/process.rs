@@ -12,6 +12,7 @@ use overtake_rawlog::{VERSION, process_keys as keys};
 use crate::abi;
 use crate::hand_over;
 use crate::libc_hooks;
+use crate::libc_hooks::real::Real;
 use crate::stamp;
 use crate::sys::{self, Fd};
 use crate::text::Text;
@@ -45,8 +46,6 @@ unsafe extern "C" {
         child: Option<unsafe extern "C" fn()>,
         module: *mut c_void,
     ) -> c_int;
-    fn __cxa_atexit(handler: extern "C" fn(*mut c_void), argument: *mut c_void, module: *mut c_void)
-    -> c_int;
     fn at_quick_exit(handler: extern "C" fn()) -> c_int;
 }
 
@@ -108,13 +107,26 @@ pub(crate) fn start() {
     // SAFETY: the handlers may run at any time from now on; libc copies what it is given.
     unsafe {
         __register_atfork(None, None, Some(after_fork_in_child), core::ptr::null_mut());
-        __cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
+        register_at_exit();
         at_quick_exit(at_quick_end);
     }
     libc_hooks::start();
     PHASE.store(RECORDING, Ordering::Release);
     thread::begin(thread::next_number(), thread::NO_THREAD, 0);
     note_options();
+}
+
+/// Registers our exit handler past our own hook.
+fn register_at_exit() {
+    type Register = unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
+    static REAL: Real = Real::new("__cxa_atexit\0");
+    let address = REAL.address();
+    if !address.is_null() {
+        // SAFETY: the type is that of libc's function of this name.
+        let register = unsafe { core::mem::transmute::<*mut c_void, Register>(address) };
+        // SAFETY: the handler may run at any time from now on.
+        unsafe { register(at_exit, core::ptr::null_mut(), core::ptr::null_mut()) };
+    }
 }
 
 fn root() -> &'static [u8] {
@@ -146,6 +158,20 @@ fn note_options() {
     if let Some(suppressions) = abi::default_suppressions() {
         append(b"/suppressions", suppressions);
     }
+}
+
+/// What options say the exit code of a run with races is; the environment comes before the program's own.
+pub(crate) fn race_exit_code() -> Option<i32> {
+    let value = |options: &[u8]| {
+        let mut found = None;
+        for word in options.split(|byte| matches!(byte, b':' | b' ' | b',' | b'\n' | b'\t')) {
+            if let Some(value) = word.strip_prefix(b"exitcode=") {
+                found = Some(number(value) as i32 & 0xff);
+            }
+        }
+        found
+    };
+    setting(b"TSAN_OPTIONS").and_then(value).or_else(|| abi::default_options().and_then(value))
 }
 
 /// In a child process after `fork`: a log of its own.
@@ -331,9 +357,9 @@ pub(crate) fn finish(how: &[u8]) {
 
 extern "C" fn at_exit(_argument: *mut c_void) {
     finish(b"exit");
-    if hand_over::hand_over() {
+    if let Some(code) = hand_over::hand_over() {
         // SAFETY: an exit handler that calls `exit` again lets glibc run the other handlers and end with the new code.
-        unsafe { libc::exit(hand_over::RACE_EXIT_CODE) }
+        unsafe { libc::exit(code) }
     }
 }
 
@@ -341,11 +367,11 @@ extern "C" fn at_quick_end() {
     end_now(b"_exit");
 }
 
-/// The process ends without exit handlers; ends it here if there were races.
+/// The process ends without exit handlers; ends it here if its exit code must be another.
 pub(crate) fn end_now(how: &[u8]) {
     finish(how);
-    if hand_over::hand_over() {
-        sys::exit_now(hand_over::RACE_EXIT_CODE);
+    if let Some(code) = hand_over::hand_over() {
+        sys::exit_now(code);
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct ThreadState {
     ignore_sync: Cell<u32>,
     /// What `pthread_once` is about to call for which control, see `libc_hooks::once`.
     pub(crate) once: Cell<(usize, usize)>,
+    /// Who called `operator new` or `delete`, which are about to call `malloc` or `free`; 0 if nobody did.
+    operator_caller: Cell<u64>,
 }
 
 // The hooks for accesses count on it.
@@ -69,6 +71,13 @@ pub(crate) fn current() -> Option<&'static ThreadState> {
     } else {
         set_up(state)
     }
+}
+
+/// This thread's state if it records already: for signal handlers, which must not set anything up.
+pub(crate) fn recording() -> Option<&'static ThreadState> {
+    let state = tls::state();
+    // SAFETY: as in `current`.
+    (state > OVER).then(|| unsafe { &*state })
 }
 
 #[cold]
@@ -162,6 +171,7 @@ pub(crate) fn abandon_after_fork() {
     NEXT_NUMBER.store(0, Ordering::Relaxed);
     LOST.store(0, Ordering::Relaxed);
     crate::buffer::restart_after_fork();
+    libc_hooks::threads::restart_after_fork();
     let state = tls::state();
     if state > OVER {
         // SAFETY: as in `current`.
@@ -370,6 +380,7 @@ impl ThreadState {
 
     /// A block of memory was allocated.
     pub(crate) fn allocated(&self, address: u64, size: u64, pc: u64) {
+        let pc = self.caller_or(pc);
         self.forget(address, size);
         self.write_stamped(false, |stamp| {
             [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]
@@ -378,8 +389,23 @@ impl ThreadState {
 
     /// A block of memory is about to be freed.
     pub(crate) fn freed(&self, address: u64, size: u64, pc: u64) {
+        let pc = self.caller_or(pc);
         self.forget(address, size);
         self.write_stamped(true, |stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
+    }
+
+    /// An operator that is about to allocate or free was called from `pc`. The array forms call the others: the first counts.
+    pub(crate) fn operator_called(&self, pc: usize) {
+        if self.operator_caller.get() == 0 {
+            self.operator_caller.set(pc as u64);
+        }
+    }
+
+    fn caller_or(&self, pc: u64) -> u64 {
+        match self.operator_caller.take() {
+            0 => pc,
+            caller => caller,
+        }
     }
 
     /// The thread with this number has a name.

@@ -50,6 +50,23 @@ fn races_change_the_exit_code_and_nothing_else_does() {
 }
 
 #[test]
+fn options_say_what_the_exit_code_of_races_is() {
+    let program = Program::new("gcc", "callbacks.c");
+    let racy = stand_in("options", 66);
+    let run = |options: &str| {
+        let mut command = Command::new(program.path());
+        command.env_remove("OVERTAKE_LOG").env("TMPDIR", &racy).env("OVERTAKE_BIN", racy.join("overtake"));
+        command.env("TSAN_OPTIONS", options).output().expect("the program starts")
+    };
+    let output = run("");
+    assert_eq!(output.status.code(), Some(23), "the program's own default");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "report\nfinalize 1\n");
+    assert_eq!(run("verbosity=1:exitcode=7").status.code(), Some(7));
+    assert_eq!(run("exitcode=0").status.code(), Some(0));
+    std::fs::remove_dir_all(racy).expect("ours");
+}
+
+#[test]
 fn without_overtake_the_program_says_where_its_log_is() {
     let program = Program::new("gcc", "crashes.c");
     let nothing = stand_in("nothing", 0);

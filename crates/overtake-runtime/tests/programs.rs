@@ -362,7 +362,9 @@ fn memory_and_what_touches_it_is_recorded() {
         assert_eq!(find(Kind::Unmap, "map").expect("moved").words[2], 8192);
         assert_eq!(find(Kind::ReadRange, "from").expect("copied").words[1], 3000);
         assert_eq!(find(Kind::WriteRange, "to").expect("copied").words[1], 3000);
-        assert_eq!(find(Kind::Alloc, "copy").expect("duplicated").words[2], 10);
+        // Freed blocks come again.
+        let sizes = thread.records.iter().filter(|record| record.value == run.printed("copy"));
+        assert!(sizes.clone().any(|record| record.kind == Kind::Alloc && record.words[2] == 10));
         let allocated = thread.records.iter().filter(|record| record.kind == Kind::Alloc).count();
         let freed = thread.records.iter().filter(|record| record.kind == Kind::Free).count();
         assert!(allocated >= freed && freed >= 7, "{allocated} allocated, {freed} freed");
@@ -420,6 +422,11 @@ fn cpp_statics_exceptions_and_operators_are_recorded() {
         for name in ["wide", "many"] {
             assert_eq!(thread.count(Kind::Alloc, run.printed(name)), 1);
             assert_eq!(thread.count(Kind::Free, run.printed(name)), 1);
+            // Who called the operator, not where in the C++ library it called `malloc`.
+            let maps = String::from_utf8_lossy(&log.files["maps.0"]).into_owned();
+            for record in thread.records.iter().filter(|record| record.value == run.printed(name)) {
+                assert!(support::module_at(&maps, record.words[0]).ends_with("/program"), "{record:?}");
+            }
         }
         let once = log.kinds_about(run.printed("once"));
         assert_eq!(once.iter().filter(|kind| **kind == Kind::Post).count(), 1, "{once:?}");
@@ -433,5 +440,30 @@ fn cancelled_waits_hold_the_mutex() {
         check_handoffs(&run.log().about(run.printed("mutex")));
         assert_eq!(run.log().threads[&1].count(Kind::Write, run.printed("cleaned")), 1);
         assert!(run.log().threads.values().skip(1).all(|thread| thread.header.ended == 1));
+    });
+}
+
+#[test]
+fn named_semaphores_signals_and_exit_handlers_are_recorded() {
+    each_compiler("more.c", |run| {
+        let log = run.log();
+        let kinds = |name: &str| log.kinds_about(run.printed(name));
+        assert_eq!(
+            kinds("semaphore"),
+            [Kind::SemaphoreOpen, Kind::SemaphoreOpen, Kind::SemaphoreWait, Kind::SemaphorePost]
+        );
+        assert_eq!(log.about(run.printed("semaphore"))[0].1.words[2], 2);
+        assert_eq!(kinds("event"), [Kind::FdForget, Kind::FdWait]);
+        assert_eq!(kinds("copy"), [Kind::FdAlias, Kind::FdPost]);
+        // The handler's write comes after a wait, and so does the exit handler's.
+        for (thread, name) in [(1, "by_signal"), (0, "at_exit")] {
+            let records = &log.threads[&thread].records;
+            let write = records
+                .iter()
+                .position(|record| record.kind == Kind::Write && record.value == run.printed(name))
+                .expect("it is written");
+            let before = records[..write].iter().rev().find_map(|record| record.stamp().map(|_| record.kind));
+            assert_eq!(before, Some(Kind::Wait), "{name}");
+        }
     });
 }

@@ -336,6 +336,10 @@ impl Merger {
                 objects.semaphore_init(address, number, describe);
                 None
             }
+            RecordKind::SemaphoreOpen => {
+                objects.semaphore_open(address, number, describe);
+                None
+            }
             RecordKind::SemaphorePost => {
                 Some(Action::Post(objects.semaphore_post(address, symbols, describe)?))
             }

@@ -219,6 +219,16 @@ impl Objects {
         self.object(address, describe).tokens = tokens;
     }
 
+    /// A named semaphore is opened and has so many tokens. If they are not those that were seen coming, it is another one, or
+    /// another process has posted to it.
+    pub(crate) fn semaphore_open(&mut self, address: u64, tokens: u64, describe: impl FnOnce() -> String) {
+        let object = self.object(address, describe);
+        if object.tokens + object.posts.len() as u64 != tokens {
+            object.tokens = tokens;
+            object.posts.clear();
+        }
+    }
+
     /// A token is added; each is an object of its own.
     pub(crate) fn semaphore_post(
         &mut self,

@@ -154,6 +154,17 @@ fn a_semaphore_wait_takes_the_oldest_token() {
 }
 
 #[test]
+fn a_named_semaphore_that_is_opened_again_keeps_its_tokens() {
+    let mut log = LogMaker::new(2);
+    log.sync_with(0, K::SemaphoreOpen, 0, LOCK, 1).sync(0, K::SemaphoreWait, LOCK); // the token it had
+    log.sync(1, K::SemaphorePost, LOCK).sync_with(0, K::SemaphoreOpen, 0, LOCK, 1);
+    log.sync(0, K::SemaphoreWait, LOCK);
+    log.sync(1, K::SemaphorePost, LOCK).sync_with(0, K::SemaphoreOpen, 0, LOCK, 3); // another process posted
+    log.sync(0, K::SemaphoreWait, LOCK);
+    assert_eq!(log.sealed().lines(), ["T1|post(0x9000#1)", "T0|wait(0x9000#1)", "T1|post(0x9000#2)"]);
+}
+
+#[test]
 fn a_barrier_orders_rounds() {
     let mut log = LogMaker::new(2);
     log.sync_with(0, K::BarrierInit, 0, LOCK, 2);

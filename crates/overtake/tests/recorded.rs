@@ -5,11 +5,12 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
 /// How often each program runs; `OVERTAKE_TEST_RUNS` says otherwise.
-const RUNS: usize = 3;
+const RUNS: usize = 20;
 
 fn runs() -> usize {
     std::env::var("OVERTAKE_TEST_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS)
@@ -25,8 +26,25 @@ fn command(program: impl AsRef<Path>) -> Command {
     for name in ["OVERTAKE_LOG", "OVERTAKE_CC", "OVERTAKE_CXX", "OVERTAKE_BIN", "TSAN_OPTIONS", "CC", "CXX"] {
         command.env_remove(name);
     }
-    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).env("TMPDIR", quick_directory());
     command
+}
+
+/// Where thousands of small files are made and removed quickly: memory, if there is enough of it.
+fn quick_directory() -> &'static Path {
+    static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
+    CHOSEN.get_or_init(|| {
+        let memory = Path::new("/dev/shm");
+        let free = Command::new("df").args(["--output=avail", "--block-size=1M"]).arg(memory).output();
+        let free =
+            free.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        let megabytes = free.lines().nth(1).and_then(|line| line.trim().parse::<u64>().ok());
+        if megabytes.is_some_and(|megabytes| megabytes > 500) {
+            memory.to_owned()
+        } else {
+            std::env::temp_dir()
+        }
+    })
 }
 
 #[track_caller]
@@ -200,20 +218,61 @@ fn the_exit_code_is_the_programs_own() {
     assert_eq!(source_run.arg("run").arg(&source).output().expect("it starts").status.code(), Some(9));
 }
 
+fn ends() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c")
+}
+
 #[test]
-fn what_a_killed_program_recorded_is_analysed() {
+fn however_a_program_ends_its_race_is_reported() {
     let directory = tempfile::tempdir().expect("writable");
-    let source = directory.path().join("killed.c");
-    std::fs::write(
-        &source,
-        "#include <pthread.h>\n#include <signal.h>\nint x;\nvoid *run(void *unused) { x = 1; return unused; }\n\
-         int main(void) { pthread_t thread; pthread_create(&thread, 0, run, 0); x = 2; pthread_join(thread, 0);\n\
-         raise(SIGKILL); }\n",
-    )
-    .expect("writable");
-    let program = compiled(&source, &directory);
-    let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
-    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    let program = compiled(&ends(), &directory);
+    for way in
+        ["return", "_exit", "kill", "abort", "fault", "overflow", "fork", "exec", "vfork", "many", "nothing"]
+    {
+        let output = overtake().args(["run", "--"]).arg(&program).arg(way).output().expect("it starts");
+        let report = said(&output);
+        let code = if way == "nothing" { 0 } else { 66 };
+        assert_eq!(output.status.code(), Some(code), "{way}: {report}");
+        assert_eq!(
+            report.matches("observed data race on shared").count(),
+            usize::from(code != 0),
+            "{report}"
+        );
+        assert!(!report.contains("missing") && !report.contains("damaged"), "{way}: {report}");
+    }
+}
+
+#[test]
+fn what_did_not_fit_is_counted() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&ends(), &directory);
+    let mut full = command("sh");
+    full.args(["-c", "ulimit -f 2000; exec \"$0\" run -- \"$1\" volume"]);
+    let output = full.arg(env!("CARGO_BIN_EXE_overtake")).arg(&program).output().expect("it starts");
+    let report = said(&output);
+    assert_eq!(output.status.code(), Some(66), "what came before is analysed: {report}");
+    let missing = report.lines().find(|line| line.contains("bytes of the log found no room on the disk"));
+    assert!(missing.is_some(), "{report}");
+
+    let output = overtake().args(["run", "--max-size", "1M", "--"]).arg(&program).arg("volume").output();
+    let output = output.expect("it starts");
+    let report = said(&output);
+    assert!(report.contains("bytes of the log, the oldest, gave way to the size limit"), "{report}");
+    assert_eq!(output.status.code(), Some(0), "the race is among the oldest: {report}");
+}
+
+#[test]
+fn a_program_starts_under_a_debugger() {
+    if Command::new("gdb").arg("--version").output().is_err() {
+        return; // the one thing here that not every machine has
+    }
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&ends(), &directory);
+    let mut debugger = command("gdb");
+    debugger.args(["-nx", "-batch", "-ex", "run", "-ex", "bt", "--args"]).arg(&program).arg("return");
+    let output = debugger.env("TMPDIR", directory.path()).output().expect("it starts");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("exited with code 0102"), "66: {told} {}", said(&output)); // octal
 }
 
 #[test]

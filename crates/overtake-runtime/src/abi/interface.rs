@@ -1,7 +1,9 @@
 //! The public interface of the sanitizer, for programs that describe their own synchronisation: `tsan_interface.h`.
 //!
 //! Between `pre_lock` and `post_lock` (and the like) a program runs the insides of its own lock, which are not recorded.
-//! Functions that ask about a report have nothing to tell here: reports are made later, elsewhere.
+//! Functions that ask about a report have nothing to tell here: reports are made later, elsewhere. A program's own
+//! `__tsan_on_report` is called once if there were races, with no report, and `__tsan_on_finalize` before the process ends;
+//! both only in a program that was started directly.
 
 use core::ffi::{c_char, c_void};
 
@@ -146,8 +148,8 @@ define! {
     fn __sanitizer_print_stack_trace(; pc) {}
 }
 
-/// What the program's own function of this name returns; `None` if it has none.
-macro_rules! program_text {
+/// The address of a function that the program may define; 0 if it does not.
+macro_rules! program_function {
     ($symbol:literal) => {{
         let function: usize;
         // SAFETY: loads an address; null if no object of the program defines the symbol.
@@ -158,18 +160,41 @@ macro_rules! program_text {
                 function = out(reg) function,
                 options(nostack, preserves_flags, readonly),
             );
-            let function: Option<unsafe extern "C" fn() -> *const c_char> = core::mem::transmute(function);
-            function.map(|function| function()).filter(|text| !text.is_null()).map(|text| process::bytes(text))
         }
+        function
     }};
+}
+
+/// What the program's own function at this address returns; `None` if there is none.
+fn program_text(function: usize) -> Option<&'static [u8]> {
+    // SAFETY: a function that returns a text, or null.
+    unsafe {
+        let function: Option<unsafe extern "C" fn() -> *const c_char> = core::mem::transmute(function);
+        function.map(|function| function()).filter(|text| !text.is_null()).map(|text| process::bytes(text))
+    }
 }
 
 /// The options that the program sets for itself.
 pub(crate) fn default_options() -> Option<&'static [u8]> {
-    program_text!("__tsan_default_options")
+    program_text(program_function!("__tsan_default_options"))
 }
 
 /// The races that the program knows of.
 pub(crate) fn default_suppressions() -> Option<&'static [u8]> {
-    program_text!("__tsan_default_suppressions")
+    program_text(program_function!("__tsan_default_suppressions"))
+}
+
+/// Tells the program that its races were reported, and asks whether that is a failure.
+pub(crate) fn is_failure(raced: bool) -> bool {
+    let (on_report, on_finalize) =
+        (program_function!("__tsan_on_report"), program_function!("__tsan_on_finalize"));
+    // SAFETY: the program's own functions, if it has them, with the types of the public interface; they expect to be called.
+    unsafe {
+        let on_report: Option<unsafe extern "C" fn(*mut c_void)> = core::mem::transmute(on_report);
+        let on_finalize: Option<unsafe extern "C" fn(i32) -> i32> = core::mem::transmute(on_finalize);
+        if raced && let Some(on_report) = on_report {
+            on_report(core::ptr::null_mut());
+        }
+        on_finalize.map_or(raced, |on_finalize| on_finalize(i32::from(raced)) != 0)
+    }
 }

@@ -7,4 +7,4 @@ mod interface;
 mod wide;
 
 pub(crate) use access::forward;
-pub(crate) use interface::{default_options, default_suppressions};
+pub(crate) use interface::{default_options, default_suppressions, is_failure};

@@ -5,6 +5,9 @@
 
 use core::ffi::c_void;
 
+use overtake_rawlog::RecordKind;
+
+use super::note;
 use super::real::{Real, hook, symbol};
 use crate::process;
 
@@ -20,6 +23,24 @@ hook! {
             process::restart_after_fork();
         }
         child
+    }
+    /// Whatever thread runs an exit handler, what its registration came after comes before it. Handlers run in reverse
+    /// order: a second one of ours runs right before each.
+    fn __cxa_atexit(handler: usize, argument: usize, module: usize; pc) -> i32 {
+        note(RecordKind::Post, 0, exit_handlers(), pc);
+        let result = real(handler, argument, module);
+        if result == 0 {
+            real(before_exit_handler as *const () as usize, 0, module);
+        }
+        result
+    }
+    fn on_exit(handler: usize, argument: usize; pc) -> i32 {
+        note(RecordKind::Post, 0, exit_handlers(), pc);
+        let result = real(handler, argument);
+        if result == 0 {
+            real(before_exit_handler as *const () as usize, 0);
+        }
+        result
     }
     fn _exit(code: i32; pc) {
         process::end_now(b"_exit");
@@ -58,6 +79,17 @@ hook! {
         process::finish(b"exec");
         real(directory, path, arguments, environment, flags)
     }
+}
+
+static EXIT_HANDLERS: u8 = 0;
+
+/// The object that stands for the registration of exit handlers.
+fn exit_handlers() -> usize {
+    &raw const EXIT_HANDLERS as usize
+}
+
+extern "C" fn before_exit_handler() {
+    note(RecordKind::Wait, 0, exit_handlers(), 0);
 }
 
 /// Functions that must be entered as if we were not there, because they take any number of arguments or ask who called them:

@@ -127,6 +127,12 @@ hook! {
     fn dup(file: i32; pc) -> i32 { is_same(real(file), file as u64, pc) }
     fn dup2(file: i32, new: i32; pc) -> i32 { is_same(real(file, new), file as u64, pc) }
     fn dup3(file: i32, new: i32, flags: i32; pc) -> i32 { is_same(real(file, new, flags), file as u64, pc) }
+    fn fcntl(file: i32, command: i32, argument: usize; pc) -> i32 {
+        duplicated(real(file, command, argument), file, command, pc)
+    }
+    fn fcntl64(file: i32, command: i32, argument: usize; pc) -> i32 {
+        duplicated(real(file, command, argument), file, command, pc)
+    }
     fn close(file: i32; pc) -> i32 {
         written(file, pc);
         is_new(file, pc);
@@ -200,6 +206,27 @@ hook! {
         real(file, message, flags)
     }
 
+    // libc's own calls of `read` and `write` in these do not come past us.
+    fn eventfd_read(file: i32, value: usize; pc) -> i32 {
+        let result = real(file, value);
+        if result == 0 {
+            received(8, file, value, pc);
+        }
+        result
+    }
+    fn eventfd_write(file: i32, value: u64; pc) -> i32 {
+        written(file, pc);
+        real(file, value)
+    }
+    fn sendfile(to: i32, from: i32, offset: usize, length: usize; pc) -> isize {
+        written(to, pc);
+        real(to, from, offset, length)
+    }
+    fn sendfile64(to: i32, from: i32, offset: usize, length: usize; pc) -> isize {
+        written(to, pc);
+        real(to, from, offset, length)
+    }
+
     /// What was set up before a descriptor was watched comes before what is done when it is ready.
     fn epoll_ctl(file: i32, operation: i32, watched: i32, event: usize; pc) -> i32 {
         if operation != libc::EPOLL_CTL_DEL {
@@ -213,6 +240,13 @@ hook! {
     fn epoll_pwait(file: i32, events: usize, count: i32, time: i32, mask: usize; pc) -> i32 {
         ready(real(file, events, count, time, mask), file, pc)
     }
+}
+
+fn duplicated(result: i32, file: i32, command: i32, pc: usize) -> i32 {
+    if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
+        is_same(result, file as u64, pc);
+    }
+    result
 }
 
 fn accepted(file: i32, pc: usize) -> i32 {

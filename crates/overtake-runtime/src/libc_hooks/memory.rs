@@ -30,6 +30,25 @@ pub(super) fn raw_free(block: *mut c_void) {
     unsafe { __libc_free(block as usize) }
 }
 
+/// What `operator new` does where there is no C++ library to ask. Out of memory, the program gets null.
+pub(super) extern "C" fn allocate(size: usize) -> usize {
+    // SAFETY: allocating is.
+    allocated(unsafe { __libc_malloc(size.max(1)) }, size, 0)
+}
+
+/// As [`allocate`], for types with an alignment of their own.
+pub(super) extern "C" fn allocate_aligned(size: usize, alignment: usize) -> usize {
+    // SAFETY: allocating is.
+    allocated(unsafe { __libc_memalign(alignment, size.max(1)) }, size, 0)
+}
+
+/// What `operator delete` does where there is no C++ library to ask.
+pub(super) extern "C" fn release(block: usize) {
+    freed(block, 0);
+    // SAFETY: our caller passes a block of the allocator, or null.
+    unsafe { __libc_free(block) };
+}
+
 #[inline]
 fn allocated(block: usize, size: usize, pc: usize) -> usize {
     if block != 0

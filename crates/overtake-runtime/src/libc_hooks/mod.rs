@@ -4,14 +4,16 @@
 //! pipe) is recorded before it happens, a wait after it succeeded. Thread cancellation may unwind through a handler that waits,
 //! so handlers keep nothing that needs dropping across such a call.
 //!
-//! `operator new` and `delete` are not here: those of libstdc++ and libc++ call `malloc`, `aligned_alloc` and `free`.
+//! `fork`, `setjmp` and `pthread_exit` need no hook: handlers of libc, and call stacks that heal, see to them.
 
 mod ends;
 mod files;
 mod locks;
 mod memory;
 mod once;
+mod operators;
 pub(crate) mod real;
+mod signals;
 mod strings;
 pub(crate) mod threads;
 mod waits;

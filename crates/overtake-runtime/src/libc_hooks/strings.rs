@@ -194,6 +194,52 @@ hook! {
         touch::<false>(text, if found == 0 { length(text, ALL) + 1 } else { found - text + part }, pc);
         found
     }
+    fn strcasestr(text: usize, part: usize; pc) -> usize {
+        let found = real(text, part);
+        let part = read_text(part, pc);
+        touch::<false>(text, if found == 0 { length(text, ALL) + 1 } else { found - text + part }, pc);
+        found
+    }
+    fn strchrnul(text: usize, letter: i32; pc) -> usize {
+        let found = real(text, letter);
+        touch::<false>(text, found - text + 1, pc);
+        found
+    }
+    fn strspn(text: usize, accepted: usize; pc) -> usize {
+        read_text(accepted, pc);
+        let length = real(text, accepted);
+        touch::<false>(text, length + 1, pc);
+        length
+    }
+    fn strcspn(text: usize, rejected: usize; pc) -> usize {
+        read_text(rejected, pc);
+        let length = real(text, rejected);
+        touch::<false>(text, length + 1, pc);
+        length
+    }
+    fn strpbrk(text: usize, accepted: usize; pc) -> usize {
+        read_text(accepted, pc);
+        let found = real(text, accepted);
+        touch::<false>(text, if found == 0 { length(text, ALL) } else { found - text } + 1, pc);
+        found
+    }
+    fn stpncpy(to: usize, from: usize, bytes: usize; pc) -> usize {
+        read_text_within(from, bytes, pc);
+        touch::<true>(to, bytes, pc);
+        real(to, from, bytes)
+    }
+    fn memrchr(memory: usize, value: i32, bytes: usize; pc) -> usize {
+        let found = real(memory, value, bytes);
+        let from = if found == 0 { memory } else { found };
+        touch::<false>(from, memory + bytes - from, pc);
+        found
+    }
+    fn memmem(memory: usize, bytes: usize, part: usize, length: usize; pc) -> usize {
+        let found = real(memory, bytes, part, length);
+        touch::<false>(part, length, pc);
+        touch::<false>(memory, if found == 0 { bytes } else { found - memory + length }, pc);
+        found
+    }
     fn strdup(text: usize; pc) -> usize {
         let length = read_text(text, pc);
         duplicated(real(text), length, pc)

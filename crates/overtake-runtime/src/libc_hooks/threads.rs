@@ -18,6 +18,9 @@ use crate::{process, sys, thread, tls};
 const DESTRUCTOR_ROUNDS: usize = 4;
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
+/// Threads that were created and have not got as far as to have a number.
+static STARTING: AtomicU32 = AtomicU32::new(0);
+
 pub(super) fn start() {
     let mut key = 0;
     // SAFETY: the key is written by the call.
@@ -69,8 +72,10 @@ fn create(
     unsafe { start.write(Start { routine, argument, number, parent: creator.number() }) };
     creator.sync(RecordKind::Fork, 0, u64::from(number), pc as u64);
     process::note_new_modules();
+    STARTING.fetch_add(1, Ordering::Relaxed);
     let result = real(run_thread, start as usize);
     if result != 0 {
+        STARTING.fetch_sub(1, Ordering::Relaxed);
         raw_free(start.cast());
     }
     result
@@ -82,21 +87,29 @@ extern "C" fn run_thread(start: usize) -> usize {
     let Start { routine, argument, number, parent } = unsafe { start.read() };
     raw_free(start.cast());
     thread::begin(number, parent, routine as usize as u64);
+    STARTING.fetch_sub(1, Ordering::Release); // pairs with `number_of`
     routine(argument)
 }
 
-/// The number of a thread that is about to be joined. Its creator may be ahead of it: waits until it has started.
+/// In a child process after `fork`: threads that were starting are not in it.
+pub(crate) fn restart_after_fork() {
+    STARTING.store(0, Ordering::Relaxed);
+}
+
+/// The number of a thread that is about to be joined. Its creator may be ahead of it: waits until it has started, however long
+/// a busy machine takes. Threads that libc made without us and that recorded nothing have none.
 fn number_of(handle: usize) -> Option<u32> {
-    const PATIENCE: usize = 100_000;
-    for _ in 0..PATIENCE {
+    const PATIENCE: usize = 1000;
+    for attempt in 0.. {
+        let all_started = STARTING.load(Ordering::Acquire) == 0;
         // SAFETY: our caller is about to join the thread.
         let number = unsafe { tls::number_of(handle as libc::pthread_t) };
-        if number.is_some() || !process::is_recording() {
+        if number.is_some() || all_started || !process::is_recording() {
             return number;
         }
-        sys::give_way();
+        if attempt < PATIENCE { sys::give_way() } else { sys::rest() }
     }
-    None // a thread that libc made without us
+    None
 }
 
 fn join(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {

@@ -7,6 +7,7 @@ use overtake_rawlog::RecordKind;
 use super::locks::{lifetimes, taken};
 use super::real::hook;
 use super::{note, note_with};
+use crate::thread;
 
 lifetimes! {
     pthread_cond_init(attributes);
@@ -126,10 +127,18 @@ hook! {
     fn sem_clockwait(semaphore: usize, clock: i32, time: usize; pc) -> i32 {
         token(real(semaphore, clock, time), semaphore, pc)
     }
-    /// Named semaphores are found by their address like others; how many tokens one starts with is not known here.
-    fn sem_close(semaphore: usize; pc) -> i32 {
-        note(RecordKind::Forget, 0, semaphore, pc);
-        real(semaphore)
+    /// Opening a named semaphore twice gives the same address, and others may have posted to it: what counts is how many
+    /// tokens it has now.
+    fn sem_open(name: usize, flags: i32, mode: u32, value: u32; pc) -> usize {
+        let semaphore = real(name, flags, mode, value);
+        let mut tokens = 0;
+        // SAFETY: a semaphore that was just opened; null stands for failure.
+        if semaphore != 0 && unsafe { libc::sem_getvalue(semaphore as *mut libc::sem_t, &raw mut tokens) } == 0
+            && let Some(thread) = thread::current()
+        {
+            thread.sync_with(RecordKind::SemaphoreOpen, semaphore as u64, pc as u64, tokens.max(0) as u64);
+        }
+        semaphore
     }
 }
 

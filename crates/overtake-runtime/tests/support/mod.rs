@@ -36,11 +36,28 @@ pub(crate) fn library() -> &'static Path {
 }
 
 fn scratch(name: &str) -> PathBuf {
+    scratch_in(Path::new(env!("CARGO_TARGET_TMPDIR")), name)
+}
+
+fn scratch_in(parent: &Path, name: &str) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.{}.{number}", std::process::id()));
+    let path = parent.join(format!("overtake-{name}.{}.{number}", std::process::id()));
     std::fs::create_dir_all(&path).expect("a scratch directory can be made");
     path
+}
+
+/// Where thousands of small files are made and removed quickly: memory, if there is enough of it.
+fn quick_directory() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let free = Command::new("df").args(["--output=avail", "--block-size=1M"]).arg(memory).output();
+    let free = free.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let megabytes = free.lines().nth(1).and_then(|line| line.trim().parse::<u64>().ok());
+    if megabytes.is_some_and(|megabytes| megabytes > 500) {
+        memory.to_owned()
+    } else {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).to_owned()
+    }
 }
 
 /// A program in `tests/programs`, compiled; removed when dropped.
@@ -90,7 +107,7 @@ impl Program {
 
     /// Runs any command with the log in a directory of its own.
     pub(crate) fn run_command(&self, mut command: Command) -> Run {
-        let log = scratch("log");
+        let log = scratch_in(&quick_directory(), "log");
         let output = command.env("OVERTAKE_LOG", &log).output().expect("the program starts");
         let run = Run { output, logs: read_logs(&log) };
         std::fs::remove_dir_all(&log).expect("the log can be removed");
@@ -251,4 +268,15 @@ impl Thread {
         let stamps: Vec<u64> = self.records.iter().filter_map(Record::stamp).collect();
         assert!(stamps.is_sorted(), "stamps of thread {} decrease", self.header.number);
     }
+}
+
+/// The file that is mapped at an address, by lines of `/proc/self/maps`.
+pub(crate) fn module_at(maps: &str, address: u64) -> &str {
+    let number = |text: &str| u64::from_str_radix(text, 16).unwrap_or(0);
+    let line = maps.lines().find(|line| {
+        let (low, rest) = line.split_once('-').unwrap_or_default();
+        let high = rest.split(' ').next().unwrap_or_default();
+        (number(low)..number(high)).contains(&address)
+    });
+    line.and_then(|line| line.rsplit(' ').next()).unwrap_or_default()
 }

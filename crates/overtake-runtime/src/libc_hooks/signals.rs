@@ -1,0 +1,165 @@
+//! Signals: what came before a handler was set up, and before a signal was sent, comes before what the handler does.
+//!
+//! The kernel is given a handler of ours, which calls the program's. Nothing is delayed. A program that asks which handler is
+//! set up is told its own.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use overtake_rawlog::RecordKind;
+
+use super::note;
+use super::real::hook;
+use crate::{process, sys, thread};
+
+const SIGNALS: usize = 65;
+
+/// The program's handlers; each place is also the object that stands for the signal.
+static HANDLERS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
+
+fn place(signal: i32) -> Option<&'static AtomicUsize> {
+    HANDLERS.get(usize::try_from(signal).ok()?)
+}
+
+fn object(place: &AtomicUsize) -> usize {
+    place.as_ptr() as usize
+}
+
+/// What the kernel calls.
+extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut c_void) {
+    let Some(place) = place(signal) else { return };
+    if let Some(thread) = thread::recording() {
+        thread.sync(RecordKind::Wait, 0, object(place) as u64, 0);
+    }
+    let handler = place.load(Ordering::Acquire);
+    if is_function(handler) {
+        // SAFETY: the program's handler; those that take the signal alone do not look at the rest.
+        unsafe {
+            let handler: extern "C" fn(i32, *mut c_void, *mut c_void) = core::mem::transmute(handler);
+            handler(signal, facts, context);
+        }
+    }
+}
+
+fn is_function(handler: usize) -> bool {
+    ![libc::SIG_DFL, libc::SIG_IGN, libc::SIG_ERR].contains(&handler)
+}
+
+/// Sets a handler up by `real`, with ours in front of it.
+fn install(
+    signal: i32,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+    pc: usize,
+    real: impl Fn(i32, *const libc::sigaction, *mut libc::sigaction) -> i32,
+) -> i32 {
+    let Some(place) = place(signal).filter(|_| process::is_recording()) else {
+        return real(signal, new, old);
+    };
+    let before = place.load(Ordering::Relaxed);
+    let result = if new.is_null() {
+        real(signal, new, old)
+    } else {
+        let mut copy = core::mem::MaybeUninit::<libc::sigaction>::uninit();
+        // SAFETY: the program passes an action. (Assigning it would call `memcpy`, which we interpose.)
+        let action = unsafe {
+            sys::copy(new.cast(), copy.as_mut_ptr().cast(), size_of::<libc::sigaction>());
+            copy.assume_init_mut()
+        };
+        if is_function(action.sa_sigaction) {
+            note(RecordKind::Post, 0, object(place), pc);
+            place.store(action.sa_sigaction, Ordering::Release);
+            action.sa_sigaction = on_signal as *const () as usize;
+        }
+        let result = real(signal, action, old);
+        if result != 0 {
+            place.store(before, Ordering::Release);
+        }
+        result
+    };
+    // SAFETY: the program's own, or null.
+    let old = unsafe { old.as_mut() };
+    if result == 0
+        && let Some(old) = old
+        && old.sa_sigaction == on_signal as *const () as usize
+    {
+        old.sa_sigaction = before;
+    }
+    result
+}
+
+/// `signal` and its like: what `sigaction` with these flags does. The handler before.
+fn set_handler(signal: i32, handler: usize, flags: i32, pc: usize) -> usize {
+    let (mut new, mut old) =
+        (core::mem::MaybeUninit::<libc::sigaction>::uninit(), core::mem::MaybeUninit::uninit());
+    // SAFETY: zeros are an action with the default handler and an empty mask; the other is filled if the call succeeds.
+    unsafe {
+        sys::clear(new.as_mut_ptr().cast(), size_of::<libc::sigaction>());
+        (*new.as_mut_ptr()).sa_sigaction = handler;
+        (*new.as_mut_ptr()).sa_flags = flags;
+        let done = sigaction(signal, new.as_ptr(), old.as_mut_ptr(), pc) == 0;
+        if done { (*old.as_ptr()).sa_sigaction } else { libc::SIG_ERR }
+    }
+}
+
+/// A signal is about to be sent.
+fn sent(signal: i32, pc: usize) {
+    if signal != 0
+        && let Some(place) = place(signal)
+    {
+        note(RecordKind::Post, 0, object(place), pc);
+    }
+}
+
+/// A signal was waited for; none if the number is not positive.
+fn arrived(signal: i32, pc: usize) -> i32 {
+    if signal > 0
+        && let Some(place) = place(signal)
+    {
+        note(RecordKind::Wait, 0, object(place), pc);
+    }
+    signal
+}
+
+hook! {
+    fn sigaction(signal: i32, new: *const libc::sigaction, old: *mut libc::sigaction; pc) -> i32 {
+        install(signal, new, old, pc, real)
+    }
+    fn signal(signal: i32, handler: usize; pc) -> usize { set_handler(signal, handler, libc::SA_RESTART, pc) }
+    fn bsd_signal(signal: i32, handler: usize; pc) -> usize { set_handler(signal, handler, libc::SA_RESTART, pc) }
+    fn __sysv_signal(signal: i32, handler: usize; pc) -> usize {
+        set_handler(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER, pc)
+    }
+
+    fn kill(process: i32, signal: i32; pc) -> i32 {
+        sent(signal, pc);
+        real(process, signal)
+    }
+    fn raise(signal: i32; pc) -> i32 {
+        sent(signal, pc);
+        real(signal)
+    }
+    fn pthread_kill(thread: usize, signal: i32; pc) -> i32 {
+        sent(signal, pc);
+        real(thread, signal)
+    }
+    fn sigqueue(process: i32, signal: i32, value: usize; pc) -> i32 {
+        sent(signal, pc);
+        real(process, signal, value)
+    }
+    fn pthread_sigqueue(thread: usize, signal: i32, value: usize; pc) -> i32 {
+        sent(signal, pc);
+        real(thread, signal, value)
+    }
+
+    fn sigwait(set: usize, signal: *mut i32; pc) -> i32 {
+        let result = real(set, signal);
+        if result == 0 {
+            // SAFETY: filled by the call.
+            arrived(unsafe { *signal }, pc);
+        }
+        result
+    }
+    fn sigwaitinfo(set: usize, facts: usize; pc) -> i32 { arrived(real(set, facts), pc) }
+    fn sigtimedwait(set: usize, facts: usize, time: usize; pc) -> i32 { arrived(real(set, facts, time), pc) }
+}
