@@ -24,6 +24,7 @@
 
 pub mod collect;
 mod event;
+pub mod html;
 pub mod json;
 mod model;
 mod number;

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use crate::result::Report;
-use crate::text;
+use crate::{html, text};
 
 /// A way to tell what was found.
 pub struct Renderer {
@@ -23,6 +23,11 @@ pub const RENDERERS: &[Renderer] = &[
         name: "text",
         summary: "for people: every finding explained, a summary last",
         write: text::write,
+    },
+    Renderer {
+        name: "html",
+        summary: "for people: one page for a browser, with a drawing of each schedule",
+        write: html::write,
     },
     Renderer {
         name: "json",

@@ -395,7 +395,7 @@ impl Report {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Verdict", rename_all = "lowercase")]
-enum VerdictForm {
+pub(crate) enum VerdictForm {
     Observed,
     Predicted,
     Suspected,

@@ -1,0 +1,101 @@
+// Source excerpts and call stacks.
+
+/** Lines shown before and after the marked one. */
+const NEIGHBOURS = 4;
+/** Frames shown of a longer stack before somebody asks for the rest; the style sheet hides the others. */
+const FRAMES_SHOWN = 6;
+
+/** The frames of a stack, innermost first. */
+function framesAt(contents, stack) {
+  return contents.stacks[stack].map((frame) => contents.frames[frame]);
+}
+
+/** The frame that a stack is known by: the innermost one of the program itself. Undefined if nothing is known. */
+function siteAt(contents, stack) {
+  return contents.frames[contents.sites[stack]];
+}
+
+/** The lines around a frame's place, that line marked; or why there are none. */
+function excerptView(sources, frame) {
+  if (!frame) return excerptFigure("place unknown", element("p", { class: "absent" }, "Nothing is known about where this is in the code."));
+  const place = placeOf(frame) || "place unknown";
+  const lines = sources[frame.file]?.lines;
+  if (!frame.file) {
+    return excerptFigure(place, element("p", { class: "absent" }, "No debug information, so the source line is unknown."));
+  }
+  if (!lines?.[frame.line]) {
+    return excerptFigure(place, element("p", { class: "absent" }, "The source is not part of this report."));
+  }
+  const numbers = Object.keys(lines).map(Number)
+    .filter((number) => Math.abs(number - frame.line) <= NEIGHBOURS)
+    .sort((left, right) => left - right);
+  const indent = Math.min(...numbers.map((number) => lines[number]).filter((line) => line.trim()).map(indentOf));
+  const rows = numbers.map((number) => sourceLine(number, lines[number], number === frame.line ? frame : null, indent));
+  return excerptFigure(place, element("pre", { tabindex: "0", "aria-label": `Source at ${place}` }, rows));
+}
+
+function excerptFigure(place, body) {
+  return element("figure", { class: "excerpt" }, element("figcaption", {}, place), body);
+}
+
+function indentOf(line) {
+  return line.length - line.trimStart().length;
+}
+
+function sourceLine(number, line, marked, indent) {
+  const gutter = element("span", { class: "number" }, marked ? `▸ ${number}` : `${number}`);
+  const code = element("code", {}, marked ? markedExpression(line, marked.column ?? 0, indent) : line.slice(indent));
+  return element("span", { class: marked ? "line racing" : "line" }, gutter, code);
+}
+
+/** Marks what starts at `column`: a chain of names, members and indexes, or a single sign. Columns count bytes. */
+function markedExpression(line, column, indent) {
+  const start = column > 0 ? new TextDecoder().decode(new TextEncoder().encode(line).slice(0, column - 1)).length : -1;
+  const chain = start >= indent && /^[\w$]+(?:(?:->|::|\.)[\w$]+|\[[^\]]*\])*|^\S/.exec(line.slice(start));
+  if (!chain) return line.slice(indent);
+  const end = start + chain[0].length;
+  return [line.slice(indent, start), element("mark", {}, chain[0]), line.slice(end)];
+}
+
+/**
+ * A call stack. With `onFrame` the frames whose source is known can be picked, and the one in `current` is.
+ * Long stacks are folded.
+ */
+function stackView(frames, { sources = {}, onFrame = null, current = null, label = "Call stack" } = {}) {
+  if (frames.length === 0) return element("p", { class: "absent" }, "No stack is known.");
+  const list = element("ol", { class: "stack", "aria-label": label });
+  const buttons = [];
+  const entries = frames.map((frame, at) => {
+    const name = functionOf(frame);
+    const words = [
+      element("span", { class: "function", title: name.length > 120 && name }, name),
+      element("span", { class: "place" }, placeOf(frame)),
+    ];
+    if (!onFrame || !sources[frame.file]?.lines[frame.line]) return element("li", {}, element("div", { class: "frame" }, words));
+    const pick = () => {
+      for (const button of buttons) button.setAttribute("aria-pressed", String(button === own));
+      onFrame(frame);
+    };
+    const own = element("button", { type: "button", class: "frame", "aria-pressed": String(at === current), click: pick }, words);
+    buttons.push(own);
+    return element("li", {}, own);
+  });
+  list.append(...entries);
+  const rest = entries.length - FRAMES_SHOWN;
+  if (rest < 2) return list;
+  list.classList.add("folded");
+  const unfold = element("button", {
+    type: "button", class: "quiet",
+    click: () => { list.classList.remove("folded"); unfold.remove(); },
+  }, `Show ${counted(rest, "more frame")}`);
+  return element("div", {}, list, unfold);
+}
+
+/** A stack that only some readers want: its site, the rest on demand. Null if nothing is known. */
+function foldedStack(contents, stack, label) {
+  const site = siteAt(contents, stack);
+  if (!site) return null;
+  const summary = joined([functionOf(site), placeOf(site)], " ");
+  return element("details", { class: "aside" }, element("summary", {}, summary), stackView(framesAt(contents, stack), { label }));
+}
+
