@@ -2,14 +2,14 @@
 //!
 //! The page is a single file that asks the network for nothing and opens from a disk, a mail or an artefact of a build. Its parts
 //! lie in `page/` as the files a browser knows (HTML, CSS, JavaScript without a framework) and are put together here; what
-//! was found follows as parcels (see [`parcel`]).
+//! was found follows as parcels (see `parcel.rs`).
 //!
 //! **Names are hostile.** Functions, files and source lines come from other people's programs. None of them is written into the
 //! markup: parcels consist of letters and digits, and the scripts only ever set text, never markup. The page's own policy
 //! forbids every script but its own and every connection.
 //!
-//! **Size.** The first parcel (see [`data::Contents`]) holds what the list shows, searches and filters by; the details of a
-//! finding lie in parcels of [`FINDINGS_PER_PARCEL`], which are opened when somebody looks.
+//! **Size.** The first parcel (see `data.rs`) holds what the list shows, searches and filters by; the details of a
+//! finding lie in parcels of 64, which are opened when somebody looks.
 
 mod data;
 mod parcel;
