@@ -5,8 +5,9 @@ use rustc_hash::FxHashMap;
 
 /// Elements of an array that race together: `first`, `first + step`, ... below `end`.
 ///
-/// The accesses of such a race stand for the synchronisation-free regions in which all of these elements were accessed;
-/// each is the first access of its region to the elements that were accessed alike.
+/// The accesses of such a race are to the first of them. The same threads race on each of the others in the same regions:
+/// on either side, no other thread learns in between of one access without the other, for the thread makes nothing known
+/// (releases no lock, posts nothing, forks nobody) between them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Extent {
     /// The array.

@@ -57,7 +57,7 @@ pub struct RaceGroup {
     pub example: Race,
     /// The first race of the surest verdict.
     pub surest: Race,
-    /// The elements that raced together in the example, where its accesses stand for whole regions.
+    /// The elements that raced together, of which the example names the first.
     pub extent: Option<Extent>,
     /// How many races were reported between these locations.
     pub count: u64,
@@ -110,23 +110,27 @@ impl RaceLog {
     #[cold]
     #[inline(never)]
     pub fn report(&mut self, race: Race) {
-        self.racy_variables.insert(race.var);
-        self.count(race, 1, None);
+        self.report_times(race, 1);
     }
 
-    /// Takes a race of all elements of `extent`. Its variable is found by [`name_elements`](Self::name_elements).
-    #[cold]
-    #[inline(never)]
-    pub fn report_extent(&mut self, race: Race, extent: Extent) {
+    /// Takes races of one variable between the same locations, of which one is given.
+    pub(crate) fn report_times(&mut self, race: Race, times: u64) {
+        self.racy_variables.insert(race.var);
+        self.count(race, times, None);
+    }
+
+    /// Takes races of all elements of `extent` between the same locations, of which one of the first element is given.
+    /// The variables of the other elements are found by [`name_elements`](Self::name_elements).
+    pub fn report_extent(&mut self, race: Race, extent: Extent, times: u64) {
         self.extents.insert(extent);
-        self.count(race, extent.elements(), Some(extent));
+        self.count(race, extent.elements().saturating_mul(times), Some(extent));
     }
 
     fn count(&mut self, race: Race, races: u64, extent: Option<Extent>) {
         debug_assert!(race.first.at.index < race.second.at.index);
         debug_assert!(race.first.at.thread != race.second.at.thread);
         debug_assert!(race.first.kind.conflicts(race.second.kind));
-        self.races += races;
+        self.races = self.races.saturating_add(races);
         self.max_distance = self.max_distance.max(race.distance());
         let second = race.second.at;
         if self.racy_events.last() != Some(&second.index) {
@@ -136,9 +140,9 @@ impl RaceLog {
             self.racy_locations.insert(second.location);
         }
         let group = self.group(&race, extent);
-        group.count += races;
+        group.count = group.count.saturating_add(races);
         if race.verdict == Verdict::Observed {
-            group.observed += races;
+            group.observed = group.observed.saturating_add(races);
         }
         group.take_verdict(&race);
     }
@@ -182,21 +186,10 @@ impl RaceLog {
             return;
         }
         let extents = ExtentSet::new(self.extents.drain());
-        let mut example_of: FxHashMap<(ArrayId, u64), Vec<usize>> = FxHashMap::default();
-        for (at, group) in self.groups.iter().enumerate() {
-            if let Some(extent) = group.extent {
-                example_of.entry((extent.array, extent.first)).or_default().push(at);
-            }
-        }
         for var in (0..symbols.variables.len()).map(VarId::from_index) {
             let Variable::Element { array, index } = symbols.variables.get(var) else { continue };
-            if !extents.contains(array, index) {
-                continue;
-            }
-            self.racy_variables.insert(var);
-            for &group in example_of.get(&(array, index)).into_iter().flatten() {
-                self.groups[group].example.var = var;
-                self.groups[group].surest.var = var;
+            if extents.contains(array, index) {
+                self.racy_variables.insert(var);
             }
         }
     }

@@ -40,7 +40,7 @@ pub enum Promise {
     Sampled,
     /// Every report is a race; if many events must change to make the trace race free, one is probably found.
     PropertyTester,
-    /// Exactly the variables that race; what names the accesses may stand for the synchronisation-free region around them.
+    /// Exactly the variables that race, each with a pair of accesses that race; further pairs may be missing.
     ExactVariables,
     /// Suspicion, not proof.
     Suspicion,
@@ -63,7 +63,7 @@ impl Promise {
                  change to make the trace race free"
             }
             Promise::ExactVariables => {
-                "every variable that races, and no other; accesses may stand for the region around them"
+                "every variable that races, and no other; every pair is a race, further ones may be missing"
             }
             Promise::Suspicion => "suspicion, not proof",
         }

@@ -100,13 +100,12 @@ fn plain(styled: &str) -> String {
 fn elements_that_race_together_are_one_line() {
     let mut example = Example::empty();
     let array = example.symbols.variables.intern_array(b"A3").unwrap();
-    for index in 0..8 {
-        example.symbols.variables.intern_element(array, index).unwrap();
-    }
+    let elements: Vec<VarId> =
+        (0..8).map(|index| example.symbols.variables.intern_element(array, index).unwrap()).collect();
     let first = example.access(3, "T1", AccessKind::Write, "main.c:12");
     let second = example.access(9, "T2", AccessKind::Read, "worker.c:30");
-    let race = Race { var: VarId(0), verdict: Verdict::Observed, first, second };
-    example.log.report_extent(race, Extent { array, first: 2, end: 8, step: 2 });
+    let race = Race { var: elements[2], verdict: Verdict::Observed, first, second };
+    example.log.report_extent(race, Extent { array, first: 2, end: 8, step: 2 }, 1);
     example.log.name_elements(&example.symbols);
     let text = example.text(&text::Layout::default());
     assert!(

@@ -337,6 +337,27 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
             }
     }
 
+    /// Lets what `cell` keeps stand where what `other` keeps stands, wherever that is earlier; the cells are the same.
+    /// Returns whether something changed.
+    pub(crate) fn take_earlier_places(&mut self, cell: Cell, other: Cell) -> bool {
+        let (mine, others) = (self.latest[cell], self.latest[other]);
+        let theirs = self.places[other];
+        let places = &mut self.places[cell];
+        let mut changed = mine.write.is_some() && places.write.take_earlier(theirs.write);
+        match (mine.spill(), others.spill()) {
+            (None, None) => changed |= mine.read.is_some() && places.read.take_earlier(theirs.read),
+            (Some(mine), Some(others)) if mine != others => {
+                if let Ok([mine, others]) = self.spills.get_disjoint_mut([mine, others]) {
+                    for (record, other) in mine.records_mut().zip(others.records_mut()) {
+                        changed |= record.place.take_earlier(other.place);
+                    }
+                }
+            }
+            _ => {}
+        }
+        changed
+    }
+
     /// A number that is the same for cells that are the same, and most likely different for others.
     pub(crate) fn fingerprint(&self, cell: Cell) -> u64 {
         let latest = &self.latest[cell];
@@ -518,6 +539,11 @@ impl Spill {
         [&self.reads, &self.writes, &self.atomics].into_iter().flatten().map(|record| record.epoch)
     }
 
+    /// Everything kept, in the order of [`epochs`](Self::epochs).
+    fn records_mut(&mut self) -> impl Iterator<Item = &mut Record> {
+        [&mut self.reads, &mut self.writes, &mut self.atomics].into_iter().flatten()
+    }
+
     /// Whether the same is kept, in the same order. Atomic accesses of one epoch may differ in kind, so they are not
     /// the same as others.
     fn same(&self, other: &Spill) -> bool {
@@ -648,6 +674,15 @@ impl Place {
     fn index(&self) -> u64 {
         let high = self.index_high_and_kind & ((1 << INDEX_HIGH_BITS) - 1);
         u64::from(high) << 32 | u64::from(self.index_low)
+    }
+
+    /// Becomes `other` if that is earlier; returns whether it was.
+    fn take_earlier(&mut self, other: Place) -> bool {
+        let earlier = other.index() < self.index();
+        if earlier {
+            *self = other;
+        }
+        earlier
     }
 
     fn kind(&self) -> AccessKind {

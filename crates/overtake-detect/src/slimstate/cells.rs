@@ -1,12 +1,12 @@
 //! The shadow cells: one history each, for a variable, an element, or a part of an array.
 
 use overtake_clock::{Epoch, ThreadClock};
-use overtake_trace::{EventIndex, Id, LocationId, ThreadId, VarId};
+use overtake_trace::{EventIndex, Id, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::access::{Access, AccessKind, At};
+use crate::access::{AccessKind, At};
 use crate::hb::history::{Histories, Judged, RaceSink};
-use crate::race::{Race, RaceLog, Verdict};
+use crate::race::Verdict;
 
 /// A shadow cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,6 +124,11 @@ impl Cells {
         self.histories.knows(cell, accessor.epoch, accessor.writes())
     }
 
+    /// Lets a cell name no access that is later than that of another cell, which is the same.
+    pub(super) fn take_earlier_places(&mut self, cell: CellId, other: CellId) -> bool {
+        self.histories.take_earlier_places(cell, other)
+    }
+
     pub(super) fn same(&self, one: CellId, other: CellId) -> bool {
         self.histories.same(one, other)
     }
@@ -136,18 +141,6 @@ impl Cells {
     pub(super) fn state_bytes(&self) -> usize {
         let lists: usize = self.free.values().map(Vec::capacity).sum();
         self.histories.state_bytes() + lists * size_of::<CellId>() + self.index_bytes
-    }
-}
-
-/// Races of a cell that stands for one variable.
-pub(super) struct OnVariable<'a> {
-    pub(super) var: VarId,
-    pub(super) races: &'a mut RaceLog,
-}
-
-impl RaceSink<CellId> for OnVariable<'_> {
-    fn race(&mut self, _: CellId, verdict: Verdict, first: Access, second: Access) {
-        self.races.report(Race { var: self.var, verdict, first, second });
     }
 }
 

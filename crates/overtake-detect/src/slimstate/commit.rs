@@ -134,6 +134,9 @@ impl Segment {
             (Mode::Classes, _) => {
                 for index in local.iter() {
                     self.name(StridedRange::single(index), races);
+                    if let Base::Classes(classes) = &mut self.base {
+                        classes.forget_steps(index); // the footprint may be older than they are
+                    }
                     self.move_labelled(index, accessor, cells, races);
                 }
             }

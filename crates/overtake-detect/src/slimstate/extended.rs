@@ -12,6 +12,7 @@
 //!   I1  The history of a class never changes. A class without members is given back, sooner or later; its number may be
 //!       used again, with another generation.
 //!   I2  Two classes may have the same history (fingerprints can collide), never two histories one class.
+//!   I3  What a class keeps is not later than the access of any member that it is kept for (`naming.rs`).
 //! **Cost.** O(1) per access. A stretch that needs as many classes as a quarter of its elements is better off fine.
 
 use std::collections::VecDeque;
@@ -49,6 +50,12 @@ struct Class {
     abandoned: bool,
     after_read: Step,
     after_write: Step,
+}
+
+impl Class {
+    fn forget_steps(&mut self) {
+        (self.after_read, self.after_write) = (Step::default(), Step::default());
+    }
 }
 
 /// The classes of a stretch of an array.
@@ -103,10 +110,22 @@ impl Classes {
         Some(new)
     }
 
-    /// The class with the history of a cell.
-    fn with_history_of(&self, cell: CellId, cells: &Cells) -> Option<u16> {
+    /// The class with the history of a cell, to which an element of that cell may be added (I3).
+    fn with_history_of(&mut self, cell: CellId, cells: &mut Cells) -> Option<u16> {
         let class = self.by_history.get(&cells.fingerprint(cell)).copied()?;
-        cells.same(self.classes[usize::from(class)].cell, cell).then_some(class)
+        let entry = &mut self.classes[usize::from(class)];
+        if !cells.same(entry.cell, cell) {
+            return None;
+        }
+        if cells.take_earlier_places(entry.cell, cell) {
+            entry.forget_steps(); // what they lead to may keep later ones
+        }
+        Some(class)
+    }
+
+    /// Lets the next access to an element be judged anew, whatever was found for others of its class.
+    pub(super) fn forget_steps(&mut self, index: u64) {
+        self.classes[usize::from(self.labels[index as usize])].forget_steps();
     }
 
     /// The number of classes.
@@ -249,7 +268,7 @@ impl Classes {
     fn remove(&mut self, class: u16, cells: &mut Cells) {
         let entry = &mut self.classes[usize::from(class)];
         entry.generation += 1;
-        (entry.after_read, entry.after_write) = (Step::default(), Step::default());
+        entry.forget_steps();
         let cell = entry.cell;
         let fingerprint = cells.fingerprint(cell);
         if self.by_history.get(&fingerprint) == Some(&class) {

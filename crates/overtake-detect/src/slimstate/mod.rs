@@ -1,8 +1,8 @@
 //! Happens-before races with array shadow that stays small: elements that are used alike share their state.
 //!
 //! **Source.** Wilcox, Finch, Flanagan, Freund, *Array Shadow State Compression for Precise Dynamic Race Detection*, ASE 2015.
-//! **Answer.** Exactly the variables that race. A race of elements that share their state is reported once, with all of
-//! them; its accesses stand for the synchronisation-free regions in which the elements were accessed.
+//! **Answer.** Exactly the variables that race, and of each a pair of accesses that race. A race of elements that share
+//! their state is reported once, with all of them, and names the accesses to the first of them.
 //! **Idea.** Between two synchronisation operations a thread's clock does not change, so its accesses to an array may be
 //! judged together when the next one comes: every happens-before relation is kept by that delay. What is judged together is a
 //! *footprint*, a strided range per thread, array and kind of access. The array's elements are partitioned so that each
@@ -15,6 +15,7 @@
 //! | `cells.rs` | the cells, which are FastTrack's |
 //! | `commit.rs`, `shadow.rs` | footprints meet partitions; arrays of unknown length |
 //! | `extended.rs` | parts of any form, by labels (`--partitions extended`) |
+//! | `reports.rs`, `naming.rs`, `analysis.rs` | races; if there are any, a second pass finds the accesses that they are between |
 //!
 //! **Commit points.** Everything pending of a thread is judged before each synchronisation operation of it, acquires too (an
 //! acquire changes the clock as well); before its fork and its join by another thread, which change its clock; when the
@@ -29,35 +30,38 @@
 //!       cell with others is not in a page of cells.
 //!   I2  Footprints of a thread hold accesses of its present synchronisation-free region only.
 
+mod analysis;
 mod cells;
 mod commit;
 mod extended;
 mod footprint;
+mod naming;
 mod partition;
 mod range;
+mod reports;
 mod shadow;
 #[cfg(test)]
 mod tests;
 
 use overtake_clock::Epoch;
 use overtake_trace::{
-    ArrayId, Checked, EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId, VarId,
-    Variable, Variables,
+    ArrayId, EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variable, Variables,
 };
 
-use self::cells::{Accessor, CellId, Cells, OnVariable, PackedAt, observed};
-use self::commit::{Limits, PAGE, PartSink};
+pub(crate) use self::analysis::start;
+use self::cells::{Accessor, CellId, Cells, PackedAt, observed};
+use self::commit::{Limits, PAGE};
 use self::footprint::{Collected, Pending};
+use self::naming::FoundRaces;
 use self::range::StridedRange;
+use self::reports::{OnPart, OnVariable, Reports};
 use self::shadow::Shadow;
-use crate::access::{Access, AccessKind, At};
+use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::extent::Extent;
 use crate::hb::SyncClocks;
-use crate::hb::history::RaceSink;
-use crate::race::{Race, RaceLog, Verdict};
-use crate::registry::{Analysis, OptionError, Options, Outcome, Partitions};
-use crate::run::{LiveBlocks, feed};
+use crate::race::RaceLog;
+use crate::registry::Partitions;
 
 /// Arrays shorter than this are not worth compressing (the paper's threshold).
 const SMALL: u64 = 16;
@@ -65,49 +69,6 @@ const SMALL: u64 = 16;
 const LEAST_LABELLED: u64 = 64;
 /// Elements from this index on are variables like any other, so that arithmetic on indices cannot overflow.
 const HUGE: u64 = 1 << 48;
-
-/// Starts an analysis.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(SlimAnalysis {
-        detector: SlimState::new(Limits::of(options.partitions)),
-        blocks: LiveBlocks::new(),
-        races: RaceLog::new(),
-    }))
-}
-
-/// The detector with its log, and with figures.
-struct SlimAnalysis {
-    detector: SlimState,
-    blocks: LiveBlocks,
-    races: RaceLog,
-}
-
-impl Analysis for SlimAnalysis {
-    fn feed(&mut self, checked: &Checked<'_>) {
-        feed(&mut self.detector, &mut self.blocks, checked, &mut self.races);
-    }
-
-    fn end_of_trace(&mut self) -> Outcome {
-        self.detector.finish(&mut self.races);
-        Outcome::Done
-    }
-
-    fn name_elements(&mut self, symbols: &Symbols) {
-        self.races.name_elements(symbols);
-    }
-
-    fn races(&self) -> &RaceLog {
-        &self.races
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.detector.state_bytes()
-    }
-
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        self.detector.figures()
-    }
-}
 
 impl Limits {
     fn of(partitions: Partitions) -> Limits {
@@ -187,15 +148,6 @@ enum ArrayKind {
     Shadowed(u32),
 }
 
-/// A race found while no log was at hand.
-#[derive(Debug)]
-struct Found {
-    extent: Extent,
-    verdict: Verdict,
-    first: Access,
-    second: Access,
-}
-
 /// The detector.
 #[derive(Debug)]
 pub(crate) struct SlimState {
@@ -203,15 +155,13 @@ pub(crate) struct SlimState {
     cells: Cells,
     /// What the variables are, by pages (I1).
     pages: Vec<VarPage>,
-    /// One more than the first cell for variables that are no elements with a shadow, by pages; 0 for none.
-    own: Vec<u32>,
     arrays: IdVec<ArrayId, ArrayKind>,
     shadows: Vec<Shadow>,
     pending: IdVec<ThreadId, Pending>,
     located: Located,
     /// The latest atomic access, with the epoch it was made in: the read of its heap block belongs to the same event.
     latest_atomic: (EventIndex, Epoch),
-    found: Vec<Found>,
+    reports: Reports,
     limits: Limits,
 }
 
@@ -221,13 +171,12 @@ impl SlimState {
             clocks: SyncClocks::default(),
             cells: Cells::default(),
             pages: Vec::new(),
-            own: Vec::new(),
             arrays: IdVec::new(),
             shadows: Vec::new(),
             pending: IdVec::new(),
             located: Located { cell: CellId(0), shadow: 0, index: 0 },
             latest_atomic: (EventIndex(u64::MAX), Epoch::NONE),
-            found: Vec::new(),
+            reports: Reports::default(),
             limits,
         }
     }
@@ -306,9 +255,9 @@ impl SlimState {
     /// The cell of a variable that shares it with none.
     fn own_cell(&mut self, var: VarId, variables: &Variables) -> CellId {
         let (page, offset) = (var.index() / PAGE as usize, var.index() as u64 % PAGE);
-        if self.own[page] == 0 {
+        if self.reports.own[page] == 0 {
             let first = self.cells.allocate(PAGE);
-            self.own[page] = first.0 + 1;
+            self.reports.own[page] = first.0 + 1;
             let all_own = page_variables(page, variables).is_some_and(|mut variables_of_page| {
                 variables_of_page.all(|var| self.is_own(var, variables))
             });
@@ -316,7 +265,7 @@ impl SlimState {
                 self.pages[page] = VarPage::cells(first); // I1
             }
         }
-        CellId(self.own[page] - 1).plus(offset)
+        CellId(self.reports.own[page] - 1).plus(offset)
     }
 
     /// Whether a variable is surely none that shares its cell.
@@ -358,7 +307,8 @@ impl SlimState {
                 let epoch =
                     if at.index == self.latest_atomic.0 { self.atomic_epoch() } else { clock.epoch() };
                 let accessor = Accessor { clock, epoch, access: observed(at, kind) };
-                self.cells.judge(cell, accessor, &mut OnVariable { var, races });
+                let reports = &mut self.reports;
+                self.cells.judge(cell, accessor, &mut OnVariable { var, reports, races });
             }
         }
     }
@@ -374,16 +324,13 @@ impl SlimState {
     #[inline(never)]
     fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         let (at, Located { shadow, index, .. }) = (at.at(), self.located);
-        if !self.found.is_empty() {
-            self.hand_over(races); // before there are more: all are found by accesses to shared elements
-        }
         let entry = &mut self.shadows[shadow as usize];
         if !entry.collects() {
             let segment = entry.segment(index, &mut self.cells);
             if !segment.collects() {
                 let clock = self.clocks.thread(at.thread);
                 let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
-                let races = &mut OnVariable { var, races };
+                let races = &mut OnVariable { var, reports: &mut self.reports, races };
                 let was_labelled = segment.is_labelled();
                 segment.judge_element(index, accessor, &mut self.cells, self.limits, races);
                 if !(was_labelled && segment.is_labelled()) {
@@ -427,7 +374,6 @@ impl SlimState {
         if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
             self.commit(at.thread);
         }
-        self.hand_over(races);
         let Located { cell, shadow, index } = self.located;
         let cell = match cell {
             SHARED => {
@@ -444,7 +390,8 @@ impl SlimState {
         let clock = self.clocks.thread(at.thread);
         let epoch = clock.epoch();
         let accessor = Accessor { clock, epoch, access: observed(at, kind) };
-        self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, races });
+        let reports = &mut self.reports;
+        self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, reports, races });
         self.latest_atomic = (at.index, epoch);
         self.clocks.atomic_release(at.thread, var, kind, order);
     }
@@ -474,18 +421,13 @@ impl SlimState {
         let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
         let entry = &mut self.shadows[shadow as usize];
         let extent = Extent { array: entry.array, first: 0, end: 0, step: 1 };
-        let mut races = OnPart { extent, found: &mut self.found };
+        let mut races = OnPart { extent, found: &mut self.reports.found };
         entry.commit(range, accessor, &mut self.cells, self.limits, &mut races);
     }
 
-    /// Hands races over that were found while no log was at hand.
-    #[cold]
-    fn hand_over(&mut self, races: &mut RaceLog) {
-        for Found { extent, verdict, first, second } in self.found.drain(..) {
-            let (first, second) =
-                if first.at.index < second.at.index { (first, second) } else { (second, first) };
-            races.report_extent(Race { var: VarId(0), verdict, first, second }, extent);
-        }
+    /// The races of elements, whose accesses are still to be named.
+    fn take_found(&mut self) -> FoundRaces {
+        std::mem::take(&mut self.reports.found)
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
@@ -520,7 +462,7 @@ impl Detector for SlimState {
         let pages = sizes.variables.div_ceil(PAGE as usize);
         if pages > self.pages.len() {
             self.pages.resize(pages, VarPage::UNKNOWN);
-            self.own.resize(pages, 0);
+            self.reports.own.resize(pages, 0);
         }
         self.limits.variables = sizes.variables as u64;
     }
@@ -595,40 +537,19 @@ impl Detector for SlimState {
         self.clocks.wait(at.thread, object);
     }
 
-    fn finish(&mut self, races: &mut RaceLog) {
+    fn finish(&mut self, _: &mut RaceLog) {
         for thread in (0..self.pending.len()).map(ThreadId::from_index) {
             self.commit(thread);
         }
-        self.hand_over(races);
     }
 
     fn state_bytes(&self) -> usize {
         let pending: usize = self.pending.iter().map(Pending::heap_bytes).sum();
-        let tables = (self.pages.capacity() + self.own.capacity()) * size_of::<VarPage>()
+        let tables = (self.pages.capacity() + self.reports.own.capacity()) * size_of::<VarPage>()
             + self.arrays.table_bytes()
             + self.shadows.capacity() * size_of::<Shadow>()
             + self.pending.table_bytes()
-            + self.found.capacity() * size_of::<Found>();
+            + self.reports.found.heap_bytes();
         self.clocks.state_bytes() + self.cells.state_bytes() + pending + tables
-    }
-}
-
-/// Races of a part of an array.
-struct OnPart<'a> {
-    extent: Extent,
-    found: &'a mut Vec<Found>,
-}
-
-impl PartSink for OnPart<'_> {
-    #[inline]
-    fn about(&mut self, part: StridedRange, end: u64) {
-        let end = part.last.saturating_add(part.step).min(end);
-        self.extent = Extent { first: part.first, end, step: part.step, ..self.extent };
-    }
-}
-
-impl RaceSink<CellId> for OnPart<'_> {
-    fn race(&mut self, _: CellId, verdict: Verdict, first: Access, second: Access) {
-        self.found.push(Found { extent: self.extent, verdict, first, second });
     }
 }

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use overtake_oracle::random::Shape;
-use overtake_oracle::{for_each_random_trace, happens_before_races, same, variables};
-use overtake_trace::{Block, Checker, EventIndex, EventSource, LocationId, ThreadId, Trace, VarId};
+use overtake_oracle::{Pair, for_each_random_trace, happens_before_races, same, variables};
+use overtake_trace::{EventIndex, LocationId, ThreadId, Trace, VarId, Variable};
 
+use super::analysis::SlimAnalysis;
 use super::commit::Limits;
 use super::footprint::{Collected, Pending};
 use super::partition::Partition;
 use super::range::StridedRange;
-use super::{SlimAnalysis, SlimState};
 use crate::access::At;
-use crate::race::RaceLog;
+use crate::race::{Race, RaceGroup};
 use crate::registry::Analysis;
-use crate::run::LiveBlocks;
+use crate::testing::run_analysis_with;
 
 /// The longest array that partitions are checked on.
 const LONGEST: u64 = 24;
@@ -157,25 +157,12 @@ fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0)), Collected::Taken);
 }
 
-fn analysis(limits: Limits) -> SlimAnalysis {
-    SlimAnalysis { detector: SlimState::new(limits), blocks: LiveBlocks::new(), races: RaceLog::new() }
-}
-
-/// Hands a trace to an analysis, in blocks of a few events.
-fn feed_all(analysis: &mut SlimAnalysis, trace: &Trace) {
-    let (mut source, mut checker) = (trace.source().with_block_events(9), Checker::repairing());
-    let mut block = Block::default();
-    while source.next_block(&mut block).expect("a trace in memory") {
-        analysis.feed(&checker.check(&mut block, source.symbols_mut()).expect("mended"));
-    }
-    analysis.end_of_trace();
-    analysis.name_elements(source.symbols());
-}
-
-fn racy_variables(limits: Limits, trace: &Trace) -> Vec<VarId> {
-    let mut analysis = analysis(limits);
-    feed_all(&mut analysis, trace);
-    analysis.races().racy_variables()
+/// The detector with its log after a trace in blocks of a few events, and how much state it had at most.
+fn examined(limits: Limits, trace: &Trace) -> (SlimAnalysis, usize) {
+    let (mut analysis, mut most) = (SlimAnalysis::new(limits), 0);
+    run_analysis_with(&mut analysis, trace, |analysis| most = most.max(analysis.state_bytes()));
+    analysis.name_elements(&trace.symbols);
+    (analysis, most)
 }
 
 /// Arrays so short that small traces go through every representation.
@@ -189,7 +176,7 @@ fn limits() -> [Limits; 4] {
 
 /// 100,000 traces; another 40,000 with the limits of the command line are with the other detectors.
 #[test]
-fn racy_elements_are_those_of_the_definition() {
+fn racy_elements_are_those_of_the_definition_and_races_have_true_names() {
     let atomics = Shape { atomics: 1, mixed: true, fences: true, ..Shape::sweeps(10) };
     let shapes = [
         Shape::sweeps(8),
@@ -201,15 +188,43 @@ fn racy_elements_are_those_of_the_definition() {
     ];
     for (at, limits) in limits().into_iter().enumerate() {
         for_each_random_trace(&shapes, 25_000, |trace| {
-            let expected = variables(&happens_before_races(trace));
-            same(&format!("limits {at}"), expected, racy_variables(limits, trace))
+            let expected = happens_before_races(trace);
+            let (analysis, _) = examined(limits, trace);
+            let races = analysis.races();
+            same(&format!("limits {at}"), variables(&expected), races.racy_variables())?;
+            races.groups().iter().try_for_each(|group| has_true_names(group, &expected, trace))
         });
+    }
+}
+
+/// The named pair is a race, and so is a pair of the same threads for each of the other elements.
+fn has_true_names(group: &RaceGroup, expected: &BTreeSet<Pair>, trace: &Trace) -> Result<(), String> {
+    let Race { var, first, second, .. } = group.example;
+    let named = Pair { first: first.at.index, second: second.at.index, var };
+    if !expected.contains(&named) {
+        return Err(format!("{named:?} is no race"));
+    }
+    let Some(extent) = group.extent.filter(|extent| extent.elements() > 1) else { return Ok(()) };
+    let thread = |index: EventIndex| trace.events[index.0 as usize].thread();
+    let (one, other) = (thread(named.first), thread(named.second)); // as in the trace before it was mended
+    let alike = |pair: &&Pair| {
+        let threads = (thread(pair.first), thread(pair.second));
+        threads == (one, other) || threads == (other, one)
+    };
+    let racy: Vec<Variable> =
+        expected.iter().filter(alike).map(|pair| trace.symbols.variables.get(pair.var)).collect();
+    let array = extent.array;
+    let mut elements = (extent.first..extent.end).step_by(extent.step as usize);
+    match elements.find(|&index| !racy.contains(&Variable::Element { array, index })) {
+        Some(index) => Err(format!("element {index} does not race like {named:?}")),
+        None => Ok(()),
     }
 }
 
 fn names(limits: Limits, text: &str) -> Vec<String> {
     let trace = Trace::parse_std(text.as_bytes()).expect("a trace");
-    racy_variables(limits, &trace).into_iter().map(|var| trace.symbols.variables.display(var)).collect()
+    let (analysis, _) = examined(limits, &trace);
+    analysis.races().racy_variables().into_iter().map(|var| trace.symbols.variables.display(var)).collect()
 }
 
 /// The accesses of `thread` to elements 0 to 5 of the array `A`.
@@ -256,8 +271,27 @@ fn lengths_and_indices_of_the_input_decide_no_allocation() {
                 T0|r(A[700000000000000])|1\nT0|r(A[2])|1\nT0|r(A[4])|1\nT0|r(A[6])|1\nT0|r(B[281474976710655])|1\n";
     for limits in limits() {
         assert_eq!(names(limits, text), ["A[499999999999999]", "B[18446744073709551615]"], "{limits:?}");
-        let mut analysis = analysis(limits);
-        feed_all(&mut analysis, &Trace::parse_std(text.as_bytes()).expect("a trace"));
-        assert!(analysis.state_bytes() < 100_000, "{} bytes", analysis.state_bytes());
+        let (_, bytes) = examined(limits, &Trace::parse_std(text.as_bytes()).expect("a trace"));
+        assert!(bytes < 100_000, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn races_name_lines_that_access_the_elements() {
+    // One footprint of T0 comes from two lines, and only what the second one writes is read.
+    let line = |thread, op, index, line| format!("{thread}|{op}(A[{index}])|{line}\n");
+    let mut text = String::from("T0|alloc(A[6])|1\n");
+    text.extend((0..6).map(|index| line("T0", "w", index, if index < 3 { 10 } else { 12 })));
+    text.extend((3..6).map(|index| line("T1", "r", index, 20)));
+    let trace = Trace::parse_std(text.as_bytes()).expect("a trace");
+    for limits in limits() {
+        let (analysis, _) = examined(limits, &trace);
+        let groups = analysis.races().groups();
+        let places = groups.iter().map(|group| {
+            let Race { first, second, .. } = group.example;
+            let lines = [first, second].map(|access| trace.symbols.location_name(access.at.location));
+            (first.at.index.0, second.at.index.0, lines.join(" and "), group.count)
+        });
+        assert_eq!(places.collect::<Vec<_>>(), [(4, 7, "12 and 20".to_string(), 3)], "{limits:?}");
     }
 }

@@ -1,0 +1,215 @@
+//! Which accesses a race is between, where the shadow knows only from which event on to look for them.
+//!
+//! A part of an array keeps one access for all its elements, the first of the footprint it came from. So the detector
+//! collects the races of elements here, and if there are any the trace is read again: on each side of a race, the first
+//! access that the thread makes to the element from the kept event on, of the kept kind, is the one to name.
+//!
+//! **Invariants.**
+//!   I1  What is kept for an element is not later than the element's access for which it is kept, and in the same epoch
+//!       of the same thread. So the access that is found is in that epoch as well, and races as the kept one would.
+//! **Limit.** Of races of the same elements between what is kept as the same two locations, only the first is named; the
+//! others are counted. So there are as many as racy parts and pairs of locations at most.
+
+use std::collections::VecDeque;
+
+use overtake_trace::{
+    ArrayId, EventIndex, IdVec, LocationId, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variable,
+    Variables,
+};
+use rustc_hash::FxHashMap;
+
+use crate::access::{Access, AccessKind, At};
+use crate::detector::{Detector, LockMode};
+use crate::extent::Extent;
+use crate::race::{Race, RaceLog, Verdict};
+
+/// What races.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Subject {
+    /// An element, by its variable.
+    Variable(VarId),
+    /// Elements that share their cell.
+    Elements(Extent),
+}
+
+/// A race of elements.
+#[derive(Debug)]
+struct Found {
+    subject: Subject,
+    first: Access,
+    second: Access,
+    /// How often.
+    times: u64,
+    /// The variable that is accessed, once it is known.
+    var: Option<VarId>,
+}
+
+/// The races of elements, in the order in which they were found.
+#[derive(Default, Debug)]
+pub(super) struct FoundRaces {
+    races: Vec<Found>,
+    known: FxHashMap<(Subject, LocationId, LocationId), u32>,
+}
+
+impl FoundRaces {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn add(&mut self, subject: Subject, first: Access, second: Access) {
+        let key = (subject, first.at.location, second.at.location);
+        let position = *self.known.entry(key).or_insert_with(|| {
+            self.races.push(Found { subject, first, second, times: 0, var: None });
+            self.races.len() as u32 - 1
+        });
+        self.races[position as usize].times += 1;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.races.is_empty()
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.races.capacity() * size_of::<Found>()
+            + self.known.capacity() * size_of::<((Subject, LocationId, LocationId), u32)>()
+    }
+}
+
+/// An element by either of its names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Element {
+    Variable(VarId),
+    Of(ArrayId, u64),
+}
+
+/// A side of a race: the race's number, and whether it is the second access.
+type Side = (usize, bool);
+
+/// Sides to be named whose accesses are by one thread.
+#[derive(Default, Debug)]
+struct Wanted {
+    /// Those of which the kept event has not come yet, in its order.
+    upcoming: VecDeque<(EventIndex, Side)>,
+    /// The others, by what to look for.
+    looking: FxHashMap<(Element, AccessKind), Vec<Side>>,
+}
+
+/// The second reading of a trace with races of elements.
+#[derive(Debug)]
+pub(super) struct Naming {
+    races: Vec<Found>,
+    wanted: IdVec<ThreadId, Wanted>,
+    /// The element that is accessed next.
+    element: Option<Element>,
+}
+
+impl Naming {
+    pub(super) fn new(found: FoundRaces) -> Naming {
+        let races = found.races;
+        let mut sides: Vec<(Access, Side)> = Vec::with_capacity(2 * races.len());
+        for (number, race) in races.iter().enumerate() {
+            sides.extend([(race.first, (number, false)), (race.second, (number, true))]);
+        }
+        sides.sort_unstable_by_key(|(access, side)| (access.at.index, *side));
+        let mut wanted: IdVec<ThreadId, Wanted> = IdVec::new();
+        for (access, side) in sides {
+            wanted.entry(access.at.thread).upcoming.push_back((access.at.index, side));
+        }
+        Naming { races, wanted, element: None }
+    }
+
+    /// Whether an access of the thread may be one to name.
+    #[inline]
+    fn is_looking(&self, thread: ThreadId) -> bool {
+        let wanted = &self.wanted[thread];
+        !wanted.looking.is_empty() || !wanted.upcoming.is_empty()
+    }
+
+    /// Names the sides that wait for this access.
+    #[inline]
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
+        if self.is_looking(at.thread) {
+            self.look(Access { at, kind }, var);
+        }
+    }
+
+    fn look(&mut self, access: Access, var: VarId) {
+        let Naming { races, wanted, element } = self;
+        let Wanted { upcoming, looking } = &mut wanted[access.at.thread];
+        while let Some((_, side)) = upcoming.pop_front_if(|(from, _)| *from <= access.at.index) {
+            let race = &races[side.0];
+            let subject = match race.subject {
+                Subject::Variable(var) => Element::Variable(var),
+                Subject::Elements(extent) => Element::Of(extent.array, extent.first),
+            };
+            let kind = if side.1 { race.second.kind } else { race.first.kind };
+            looking.entry((subject, kind)).or_default().push(side);
+        }
+        if looking.is_empty() {
+            return;
+        }
+        for element in [Some(Element::Variable(var)), *element].into_iter().flatten() {
+            for (number, is_second) in looking.remove(&(element, access.kind)).into_iter().flatten() {
+                let race = &mut races[number];
+                race.var = Some(var);
+                *if is_second { &mut race.second } else { &mut race.first } = access;
+            }
+        }
+    }
+}
+
+impl Detector for Naming {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.wanted.grow_to(sizes.threads);
+    }
+
+    #[inline]
+    fn locate(&mut self, thread: ThreadId, var: VarId, _: AccessKind, variables: &Variables) {
+        if self.is_looking(thread) {
+            self.element = match variables.get(var) {
+                Variable::Element { array, index } => Some(Element::Of(array, index)),
+                _ => None,
+            };
+        }
+    }
+
+    fn read(&mut self, at: At, var: VarId, _: &mut RaceLog) {
+        self.access(at, var, AccessKind::Read);
+    }
+
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut RaceLog) {
+        self.access(at, var, kind);
+    }
+
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut RaceLog) {
+        self.access(at, var, kind);
+    }
+
+    fn fence(&mut self, _: At, _: MemoryOrder) {}
+    fn acquire(&mut self, _: At, _: LockId, _: LockMode) {}
+    fn release(&mut self, _: At, _: LockId, _: LockMode) {}
+    fn fork(&mut self, _: At, _: ThreadId) {}
+    fn join(&mut self, _: At, _: ThreadId) {}
+    fn post(&mut self, _: At, _: SyncId) {}
+    fn wait(&mut self, _: At, _: SyncId) {}
+
+    /// Reports all races, in the order in which they were found.
+    fn finish(&mut self, races: &mut RaceLog) {
+        let is_done = |wanted: &Wanted| wanted.looking.is_empty() && wanted.upcoming.is_empty();
+        debug_assert!(self.wanted.iter().all(is_done), "I1: {self:?}");
+        for Found { subject, first, second, times, var } in self.races.drain(..) {
+            let Some(var) = var else { continue }; // only if the trace was another one than before
+            // A footprint is judged after accesses that came later.
+            let (first, second) =
+                if first.at.index < second.at.index { (first, second) } else { (second, first) };
+            let race = Race { var, verdict: Verdict::Observed, first, second };
+            match subject {
+                Subject::Variable(_) => races.report_times(race, times),
+                Subject::Elements(extent) => races.report_extent(race, extent, times),
+            }
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        let sides: usize = self.wanted.iter().map(|wanted| wanted.upcoming.capacity()).sum();
+        self.races.capacity() * size_of::<Found>() + sides * size_of::<(EventIndex, Side)>()
+    }
+}
