@@ -150,7 +150,7 @@ fn finding(fingerprint: &str, verdict: Verdict, headline: &str, first: Access, s
 
 fn poll_stack() -> Vec<Frame> {
     vec![
-        frame("Server::poll", "src/server.cpp", 88, 5),
+        frame("Server::poll", "src/server.cpp", 88, 16),
         frame("Server::run", "src/server.cpp", 40, 12),
         frame("worker_main(void*)", "src/main.cpp", 17, 3),
         Frame { module: "libc.so.6".into(), offset: 0x8_9134, ..Frame::default() },
@@ -304,7 +304,7 @@ fn observed() -> Finding {
         count: 3,
         observed: 3,
         why: "worker-1 holds queue.mutex and main holds no lock. The two threads share no lock, and main does not wait for worker-1.".into(),
-        remedy: "Hold queue.mutex at both accesses.".into(),
+        remedy: "Hold `queue.mutex` at both accesses.".into(),
         schedule: Some(schedule),
         ..finding(OBSERVED, Verdict::Observed, headline, first, second)
     }

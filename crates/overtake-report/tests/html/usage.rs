@@ -124,7 +124,10 @@ fn a_finding_shows_code_stacks_locks_memory_and_threads() {
         browser.text(&format!("document.querySelector('{excerpt} .racing').textContent")),
         "▸ 88    stats.hits += 1;"
     );
-    assert_eq!(browser.text(&format!("document.querySelector('{excerpt} mark').textContent")), "stats.hits");
+    let marked =
+        browser.evaluate("[...document.querySelectorAll('.excerpt mark')].map(node => node.textContent)");
+    assert_eq!(marked, json!(["stats.hits +=", "hits"]), "an operator with its left side, a name");
+    assert_eq!(browser.text("document.querySelector('.explanation code').textContent"), "queue.mutex");
     assert!(!browser.text("document.querySelector('main').textContent").contains("event 1,000"), "recorded");
     browser.click(".access.first .stack li:nth-child(2) button");
     assert_eq!(

@@ -98,8 +98,8 @@ function heldView(contents, held, numbered) {
 function explanation(details) {
   if (!details.why && !details.remedy) return null;
   return element("section", { class: "explanation" },
-    details.why && [element("h3", {}, "Why nothing orders them"), element("p", {}, details.why)],
-    details.remedy && [element("h3", {}, "What would order them"), element("p", {}, details.remedy)]);
+    details.why && [element("h3", {}, "Why nothing orders them"), element("p", {}, prose(details.why))],
+    details.remedy && [element("h3", {}, "What would order them"), element("p", {}, prose(details.remedy))]);
 }
 
 function noSchedule() {

@@ -2,6 +2,8 @@
 
 /** Lines shown before and after the marked one. */
 const NEIGHBOURS = 4;
+/** Characters shown of a line; code that a program wrote may have lines of megabytes. */
+const LINE_SHOWN = 500;
 /** Frames shown of a longer stack before somebody asks for the rest; the style sheet hides the others. */
 const FRAMES_SHOWN = 6;
 
@@ -29,8 +31,9 @@ function excerptView(sources, frame) {
   const numbers = Object.keys(lines).map(Number)
     .filter((number) => Math.abs(number - frame.line) <= NEIGHBOURS)
     .sort((left, right) => left - right);
-  const indent = Math.min(...numbers.map((number) => lines[number]).filter((line) => line.trim()).map(indentOf));
-  const rows = numbers.map((number) => sourceLine(number, lines[number], number === frame.line ? frame : null, indent));
+  const shown = numbers.map((number) => lines[number].slice(0, LINE_SHOWN));
+  const indent = Math.min(...shown.filter((line) => line.trim()).map(indentOf));
+  const rows = numbers.map((number, at) => sourceLine(number, shown[at], number === frame.line ? frame : null, indent));
   return excerptFigure(place, element("pre", { tabindex: "0", "aria-label": `Source at ${place}` }, rows));
 }
 
@@ -48,13 +51,18 @@ function sourceLine(number, line, marked, indent) {
   return element("span", { class: marked ? "line racing" : "line" }, gutter, code);
 }
 
-/** Marks what starts at `column`: a chain of names, members and indexes, or a single sign. Columns count bytes. */
+/** Names, members and indexes in a row: `table->rows[i].count`. */
+const CHAIN = String.raw`[\w$]+(?:(?:->|::|\.)[\w$]+|\[[^\]]*\])*`;
+
+/** Marks the expression at `column`: a chain, or an operator with what is on its left. Columns count bytes. */
 function markedExpression(line, column, indent) {
-  const start = column > 0 ? new TextDecoder().decode(new TextEncoder().encode(line).slice(0, column - 1)).length : -1;
-  const chain = start >= indent && /^[\w$]+(?:(?:->|::|\.)[\w$]+|\[[^\]]*\])*|^\S/.exec(line.slice(start));
-  if (!chain) return line.slice(indent);
-  const end = start + chain[0].length;
-  return [line.slice(indent, start), element("mark", {}, chain[0]), line.slice(end)];
+  const at = column > 0 ? new TextDecoder().decode(new TextEncoder().encode(line).slice(0, column - 1)).length : -1;
+  const [before, after] = [line.slice(0, at), line.slice(at)];
+  const right = at >= indent && new RegExp(`^${CHAIN}|^[-+*/%&|^<>=!~]+|^\\S`).exec(after)?.[0];
+  if (!right) return line.slice(indent);
+  const left = /^\w/.test(right) ? "" : new RegExp(`(?:${CHAIN})?\\s*$`).exec(before)[0];
+  const start = Math.max(indent, at - left.length);
+  return [line.slice(indent, start), element("mark", {}, line.slice(start, at + right.length)), after.slice(right.length)];
 }
 
 /**

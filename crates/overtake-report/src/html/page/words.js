@@ -41,6 +41,11 @@ function counted(number, singular, plural = `${singular}s`) {
   return `${grouped(number)} ${number === 1 ? singular : plural}`;
 }
 
+/** Sentences in which names stand between backticks. */
+function prose(text) {
+  return text.split("`").map((part, at) => (at % 2 === 1 ? element("code", {}, part) : part));
+}
+
 function capitalised(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
