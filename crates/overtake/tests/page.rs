@@ -4,7 +4,6 @@
 #[allow(dead_code, reason = "the tests of the report use the rest")]
 #[path = "../../overtake-report/tests/html/browser.rs"]
 mod browser;
-#[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
 use std::path::Path;
