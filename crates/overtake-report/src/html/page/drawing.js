@@ -233,7 +233,7 @@ function stepPart(layout, step, at) {
   const words = joined([step.operation, step.operand], " ");
   const label = [
     drawn("text", { class: "operation", x: 14, y: step.place ? -3 : 4 }, fitting(words.join(""), room, 12.5)),
-    step.place && drawn("text", { class: "place", x: 14, y: 12 }, fitting(step.place, room, 11)),
+    step.place && drawn("text", { class: "place", x: 14, y: 12 }, fitting(withoutDirectories(step.place), room, 11)),
   ];
   const full = joined([words.join(""), step.place, `event ${grouped(step.event)}`], "\n").join("");
   const node = drawn("g", { class: `step ${step.role ?? ""}`, "data-step": at },
@@ -246,6 +246,11 @@ function stepPart(layout, step, at) {
       node.style.opacity = layout.stays[at] ? 1 : 1 - gone;
     },
   };
+}
+
+/** Room is short in a lane; the tooltip and the table have the whole place. */
+function withoutDirectories(place) {
+  return place.replace(/[^\s(]*\//g, "");
 }
 
 function accessMark(layout) {

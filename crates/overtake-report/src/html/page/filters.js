@@ -18,7 +18,8 @@ function tally(known, property) {
   for (const facts of known) {
     for (const value of facts[property]) if (value) counts.set(value, (counts.get(value) ?? 0) + 1);
   }
-  return [...counts].sort(([left], [right]) => left.localeCompare(right, "en", { numeric: true }));
+  const order = new Intl.Collator("en", { numeric: true });
+  return [...counts].sort(([left], [right]) => order.compare(left, right));
 }
 
 /**

@@ -32,9 +32,11 @@ function verdictSign(verdict) {
   return drawn("svg", { class: `sign ${verdict}`, viewBox: "0 0 16 16", "aria-hidden": "true" }, VERDICTS[verdict].shape());
 }
 
+const DIGITS = new Intl.NumberFormat("en-US");
+
 /** Digits in groups of three. */
 function grouped(number) {
-  return number.toLocaleString("en-US");
+  return DIGITS.format(number);
 }
 
 function counted(number, singular, plural = `${singular}s`) {
