@@ -34,9 +34,9 @@
 //!
 //! **Coalescing.** Unless the `process` file says `exact 1`, an access is left out if the same thread already recorded one of
 //! the same kind (or a write, for a read) to the same bytes since its last synchronisation record, allocation or release of that
-//! memory. Accesses by one instruction with one call stack to neighbouring bytes of a cache line may share a record: it stands
-//! for accesses of the size that [`split_access_place`] gives, side by side; each lies somewhere between the synchronisation
-//! records around it, and no other record of the thread in between touches its bytes. Bytes that were written again after their recorded write have a [`RecordKind::WriteAgain`] before that next record.
+//! memory. Accesses by one instruction with one call stack at equal distances may share a record, a *run* ([`split_run`]): each
+//! lies somewhere between the run and the next synchronisation record, allocation or release, and no record of the thread
+//! in between writes its bytes, or for a write, accesses them. Bytes that were written again after their recorded write have a [`RecordKind::WriteAgain`] before that next record.
 //!
 //! **What a reader must be ready for.** Releases without an acquire (taken before a fork, or the acquire was given up with its
 //! chunk); acquires without a release (the owner ended, or the process did); recursive acquires; memory that no record allocated;
@@ -114,7 +114,7 @@ pub mod process_keys {
 }
 
 /// Version of this layout.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// The first bytes of a thread file, updated in place while the thread runs.
 #[derive(Clone, Copy, Debug)]
@@ -173,9 +173,9 @@ macro_rules! record_kinds {
 }
 
 record_kinds! {
-    /// Read of extra (at most 64) bytes at value; [`access_place`]: pc and size of each access.
+    /// Read of extra (at most 64) bytes at value; pc.
     Read = 1, 2;
-    /// Write of extra (at most 64) bytes at value; as above.
+    /// Write of extra (at most 64) bytes at value; pc.
     Write = 2, 2;
     /// Read of a range at value; pc; length.
     ReadRange = 3, 3;
@@ -261,6 +261,10 @@ record_kinds! {
     ThreadName = 41, 4;
     /// Named semaphore at value opened, perhaps once more; pc; stamp; number of tokens it has.
     SemaphoreOpen = 42, 4;
+    /// Reads of extra bytes each, the first at value; pc; [`run`]: distance and number.
+    ReadRun = 43, 3;
+    /// Writes of extra bytes each, the first at value; as above.
+    WriteRun = 44, 3;
 }
 
 /// What [`RecordKind::FdAlias`] calls the object that all sockets between processes share: whoever reads from the network
@@ -297,21 +301,19 @@ pub const fn split_atomic_extra(extra: u8) -> (u64, u8) {
     (1 << (extra & 15), extra >> 4)
 }
 
-/// Second word of an access record: the program counter, and the size of each of the accesses that it stands for if that is a power of two;
-/// else the record stands for one access.
+/// Third word of a run of one access; `stride` is the distance in bytes to the next, if there will be one.
 #[inline]
-pub const fn access_place(pc: usize, size: usize) -> u64 {
-    let code = if size.is_power_of_two() { size.trailing_zeros() as u64 } else { ONE_ACCESS };
-    pc as u64 & ((1 << VALUE_BITS) - 1) | code << VALUE_BITS
+pub const fn run(stride: i32) -> u64 {
+    stride as u32 as u64 | ONE_MORE
 }
 
-const ONE_ACCESS: u64 = 15;
+/// What adds an access to a run.
+pub const ONE_MORE: u64 = 1 << 32;
 
-/// Program counter, and size of each access, from the second word of an access record of `length` bytes.
+/// Distance in bytes from one access to the next, and number of accesses, from the third word of a run.
 #[inline]
-pub const fn split_access_place(word: u64, length: u64) -> (u64, u64) {
-    let code = word >> VALUE_BITS & 15;
-    (word & ((1 << VALUE_BITS) - 1), if code == ONE_ACCESS { length } else { 1 << code })
+pub const fn split_run(word: u64) -> (i64, u64) {
+    (word as u32 as i32 as i64, word >> 32 & 0xff_ffff)
 }
 
 /// Extra byte of [`RecordKind::Acquire`]: whether the caller would not have waited, and whether the last owner ended without

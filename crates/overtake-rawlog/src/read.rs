@@ -24,7 +24,9 @@ impl Record {
     pub fn stamp(&self) -> Option<u64> {
         use RecordKind as K;
         match self.kind {
-            K::Read | K::Write | K::WriteAgain | K::ReadRange | K::WriteRange => None,
+            K::Read | K::Write | K::WriteAgain | K::ReadRange | K::WriteRange | K::ReadRun | K::WriteRun => {
+                None
+            }
             K::Push | K::Cut | K::ThreadName => None,
             K::Chunk => Some(self.words[0]).filter(|stamp| *stamp != 0),
             _ => Some(self.words[1]),

@@ -11,8 +11,9 @@
 //!       records behind them, not over them.
 //!   B3  The room of a tail is reserved in the file before the tail is mapped, so that filling it cannot fault on a full disk.
 //!   B4  Tails change with signals blocked, and alternate: code that a signal handler interrupted may still fill words in the
-//!       one before. (They are lost. A handler that fills a whole tail meanwhile could find them in its own records;
-//!       coalescing makes that thousands of different accesses.)
+//!       one before. If that was a record of synchronisation, it is written once more: `pending` says where it was going,
+//!       `overtaken` that the tail went without it. (An access is lost. A handler that fills a whole tail meanwhile could
+//!       find its words in its own records; coalescing makes that thousands of different accesses.)
 //!   B5  No file stays open: 5,000 threads would exceed the usual limit, and programs close descriptors they do not know.
 //!   B6  A tail other than the current one never starts with the number of the chunk that comes next.
 //!
@@ -54,6 +55,9 @@ pub(crate) struct Buffer {
     oldest: Cell<u64>,
     /// Records are not going to the file.
     losing: Cell<bool>,
+    /// The record of synchronisation that is being written, and one that is to be written again (B4).
+    pending: Cell<*mut u64>,
+    overtaken: Cell<*mut u64>,
     header: Cell<*mut ThreadHeader>,
     path: UnsafeCell<Text>,
 }
@@ -138,11 +142,12 @@ impl Buffer {
         unsafe { self.next.as_ptr().read_volatile() }
     }
 
-    /// Writes a record if nothing was written since `place` was asked for.
+    /// Writes a record if nothing was written since `place` was asked for. False if it has to be written again.
     #[inline(always)]
     pub(crate) fn write_at<const WORDS: usize>(&self, place: *mut u64, words: [u64; WORDS]) -> bool {
         let after = place.wrapping_add(WORDS);
         let seen: *mut u64;
+        let interrupted = self.pending.replace(place);
         // SAFETY: moves the cursor, which is this thread's own, in one instruction (B2).
         unsafe {
             asm!(
@@ -153,12 +158,33 @@ impl Buffer {
                 options(nostack),
             );
         }
-        if seen != place {
+        if seen == place {
+            // SAFETY: B1, as in `write`.
+            unsafe { fill(place, words) };
+        }
+        // SAFETY: writes a field, after the record and not before.
+        unsafe { self.pending.as_ptr().write_volatile(interrupted) };
+        seen == place && !self.was_overtaken(place)
+    }
+
+    #[inline(always)]
+    fn was_overtaken(&self, place: *mut u64) -> bool {
+        // Volatile: signal handlers set it.
+        // SAFETY: reads a field.
+        if unsafe { self.overtaken.as_ptr().read_volatile() } != place {
             return false;
         }
-        // SAFETY: B1, as in `write`.
-        unsafe { fill(place, words) };
+        self.overtaken.set(core::ptr::null_mut());
         true
+    }
+
+    /// Notes a record that is being written and will miss the copy of the tail.
+    fn note_overtaken(&self) {
+        let pending = self.pending.get();
+        // SAFETY: a place in the tail in use, where the word is zero until the record is complete.
+        if !pending.is_null() && pending < self.next.get() && unsafe { pending.read_volatile() } == 0 {
+            self.overtaken.set(pending);
+        }
     }
 
     /// Goes on to a new chunk. Signals are blocked. The caller starts it with [`start_chunk`](Self::start_chunk).
@@ -184,6 +210,7 @@ impl Buffer {
     fn seal(&self, bytes: usize) -> Result<(), Errno> {
         let header = self.header().ok_or(Errno(libc::EBADF))?;
         let file = self.file(0)?;
+        self.note_overtaken();
         self.stay_within_limit(file, bytes);
         // SAFETY: the tail is mapped and has so many bytes.
         let written = unsafe { file.write_at(self.tail.get(), bytes, header.chunks_end) };

@@ -35,25 +35,18 @@ const FIRST_SLOTS: usize = 1 << 10;
 const MOST_SLOTS: usize = 1 << 16;
 /// With more dirty slots than this, searching a table of the largest size costs no more than 16 slots for each.
 const DIRTY_SLOTS: usize = 4096;
-/// One cache line.
-#[repr(C, align(64))]
+/// Two in a cache line.
+#[repr(C, align(32))]
 pub(crate) struct Slot {
     key: Cell<u64>,
     accessed: Cell<u64>,
     written: Cell<u64>,
     rewritten: Cell<u64>,
-    /// Where the last record of a read, and of a write, of this line in this region is, or was.
-    records: [Cell<*mut u64>; 2],
-    /// The program counter of a write of rewritten bytes.
-    rewriter: Cell<u64>,
 }
 
-impl Slot {
-    /// The last record of this kind, of this line, in the region of the slot; null if there is none.
-    #[inline(always)]
-    pub(crate) fn record<const WRITE: bool>(&self) -> *mut u64 {
-        self.records[WRITE as usize].get()
-    }
+/// Bytes of a table: the slots, and behind them for each slot the program counter of a write of rewritten bytes.
+const fn table_bytes(slots: usize) -> usize {
+    slots * (size_of::<Slot>() + size_of::<u64>())
 }
 
 /// Where the hooks for accesses find what they need, see `abi::access`.
@@ -68,6 +61,7 @@ pub(crate) mod offsets {
     pub(crate) const READ: usize = offset_of!(Slot, accessed);
     /// The bytes of which a further write means nothing: their closing writes are due already.
     pub(crate) const WRITTEN: usize = offset_of!(Slot, rewritten);
+    pub(crate) const SLOT_SHIFT: u32 = size_of::<Slot>().trailing_zeros();
 }
 
 /// All zeros is a table that has not been opened; it must be before it is used.
@@ -109,18 +103,22 @@ static NO_SLOT: NoSlot = NoSlot(Slot {
     accessed: Cell::new(0),
     written: Cell::new(0),
     rewritten: Cell::new(0),
-    records: [const { Cell::new(core::ptr::null_mut()) }; 2],
-    rewriter: Cell::new(0),
 });
 
 impl Coalescer {
     /// An empty table. With `exact`, or without memory for a table, nothing is ever found in it.
     pub(crate) fn open(&self, exact: bool) {
-        let table = if exact { None } else { sys::map_private(FIRST_SLOTS * size_of::<Slot>()).ok() };
+        let table = if exact { None } else { sys::map_private(table_bytes(FIRST_SLOTS)).ok() };
         self.active.set(table.is_some());
         self.slots.set(table.map_or(&raw const NO_SLOT.0, |slots| slots.cast_const().cast()));
         self.mask.set(if table.is_some() { FIRST_SLOTS as u64 - 1 } else { 0 });
         self.region.set(ONE_REGION);
+    }
+
+    /// False if every access is recorded.
+    #[inline(always)]
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.get()
     }
 
     /// Looks an access up whose bytes are within one line.
@@ -151,78 +149,92 @@ impl Coalescer {
         unsafe { &*self.slots.get().add(at as usize) }
     }
 
-    /// The slot of a line, if none of these bytes of it has been accessed in this region but others have. Where in the
-    /// region such bytes are accessed does not matter.
-    #[inline(always)]
-    pub(crate) fn untouched(&self, line: u64, bytes: u64) -> Option<&Slot> {
-        let slot = self.slot(line);
-        (slot.key.get() == line | self.region.get() && slot.accessed.get() & bytes == 0).then_some(slot)
-    }
-
-    /// Notes an access that was recorded by extending a record.
-    #[inline(always)]
-    pub(crate) fn note_extended<const WRITE: bool>(&self, slot: &Slot, bytes: u64) {
-        add_bits(&slot.accessed, bytes);
-        if WRITE {
-            add_bits(&slot.written, bytes);
+    /// Whether [`claim`](Self::claim) would succeed.
+    pub(crate) fn is_free<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
+        let (slot, region) = (self.slot(line), self.region.get());
+        let key = slot.key.get();
+        if key == line | region {
+            !slot.bars::<WRITE>(bytes)
+        } else {
+            key >> REGION_SHIFT != region >> REGION_SHIFT
         }
     }
 
-    /// Notes an access as recorded; `record` is where, or null.
+    /// Notes an access that may stand anywhere in this region, before or behind all others in it: a read of bytes that have not
+    /// been written, a write to bytes that have not been accessed. False, and nothing is noted, if that is not known for sure.
+    #[inline(always)]
+    pub(crate) fn claim<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
+        let slot = self.slot(line);
+        let (key, region) = (slot.key.get(), self.region.get());
+        if key == line | region {
+            if slot.bars::<WRITE>(bytes) {
+                return false;
+            }
+            slot.add::<WRITE>(bytes);
+            true
+        } else if key >> REGION_SHIFT != region >> REGION_SHIFT {
+            slot.give_to::<WRITE>(line | region, bytes);
+            true
+        } else {
+            false
+        }
+    }
+
+    /// Notes an access as recorded. Whether another line of this region lost its slot for it: what is known of that is lost.
     #[inline]
     pub(crate) fn note<const WRITE: bool>(
         &self,
         slot: &Slot,
         line: u64,
         bytes: u64,
-        record: *mut u64,
         close: impl Close,
-    ) {
+    ) -> bool {
         let key = line | self.region.get();
-        if slot.key.get() == key {
-            self.note_extended::<WRITE>(slot, bytes);
-            slot.records[WRITE as usize].set(record);
-        } else if self.active.get() {
-            self.take_over(slot, key, &close);
-            slot.records[WRITE as usize].set(record);
-            slot.records[!WRITE as usize].set(core::ptr::null_mut());
-            slot.accessed.set(bytes);
-            slot.written.set(if WRITE { bytes } else { 0 });
-            slot.rewritten.set(0);
-            compiler_fence(Ordering::SeqCst);
-            slot.key.set(key); // C3
-            if u64::from(self.evictions.get()) > self.mask.get() {
-                self.grow(close);
-            }
+        let old = slot.key.get();
+        if old == key {
+            slot.add::<WRITE>(bytes);
+            return false;
         }
+        let evicts = old >> REGION_SHIFT == key >> REGION_SHIFT;
+        if evicts {
+            self.evict(slot, &close);
+        }
+        if self.active.get() {
+            slot.give_to::<WRITE>(key, bytes);
+        }
+        if evicts && u64::from(self.evictions.get()) > self.mask.get() {
+            self.grow(close);
+        }
+        evicts
     }
 
     /// Takes a slot away from its line.
     #[inline]
-    fn take_over(&self, slot: &Slot, key: u64, close: &impl Close) {
-        let old = slot.key.get();
-        if old >> REGION_SHIFT == key >> REGION_SHIFT {
-            self.evictions.set(self.evictions.get() + 1);
-            if slot.rewritten.get() != 0 {
-                self.close_slot(slot, close); // C2
-            }
+    fn evict(&self, slot: &Slot, close: &impl Close) {
+        self.evictions.set(self.evictions.get() + 1);
+        if slot.rewritten.get() != 0 {
+            self.close_slot(slot, close); // C2
         }
-        slot.key.set(0);
-        compiler_fence(Ordering::SeqCst);
     }
 
     /// The closing write of a slot.
     #[cold]
     #[inline(never)]
     fn close_slot(&self, slot: &Slot, close: &impl Close) {
-        close(line_of(slot.key.get()), slot.rewritten.replace(0), slot.rewriter.get());
+        close(line_of(slot.key.get()), slot.rewritten.replace(0), self.rewriter(slot).get());
     }
 
     fn index(&self, slot: &Slot) -> usize {
         (&raw const *slot as usize).wrapping_sub(self.slots.get() as usize) / size_of::<Slot>()
     }
 
-    #[cold]
+    /// Where the program counter of a slot's rewritten bytes is.
+    fn rewriter(&self, slot: &Slot) -> &Cell<u64> {
+        let slots = self.mask.get() as usize + 1;
+        // SAFETY: behind the table's slots there is a word for each; only slots of a table can have been written twice.
+        unsafe { &*self.slots.get().add(slots).cast::<Cell<u64>>().add(self.index(slot) % slots) }
+    }
+
     #[inline(never)]
     fn note_rewritten(&self, slot: &Slot, bytes: u64, pc: u64) {
         if slot.rewritten.get() == 0 {
@@ -232,7 +244,7 @@ impl Coalescer {
             }
             self.dirty_count.store(count + 1, Ordering::Relaxed);
         }
-        slot.rewriter.set(pc);
+        self.rewriter(slot).set(pc);
         add_bits(&slot.rewritten, bytes);
     }
 
@@ -340,7 +352,7 @@ impl Coalescer {
         if slots >= MOST_SLOTS {
             return;
         }
-        let Ok(table) = sys::map_private(slots * 4 * size_of::<Slot>()) else { return };
+        let Ok(table) = sys::map_private(table_bytes(slots * 4)) else { return };
         self.close_dirty(close);
         let old = self.slots.replace(table.cast_const().cast());
         self.mask.set(slots as u64 * 4 - 1);
@@ -356,13 +368,42 @@ impl Coalescer {
         let slots = self.mask.get() as usize + 1;
         // SAFETY: the thread is over; only it knew the tables, whose sizes are powers of two.
         unsafe {
-            sys::unmap(self.slots.get().cast_mut().cast(), slots * size_of::<Slot>());
+            sys::unmap(self.slots.get().cast_mut().cast(), table_bytes(slots));
             for (exponent, outgrown) in self.outgrown.iter().enumerate() {
                 if !outgrown.get().is_null() {
-                    sys::unmap(outgrown.get().cast_mut().cast(), size_of::<Slot>() << exponent);
+                    sys::unmap(outgrown.get().cast_mut().cast(), table_bytes(1 << exponent));
                 }
             }
         }
+    }
+}
+
+impl Slot {
+    /// Whether accesses of this region that are noted here must stay before one to these bytes.
+    #[inline(always)]
+    fn bars<const WRITE: bool>(&self, bytes: u64) -> bool {
+        (if WRITE { &self.accessed } else { &self.written }).get() & bytes != 0
+    }
+
+    /// Further bytes of the line that the slot is for.
+    #[inline(always)]
+    fn add<const WRITE: bool>(&self, bytes: u64) {
+        add_bits(&self.accessed, bytes);
+        if WRITE {
+            add_bits(&self.written, bytes);
+        }
+    }
+
+    /// The first bytes of another line.
+    #[inline(always)]
+    fn give_to<const WRITE: bool>(&self, key: u64, bytes: u64) {
+        self.key.set(0);
+        compiler_fence(Ordering::SeqCst);
+        self.accessed.set(bytes);
+        self.written.set(if WRITE { bytes } else { 0 });
+        self.rewritten.set(0);
+        compiler_fence(Ordering::SeqCst);
+        self.key.set(key); // C3
     }
 }
 
@@ -410,7 +451,7 @@ mod tests {
             match self.coalescer.find::<WRITE>(line, bytes, pc) {
                 Found::Recorded => false,
                 Found::New(slot) => {
-                    self.coalescer.note::<WRITE>(slot, line, bytes, core::ptr::null_mut(), self.close());
+                    self.coalescer.note::<WRITE>(slot, line, bytes, self.close());
                     true
                 }
             }
@@ -503,6 +544,22 @@ mod tests {
         }
         assert_eq!(log.coalescer.mask.get(), (1 << 14) - 1);
         assert!((0..10_000).all(|line| !log.access::<true>(line, 1, 0)));
+    }
+
+    #[test]
+    fn only_bytes_without_order_can_be_claimed() {
+        let log = Log::new(false);
+        let (line, rival) = (1, 1 << 11); // both in slot 1
+        assert!(log.coalescer.claim::<false>(line, 0x7));
+        assert!(log.coalescer.claim::<false>(line, 0xe), "reads have no order among them");
+        assert!(!log.coalescer.claim::<true>(line, 0x18), "some are read");
+        assert!(log.coalescer.claim::<true>(line, 0xf0));
+        assert!(!log.coalescer.claim::<false>(line, 0x100f0), "some are written");
+        assert!(!log.coalescer.claim::<true>(rival, 1), "the other line would be forgotten");
+        assert!(!log.access::<false>(line, 0xff, 0));
+        assert!(!log.access::<true>(line, 0xf0, 5));
+        assert_eq!(log.end_region(), [(line, 0xf0, 5)]);
+        assert!(log.coalescer.claim::<true>(rival, 1), "a new region");
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod coalesce;
 mod hand_over;
 mod libc_hooks;
 mod process;
+mod runs;
 mod stack;
 mod stamp;
 mod sys;

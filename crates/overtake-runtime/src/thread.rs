@@ -4,12 +4,13 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, VALUE_BITS, access_place, head};
+use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, head, run};
 
 use crate::buffer::Buffer;
 use crate::coalesce::{Coalescer, Found, LINE_BYTES, Slot};
 use crate::libc_hooks;
 use crate::process;
+use crate::runs::Runs;
 use crate::stack::CallStack;
 use crate::stamp;
 use crate::sys::{self, NoSignals};
@@ -17,8 +18,6 @@ use crate::tls;
 
 /// Number of a thread whose creator is unknown.
 pub(crate) const NO_THREAD: u32 = u32::MAX;
-
-const VALUE_MASK: u64 = (1 << VALUE_BITS) - 1;
 
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -29,6 +28,7 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 #[repr(C)]
 pub(crate) struct ThreadState {
     coalescer: Coalescer,
+    runs: Runs,
     stack: CallStack,
     buffer: Buffer,
     last_stamp: Cell<u64>,
@@ -123,6 +123,7 @@ fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState 
         return core::ptr::null();
     }
     thread.coalescer.open(process::is_exact());
+    thread.runs.suspend(); // until there is a log
     thread.open_log(parent, stack);
     state
 }
@@ -221,82 +222,110 @@ impl ThreadState {
             dropped_bytes: 0,
             closing_writes: 0,
         });
+        self.runs.forget_all();
         self.start_chunk();
+        self.end_runs();
     }
 
     /// A plain access of `SIZE` bytes, aligned so that it lies within one cache line.
     #[inline(always)]
     pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        let line = (address / LINE_BYTES) as u64;
-        let bytes = ((1_u64 << SIZE) - 1) << (address % LINE_BYTES);
-        if let Some(slot) = self.coalescer.untouched(line, bytes)
-            && self.extend::<SIZE>(slot.record::<WRITE>(), address, pc)
+        let (line, bytes) = within_line(address, SIZE);
+        if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
+            && self.coalescer.claim::<WRITE>(line, bytes)
         {
-            self.coalescer.note_extended::<WRITE>(slot, bytes);
+            run.add();
         } else {
             self.record_new::<WRITE, SIZE>(address, pc);
+        }
+    }
+
+    /// A plain access of `SIZE` bytes, at most 16, that crosses from one cache line to the next.
+    pub(crate) fn access_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        let mut parts = lines(address, SIZE);
+        if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
+            && parts.clone().all(|(line, bytes)| self.coalescer.is_free::<WRITE>(line, bytes))
+            && parts.all(|(line, bytes)| self.coalescer.claim::<WRITE>(line, bytes))
+        {
+            return run.add();
+        }
+        let is_known =
+            |(line, bytes)| matches!(self.coalescer.find::<WRITE>(line, bytes, pc as u64), Found::Recorded);
+        if lines(address, SIZE).all(is_known) || self.is_ignoring(WRITE) {
+            return;
+        }
+        self.prepare();
+        self.write_expected::<WRITE>(address, SIZE, pc);
+        for (line, bytes) in lines(address, SIZE) {
+            if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
+                self.note::<WRITE>(slot, line, bytes);
+            }
         }
     }
 
     /// Out of line, so that what comes before needs no stack.
     #[inline(never)]
     fn record_new<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        self.access_within::<WRITE>(address, SIZE, pc);
-    }
-
-    /// Adds an access to a record of the same instruction and call stack right before or behind it.
-    #[inline(always)]
-    fn extend<const SIZE: usize>(&self, record: *mut u64, address: usize, pc: usize) -> bool {
-        // The other tail is altogether in front of this one, or behind it.
-        if (record as usize) < self.stack.current_since() || record >= self.buffer.place() {
-            return false;
-        }
-        // SAFETY: a record of two words that this thread wrote into the tail in use.
-        unsafe {
-            if *record.add(1) != access_place(pc, SIZE) {
-                return false;
-            }
-            let first = *record;
-            let (start, length) = (first & VALUE_MASK, first >> VALUE_BITS & 0xff);
-            let longer = first + ((SIZE as u64) << VALUE_BITS);
-            if start + length == address as u64 {
-                record.write_volatile(longer);
-            } else if address as u64 + SIZE as u64 == start {
-                record.write_volatile(longer - SIZE as u64);
-            } else {
-                return false;
-            }
-        }
-        true
-    }
-
-    #[inline(never)]
-    fn record_within<const WRITE: bool>(
-        &self,
-        slot: &Slot,
-        line: u64,
-        bytes: u64,
-        address: usize,
-        length: usize,
-        place: u64,
-    ) {
+        let (line, bytes) = within_line(address, SIZE);
+        let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) else { return };
         if self.is_ignoring(WRITE) {
             return;
         }
         self.prepare();
+        self.write_expected::<WRITE>(address, SIZE, pc);
+        self.note::<WRITE>(slot, line, bytes);
+    }
+
+    /// Records an access that may be the first of a run.
+    #[inline(always)]
+    fn write_expected<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
+        match self.runs.expect(address as u64, pc as u64) {
+            Some(stride) => {
+                let kind = if WRITE { RecordKind::WriteRun } else { RecordKind::ReadRun };
+                let first = head(kind, length as u8, address as u64);
+                let record = self.buffer.write([first, pc as u64, run(stride)]);
+                self.runs.start(pc as u64, record);
+            }
+            None => self.write_access::<WRITE>(address, length, pc),
+        }
+    }
+
+    #[inline(always)]
+    fn write_access<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
         let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
-        let record = self.buffer.write([head(kind, length as u8, address as u64), place]);
+        self.buffer.write([head(kind, length as u8, address as u64), pc as u64]);
+    }
+
+    /// Notes an access as recorded.
+    #[inline(always)]
+    fn note<const WRITE: bool>(&self, slot: &Slot, line: u64, bytes: u64) {
         let close = |line, bytes, pc| self.close_line(line, bytes, pc);
-        self.coalescer.note::<WRITE>(slot, line, bytes, record, close);
+        if self.coalescer.note::<WRITE>(slot, line, bytes, close) {
+            self.end_runs();
+        }
+    }
+
+    /// Accesses from here on must not stand before records up to here.
+    #[inline(always)]
+    fn end_runs(&self) {
+        if self.runs_are_allowed() {
+            self.runs.end_before(self.buffer.place());
+        }
+    }
+
+    fn runs_are_allowed(&self) -> bool {
+        self.coalescer.is_active() && self.ignore_reads.get() | self.ignore_writes.get() == 0
     }
 
     /// A plain access of up to 63 bytes within one cache line.
-    #[inline(always)]
     fn access_within<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
-        let line = (address / LINE_BYTES) as u64;
-        let bytes = ((1_u64 << length) - 1) << (address % LINE_BYTES);
-        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
-            self.record_within::<WRITE>(slot, line, bytes, address, length, access_place(pc, length));
+        let (line, bytes) = within_line(address, length);
+        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64)
+            && !self.is_ignoring(WRITE)
+        {
+            self.prepare();
+            self.write_access::<WRITE>(address, length, pc);
+            self.note::<WRITE>(slot, line, bytes);
         }
     }
 
@@ -328,11 +357,12 @@ impl ThreadState {
         self.prepare();
         let kind = if WRITE { RecordKind::WriteRange } else { RecordKind::ReadRange };
         self.buffer.write([head(kind, 0, address as u64), pc as u64, length as u64 & (u64::MAX >> 16)]);
-        if is_short {
+        if !is_short {
+            self.end_runs(); // what it touched is not noted
+        } else {
             for (line, bytes) in lines(address, length) {
                 if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
-                    let close = |line, bytes, pc| self.close_line(line, bytes, pc);
-                    self.coalescer.note::<WRITE>(slot, line, bytes, core::ptr::null_mut(), close);
+                    self.note::<WRITE>(slot, line, bytes);
                 }
             }
         }
@@ -365,6 +395,7 @@ impl ThreadState {
             self.close_region();
             self.write_stamped(comes_before(kind), |stamp| [head(kind, extra, value), pc, stamp]);
             self.coalescer.next_region();
+            self.end_runs();
         }
     }
 
@@ -375,6 +406,7 @@ impl ThreadState {
             self.close_region();
             self.write_stamped(false, |stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
             self.coalescer.next_region();
+            self.end_runs();
         }
     }
 
@@ -385,6 +417,7 @@ impl ThreadState {
         self.write_stamped(false, |stamp| {
             [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]
         });
+        self.end_runs();
     }
 
     /// A block of memory is about to be freed.
@@ -392,6 +425,7 @@ impl ThreadState {
         let pc = self.caller_or(pc);
         self.forget(address, size);
         self.write_stamped(true, |stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
+        self.end_runs();
     }
 
     /// An operator that is about to allocate or free was called from `pc`. The array forms call the others: the first counts.
@@ -465,7 +499,9 @@ impl ThreadState {
         process::note_new_modules();
         if !self.buffer.has_room() {
             self.buffer.next_chunk(); // unless a signal handler was here first
+            self.runs.forget_all();
             self.start_chunk();
+            self.end_runs();
         }
     }
 
@@ -497,6 +533,11 @@ impl ThreadState {
         {
             depth.set(depth.get().saturating_add_signed(change));
         }
+        if self.runs_are_allowed() {
+            self.end_runs();
+        } else {
+            self.runs.suspend();
+        }
     }
 
     /// As what the public interface hands out and takes back.
@@ -522,9 +563,15 @@ fn comes_before(kind: RecordKind) -> bool {
     )
 }
 
+/// The line of an access that lies within one, and which of the line's bytes it is to.
+#[inline(always)]
+fn within_line(address: usize, length: usize) -> (u64, u64) {
+    ((address / LINE_BYTES) as u64, ((1 << length) - 1) << (address % LINE_BYTES))
+}
+
 /// The lines of a range, each with the bytes of it that are in the range.
 #[inline]
-fn lines(address: usize, length: usize) -> impl Iterator<Item = (u64, u64)> {
+fn lines(address: usize, length: usize) -> impl Iterator<Item = (u64, u64)> + Clone {
     let end = address + length;
     let first = address & !(LINE_BYTES - 1);
     (first..end).step_by(LINE_BYTES).map(move |line| {

@@ -3,7 +3,7 @@
 
 mod support;
 
-use overtake_rawlog::{NETWORK, Record, RecordKind as Kind, split_access_place, split_atomic_extra};
+use overtake_rawlog::{NETWORK, Record, RecordKind as Kind, split_atomic_extra};
 use support::{Program, Run, compilers};
 
 fn each_compiler(source: &str, check: impl Fn(Run)) {
@@ -181,16 +181,10 @@ fn what_was_recorded_survives_the_process() {
             }
         };
         let last = run.printed("last");
-        // Neighbouring writes share records.
-        let records = run.log().threads[&0].records.iter().filter(|record| record.kind == Kind::Write);
-        let written: u64 = records
-            .filter(|record| (last..last + 4000).contains(&record.value))
-            .map(|record| {
-                assert_eq!(split_access_place(record.words[0], 0).1, 4);
-                u64::from(record.extra)
-            })
-            .sum();
-        assert_eq!(written, 4000, "{way}");
+        let accesses = run.log().threads[&0].accesses(true);
+        let written =
+            accesses.iter().filter(|access| (last..last + 4000).contains(&access.0) && access.1 == 4);
+        assert_eq!(written.count(), 1000, "{way}");
         assert_eq!(run.log().process.get("ended").map(String::as_str), ended, "{way}");
         assert_eq!(run.log().threads[&1].header.ended, 0);
         assert!(run.log().files.contains_key("maps.0"));

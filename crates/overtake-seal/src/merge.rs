@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use overtake_rawlog::{Record, RecordKind, split_access_place, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
 use overtake_trace::{
     Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, SyncId, ThreadFacts, ThreadId,
     VarId,
@@ -23,7 +23,7 @@ use crate::log::{Log, Reader, ThreadLog};
 use crate::memory::{AddressSpace, Naming};
 use crate::objects::{Objects, Released, Taken};
 use crate::pages::Cuts;
-use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, stamp_of};
+use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, addresses, stamp_of};
 use crate::stacks::{Node, Stacks, ThreadStack};
 
 /// Accesses of one thread that stand together. Larger batches compress better and interleave less finely.
@@ -227,8 +227,8 @@ impl Merger {
 
     fn plain(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
         let action: fn(VarId) -> Action = match record.kind {
-            RecordKind::Read | RecordKind::ReadRange => Action::Read,
-            RecordKind::Write | RecordKind::WriteRange => Action::Write,
+            RecordKind::Read | RecordKind::ReadRange | RecordKind::ReadRun => Action::Read,
+            RecordKind::Write | RecordKind::WriteRange | RecordKind::WriteRun => Action::Write,
             RecordKind::WriteAgain => {
                 // The calls that led to it are not known.
                 let Merger { stacks, code, symbols, .. } = self;
@@ -249,13 +249,11 @@ impl Merger {
             }
             _ => return Ok(()),
         };
-        let (pc, bytes) = match record.kind {
-            RecordKind::Read | RecordKind::Write => {
-                split_access_place(record.words[0], u64::from(record.extra))
-            }
-            _ => (record.words[0], 0),
+        let bytes = match record.kind {
+            RecordKind::ReadRange | RecordKind::WriteRange => 0,
+            _ => u32::from(record.extra),
         };
-        let location = self.location(cursor, pc, bytes as u32)?;
+        let location = self.location(cursor, record.words[0], bytes)?;
         self.access(record, thread, location, action)
     }
 
@@ -269,9 +267,12 @@ impl Merger {
     ) -> Result<()> {
         let Merger { symbols, code, memory, events, .. } = self;
         let mut naming = Naming { symbols, code, thread, events };
-        memory.variables(record.value, accessed_bytes(record), &mut naming, |var, events| {
-            events.push(Event::new(thread, action(var), location));
-        })?;
+        let bytes = accessed_bytes(record);
+        for address in addresses(record) {
+            memory.variables(address, bytes, &mut naming, |var, events| {
+                events.push(Event::new(thread, action(var), location));
+            })?;
+        }
         Ok(())
     }
 

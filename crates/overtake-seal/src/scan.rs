@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use overtake_rawlog::{Record, RecordKind, split_access_place, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_run};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
@@ -58,11 +58,12 @@ pub(crate) fn stamp_of(record: &Record) -> Option<u64> {
     if record.kind == RecordKind::Chunk { None } else { record.stamp() }
 }
 
-/// The bytes that a record accesses; 0 if it is no access.
+/// The bytes that an access of a record accesses; 0 if it is none.
 #[inline]
 pub(crate) fn accessed_bytes(record: &Record) -> u64 {
     match record.kind {
         RecordKind::Read | RecordKind::Write | RecordKind::WriteAgain => u64::from(record.extra),
+        RecordKind::ReadRun | RecordKind::WriteRun => u64::from(record.extra),
         RecordKind::ReadRange | RecordKind::WriteRange => record.words[1].min(LONGEST_RANGE),
         RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
             split_atomic_extra(record.extra).0.min(16)
@@ -71,14 +72,19 @@ pub(crate) fn accessed_bytes(record: &Record) -> u64 {
     }
 }
 
-/// The size of each of the accesses that a record stands for.
+/// The addresses of the accesses that a record stands for: those of a run are at equal distances.
 #[inline]
-pub(crate) fn accessed_size(record: &Record, bytes: u64) -> u64 {
-    match record.kind {
-        RecordKind::Read | RecordKind::Write => split_access_place(record.words[0], bytes).1,
-        _ => bytes,
-    }
+pub(crate) fn addresses(record: &Record) -> impl Iterator<Item = u64> + use<> {
+    let (stride, count) = match record.kind {
+        RecordKind::ReadRun | RecordKind::WriteRun => split_run(record.words[1]),
+        _ => (0, 1),
+    };
+    let first = record.value;
+    (0..count).map(move |number| first.wrapping_add_signed(stride.wrapping_mul(number as i64)) & ADDRESSES)
 }
+
+/// The addresses that programs have; damaged runs may lead out of them.
+const ADDRESSES: u64 = (1 << 48) - 1;
 
 /// Reads every thread file once, on all cores.
 pub(crate) fn scan(log: &Log) -> Result<Scan> {
@@ -134,6 +140,29 @@ impl Scan {
         }
     }
 
+    #[inline]
+    fn cut(&mut self, record: &Record, bytes: u64) {
+        let is_run = matches!(record.kind, RecordKind::ReadRun | RecordKind::WriteRun);
+        let (stride, count) = if is_run { split_run(record.words[1]) } else { (0, 1) };
+        if bytes.is_multiple_of(8)
+            && record.value.is_multiple_of(8)
+            && stride.unsigned_abs().is_multiple_of(8)
+        {
+            return; // words are apart anyway
+        }
+        if stride.unsigned_abs() == bytes && count > 1 {
+            let first = if stride < 0 {
+                record.value.wrapping_add_signed(stride * (count - 1) as i64)
+            } else {
+                record.value
+            };
+            return self.cuts.cut_each(first & ADDRESSES, bytes * count, bytes);
+        }
+        for address in addresses(record) {
+            self.cuts.cut(address, bytes);
+        }
+    }
+
     fn thread(&mut self, log: &ThreadLog) -> Result<ThreadScan> {
         let mut reader = log.records();
         let mut scan = ThreadScan::default();
@@ -142,7 +171,7 @@ impl Scan {
         while let Some(record) = reader.next_record()? {
             let bytes = accessed_bytes(&record);
             if bytes > 0 {
-                self.cuts.cut_each(record.value, bytes, accessed_size(&record, bytes));
+                self.cut(&record, bytes);
                 self.shortened += u64::from(record.words[1] > bytes && is_range(record.kind));
             }
             if let Some(time) = stamp_of(&record) {

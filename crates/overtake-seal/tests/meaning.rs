@@ -2,7 +2,7 @@
 
 mod support;
 
-use overtake_rawlog::{RecordKind as K, access_place, atomic_extra, head};
+use overtake_rawlog::{ONE_MORE, RecordKind as K, atomic_extra, head, run};
 use support::LogMaker;
 
 const HEAP: u64 = 0x5000;
@@ -261,10 +261,11 @@ fn a_thread_whose_log_ends_early_is_over_when_it_is_joined() {
 fn accesses_that_share_a_record_are_apart() {
     let mut log = LogMaker::new(1);
     log.sync(0, K::ThreadStart, 0);
-    log.raw(0, &[head(K::Write, 6, 0x100), access_place(0x2000, 2)]);
-    log.raw(0, &[head(K::Read, 16, 0x108), access_place(0x2001, 8)]);
+    log.raw(0, &[head(K::WriteRun, 2, 0x100), 0x2000, run(2) + 2 * ONE_MORE]);
+    log.raw(0, &[head(K::ReadRun, 8, 0x118), 0x2001, run(-16) + ONE_MORE]);
+    log.raw(0, &[head(K::ReadRun, 1, 0x120), 0x2002, run(3) + ONE_MORE]);
     let expected = [256, 258, 260].map(|at| format!("T0|w(memory[{at}])"));
-    let more = [264, 272].map(|at| format!("T0|r(memory[{at}])"));
+    let more = [280, 264, 288, 291].map(|at| format!("T0|r(memory[{at}])"));
     let lines = log.sealed().lines();
     assert_eq!(lines, expected.into_iter().chain(more).collect::<Vec<_>>());
 }

@@ -9,18 +9,14 @@ use core::ffi::c_void;
 use crate::coalesce::offsets;
 use crate::libc_hooks::real::Real;
 use crate::process;
-use crate::thread;
+use crate::thread::{self, ThreadState};
 
-/// Accesses that lie within a cache line. Most repeat one of the same region: the exported function looks that up itself,
-/// without calling anything, and goes on to the handler only if there is something to do. This is [`Coalescer::find`]
-/// (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
+/// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
+/// itself, without calling anything, and goes on to a handler only if there is something to do. This is
+/// [`Coalescer::find`] (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
+/// `$check` jumps to 4 if the access crosses a line, which those with an alignment do not.
 macro_rules! accesses {
-    ($($export:ident => $handler:ident: $write:literal, $known:ident, $size:literal, $test:literal;)*) => {$(
-        extern "C" fn $handler(address: usize, pc: usize) {
-            if let Some(thread) = thread::current() {
-                thread.access::<$write, $size>(address, pc);
-            }
-        }
+    ($($export:ident: $write:literal, $known:ident, $size:literal, $test:literal, [$($check:literal)*];)*) => {$(
         #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
@@ -30,15 +26,16 @@ macro_rules! accesses {
             concat!(stringify!($export), ":"),
             ".cfi_startproc",
             "mov rdx, qword ptr fs:[overtake_thread_state@tpoff]",
+            "cmp rdx, 2",
+            "jbe 3f", // not set up, or over
+            $($check,)*
             "mov rax, rdi",
             "shr rax, 6", // the line
-            "cmp rdx, 2",
-            "jbe 2f", // not set up, or over
             "mov rcx, rax",
             "shr rcx, 11",
             "xor rcx, rax",
             "and rcx, [rdx + {mask}]",
-            "shl rcx, 6",
+            "shl rcx, {slot}",
             "add rcx, [rdx + {slots}]", // the slot
             "or rax, [rdx + {region}]",
             "cmp rax, [rcx]",
@@ -52,26 +49,58 @@ macro_rules! accesses {
             "ret",
             "2:",
             "mov rsi, [rsp]",
-            "jmp {handler}",
+            "jmp {within}",
+            "3:",
+            "mov rsi, [rsp]",
+            "jmp {first}",
+            "4:",
+            "mov rsi, [rsp]",
+            "jmp {across}",
             ".cfi_endproc",
             concat!(".size ", stringify!($export), ", . - ", stringify!($export)),
             ".popsection",
             mask = const offsets::MASK,
             slots = const offsets::SLOTS,
             region = const offsets::REGION,
+            slot = const offsets::SLOT_SHIFT,
             known = const offsets::$known,
-            handler = sym $handler,
+            within = sym within_line::<$write, $size>,
+            across = sym across_lines::<$write, $size>,
+            first = sym first_access::<$write, $size>,
         );
     )*};
+}
+
+extern "C" fn within_line<const WRITE: bool, const SIZE: usize>(
+    address: usize,
+    pc: usize,
+    thread: &ThreadState,
+) {
+    thread.access::<WRITE, SIZE>(address, pc);
+}
+
+extern "C" fn across_lines<const WRITE: bool, const SIZE: usize>(
+    address: usize,
+    pc: usize,
+    thread: &ThreadState,
+) {
+    thread.access_across::<WRITE, SIZE>(address, pc);
+}
+
+/// The first access of a thread that we did not see start, or one behind its end.
+extern "C" fn first_access<const WRITE: bool, const SIZE: usize>(address: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<WRITE>(address, SIZE, pc);
+    }
 }
 
 /// Exports a function that jumps to a handler with the return address in a further argument register, or after another
 /// instruction.
 macro_rules! forward {
-    ($export:ident => $handler:ident, $register:literal) => {
+    ($export:ident => $handler:path, $register:literal) => {
         $crate::abi::forward!($export => $handler: concat!("mov ", $register, ", [rsp]"));
     };
-    ($export:ident => $handler:ident: $instruction:expr) => {
+    ($export:ident => $handler:path: $instruction:expr) => {
         #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
@@ -92,29 +121,56 @@ macro_rules! forward {
 pub(crate) use forward;
 
 accesses! {
-    __tsan_read1 => read1: false, READ, 1, "test al, 1";
-    __tsan_read2 => read2: false, READ, 2, "test al, 3";
-    __tsan_read4 => read4: false, READ, 4, "test al, 15";
-    __tsan_read8 => read8: false, READ, 8, "test al, -1";
-    __tsan_read16 => read16: false, READ, 16, "test ax, -1";
-    __tsan_write1 => write1: true, WRITTEN, 1, "test al, 1";
-    __tsan_write2 => write2: true, WRITTEN, 2, "test al, 3";
-    __tsan_write4 => write4: true, WRITTEN, 4, "test al, 15";
-    __tsan_write8 => write8: true, WRITTEN, 8, "test al, -1";
-    __tsan_write16 => write16: true, WRITTEN, 16, "test ax, -1";
+    __tsan_read1: false, READ, 1, "test al, 1", [];
+    __tsan_read2: false, READ, 2, "test al, 3", [];
+    __tsan_read4: false, READ, 4, "test al, 15", [];
+    __tsan_read8: false, READ, 8, "test al, -1", [];
+    __tsan_read16: false, READ, 16, "test ax, -1", [];
+    __tsan_write1: true, WRITTEN, 1, "test al, 1", [];
+    __tsan_write2: true, WRITTEN, 2, "test al, 3", [];
+    __tsan_write4: true, WRITTEN, 4, "test al, 15", [];
+    __tsan_write8: true, WRITTEN, 8, "test al, -1", [];
+    __tsan_write16: true, WRITTEN, 16, "test ax, -1", [];
+    __tsan_volatile_read1: false, READ, 1, "test al, 1", [];
+    __tsan_volatile_read2: false, READ, 2, "test al, 3", [];
+    __tsan_volatile_read4: false, READ, 4, "test al, 15", [];
+    __tsan_volatile_read8: false, READ, 8, "test al, -1", [];
+    __tsan_volatile_read16: false, READ, 16, "test ax, -1", [];
+    __tsan_volatile_write1: true, WRITTEN, 1, "test al, 1", [];
+    __tsan_volatile_write2: true, WRITTEN, 2, "test al, 3", [];
+    __tsan_volatile_write4: true, WRITTEN, 4, "test al, 15", [];
+    __tsan_volatile_write8: true, WRITTEN, 8, "test al, -1", [];
+    __tsan_volatile_write16: true, WRITTEN, 16, "test ax, -1", [];
+    __tsan_unaligned_read1: false, READ, 1, "test al, 1", [];
+    __tsan_unaligned_read2: false, READ, 2, "test al, 3", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_read4: false, READ, 4, "test al, 15", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_read8: false, READ, 8, "test al, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_read16: false, READ, 16, "test ax, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_write1: true, WRITTEN, 1, "test al, 1", [];
+    __tsan_unaligned_write2: true, WRITTEN, 2, "test al, 3", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_write4: true, WRITTEN, 4, "test al, 15", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_write8: true, WRITTEN, 8, "test al, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_write16: true, WRITTEN, 16, "test ax, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_volatile_read1: false, READ, 1, "test al, 1", [];
+    __tsan_unaligned_volatile_read2: false, READ, 2, "test al, 3", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_volatile_read4: false, READ, 4, "test al, 15", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_volatile_read8: false, READ, 8, "test al, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_volatile_read16: false, READ, 16, "test ax, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_volatile_write1: true, WRITTEN, 1, "test al, 1", [];
+    __tsan_unaligned_volatile_write2: true, WRITTEN, 2, "test al, 3", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_volatile_write4: true, WRITTEN, 4, "test al, 15", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_volatile_write8: true, WRITTEN, 8, "test al, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_volatile_write16: true, WRITTEN, 16, "test ax, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_vptr_read: false, READ, 8, "test al, -1", [];
 }
 
-/// Accesses that may cross a cache line, and those that read and write.
+/// Accesses that read and write.
 macro_rules! ranges {
-    ($($export:ident => $handler:ident: $read:literal, $write:literal, $size:literal;)*) => {$(
+    ($($export:ident => $handler:ident: $size:literal;)*) => {$(
         extern "C" fn $handler(address: usize, pc: usize) {
             if let Some(thread) = thread::current() {
-                if $read {
-                    thread.access_range::<false>(address, $size, pc);
-                }
-                if $write {
-                    thread.access_range::<true>(address, $size, pc);
-                }
+                thread.access_range::<false>(address, $size, pc);
+                thread.access_range::<true>(address, $size, pc);
             }
         }
         forward!($export => $handler, "rsi");
@@ -122,60 +178,29 @@ macro_rules! ranges {
 }
 
 ranges! {
-    __tsan_unaligned_read1 => unaligned_read1: true, false, 1;
-    __tsan_unaligned_read2 => unaligned_read2: true, false, 2;
-    __tsan_unaligned_read4 => unaligned_read4: true, false, 4;
-    __tsan_unaligned_read8 => unaligned_read8: true, false, 8;
-    __tsan_unaligned_read16 => unaligned_read16: true, false, 16;
-    __tsan_unaligned_write1 => unaligned_write1: false, true, 1;
-    __tsan_unaligned_write2 => unaligned_write2: false, true, 2;
-    __tsan_unaligned_write4 => unaligned_write4: false, true, 4;
-    __tsan_unaligned_write8 => unaligned_write8: false, true, 8;
-    __tsan_unaligned_write16 => unaligned_write16: false, true, 16;
-    __tsan_read_write1 => read_write1: true, true, 1;
-    __tsan_read_write2 => read_write2: true, true, 2;
-    __tsan_read_write4 => read_write4: true, true, 4;
-    __tsan_read_write8 => read_write8: true, true, 8;
-    __tsan_read_write16 => read_write16: true, true, 16;
-    __tsan_unaligned_read_write1 => unaligned_read_write1: true, true, 1;
-    __tsan_unaligned_read_write2 => unaligned_read_write2: true, true, 2;
-    __tsan_unaligned_read_write4 => unaligned_read_write4: true, true, 4;
-    __tsan_unaligned_read_write8 => unaligned_read_write8: true, true, 8;
-    __tsan_unaligned_read_write16 => unaligned_read_write16: true, true, 16;
-    __tsan_volatile_read1 => volatile_read1: true, false, 1;
-    __tsan_volatile_read2 => volatile_read2: true, false, 2;
-    __tsan_volatile_read4 => volatile_read4: true, false, 4;
-    __tsan_volatile_read8 => volatile_read8: true, false, 8;
-    __tsan_volatile_read16 => volatile_read16: true, false, 16;
-    __tsan_volatile_write1 => volatile_write1: false, true, 1;
-    __tsan_volatile_write2 => volatile_write2: false, true, 2;
-    __tsan_volatile_write4 => volatile_write4: false, true, 4;
-    __tsan_volatile_write8 => volatile_write8: false, true, 8;
-    __tsan_volatile_write16 => volatile_write16: false, true, 16;
-    __tsan_unaligned_volatile_read1 => unaligned_volatile_read1: true, false, 1;
-    __tsan_unaligned_volatile_read2 => unaligned_volatile_read2: true, false, 2;
-    __tsan_unaligned_volatile_read4 => unaligned_volatile_read4: true, false, 4;
-    __tsan_unaligned_volatile_read8 => unaligned_volatile_read8: true, false, 8;
-    __tsan_unaligned_volatile_read16 => unaligned_volatile_read16: true, false, 16;
-    __tsan_unaligned_volatile_write1 => unaligned_volatile_write1: false, true, 1;
-    __tsan_unaligned_volatile_write2 => unaligned_volatile_write2: false, true, 2;
-    __tsan_unaligned_volatile_write4 => unaligned_volatile_write4: false, true, 4;
-    __tsan_unaligned_volatile_write8 => unaligned_volatile_write8: false, true, 8;
-    __tsan_unaligned_volatile_write16 => unaligned_volatile_write16: false, true, 16;
-    __tsan_vptr_read => vptr_read: true, false, 8;
+    __tsan_read_write1 => read_write1: 1;
+    __tsan_read_write2 => read_write2: 2;
+    __tsan_read_write4 => read_write4: 4;
+    __tsan_read_write8 => read_write8: 8;
+    __tsan_read_write16 => read_write16: 16;
+    __tsan_unaligned_read_write1 => unaligned_read_write1: 1;
+    __tsan_unaligned_read_write2 => unaligned_read_write2: 2;
+    __tsan_unaligned_read_write4 => unaligned_read_write4: 4;
+    __tsan_unaligned_read_write8 => unaligned_read_write8: 8;
+    __tsan_unaligned_read_write16 => unaligned_read_write16: 16;
 }
 
 // The variants that are told the program counter.
-forward!(__tsan_read1_pc => read1: "");
-forward!(__tsan_read2_pc => read2: "");
-forward!(__tsan_read4_pc => read4: "");
-forward!(__tsan_read8_pc => read8: "");
-forward!(__tsan_read16_pc => read16: "");
-forward!(__tsan_write1_pc => write1: "");
-forward!(__tsan_write2_pc => write2: "");
-forward!(__tsan_write4_pc => write4: "");
-forward!(__tsan_write8_pc => write8: "");
-forward!(__tsan_write16_pc => write16: "");
+forward!(__tsan_read1_pc => first_access::<false, 1>: "");
+forward!(__tsan_read2_pc => first_access::<false, 2>: "");
+forward!(__tsan_read4_pc => first_access::<false, 4>: "");
+forward!(__tsan_read8_pc => first_access::<false, 8>: "");
+forward!(__tsan_read16_pc => first_access::<false, 16>: "");
+forward!(__tsan_write1_pc => first_access::<true, 1>: "");
+forward!(__tsan_write2_pc => first_access::<true, 2>: "");
+forward!(__tsan_write4_pc => first_access::<true, 4>: "");
+forward!(__tsan_write8_pc => first_access::<true, 8>: "");
+forward!(__tsan_write16_pc => first_access::<true, 16>: "");
 forward!(__tsan_read_range_pc => read_range: "");
 forward!(__tsan_write_range_pc => write_range: "");
 

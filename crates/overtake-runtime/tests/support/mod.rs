@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use overtake_rawlog::{Record, RecordKind, Records, ThreadHeader, push_depth};
+use overtake_rawlog::{Record, RecordKind, Records, ThreadHeader, push_depth, split_run};
 
 /// The compilers to test with: gcc, and clang if there is one.
 pub(crate) fn compilers() -> Vec<&'static str> {
@@ -245,7 +245,32 @@ impl Log {
 impl Thread {
     /// Records of this kind at this address.
     pub(crate) fn count(&self, kind: RecordKind, value: u64) -> usize {
-        self.records.iter().filter(|record| record.kind == kind && record.value == value).count()
+        match kind {
+            RecordKind::Read | RecordKind::Write => {
+                let accesses = self.accesses(kind == RecordKind::Write);
+                accesses.iter().filter(|(address, _)| *address == value).count()
+            }
+            _ => self.records.iter().filter(|record| record.kind == kind && record.value == value).count(),
+        }
+    }
+
+    /// The accesses of this kind, those of runs one by one: address and size.
+    pub(crate) fn accesses(&self, write: bool) -> Vec<(u64, u64)> {
+        let (single, run) = match write {
+            true => (RecordKind::Write, RecordKind::WriteRun),
+            false => (RecordKind::Read, RecordKind::ReadRun),
+        };
+        let mut accesses = Vec::new();
+        for record in &self.records {
+            let (stride, count) = match record.kind {
+                kind if kind == single => (0, 1),
+                kind if kind == run => split_run(record.words[1]),
+                _ => continue,
+            };
+            let address = |number| record.value.wrapping_add_signed(stride * number as i64);
+            accesses.extend((0..count).map(|number| (address(number), u64::from(record.extra))));
+        }
+        accesses
     }
 
     /// Depth of the call stack at each record about `value`.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use overtake_rawlog::{CHUNKS_AT, HEADER_BYTES, RecordKind, THREAD_MAGIC, VERSION, access_place, head};
+use overtake_rawlog::{CHUNKS_AT, HEADER_BYTES, RecordKind, THREAD_MAGIC, VERSION, head};
 use overtake_seal::{Sealed, seal};
 use overtake_trace::{Block, Checker, Event, EventIndex, EventSink, Result, StdWriter, Symbols};
 
@@ -60,7 +60,7 @@ impl LogMaker {
         address: u64,
         bytes: u8,
     ) -> &mut LogMaker {
-        self.raw(thread, &[head(kind, bytes, address), access_place(0x2000 + thread, usize::from(bytes))]);
+        self.raw(thread, &[head(kind, bytes, address), 0x2000 + thread as u64]);
         self
     }
 
