@@ -232,7 +232,7 @@ impl Coalescer {
     fn rewriter(&self, slot: &Slot) -> &Cell<u64> {
         let slots = self.mask.get() as usize + 1;
         // SAFETY: behind the table's slots there is a word for each; only slots of a table can have been written twice.
-        unsafe { &*self.slots.get().add(slots).cast::<Cell<u64>>().add(self.index(slot) % slots) }
+        unsafe { &*self.slots.get().add(slots).cast::<Cell<u64>>().add(self.index(slot) & (slots - 1)) }
     }
 
     #[inline(never)]
