@@ -134,12 +134,16 @@ fn short_syncp_reports_exactly_the_races_in_the_window() {
 fn build(trace: &Trace, race: &Race) -> Schedule {
     let [mut first, mut second] =
         [trace.source().with_block_events(7), trace.source().with_block_events(3000)];
-    witness::build(&mut first, &mut second, race).expect("memory does not fail")
+    let mut schedules =
+        witness::build(&mut first, &mut second, std::slice::from_ref(race)).expect("memory does not fail");
+    schedules.remove(0)
 }
 
 fn verify(trace: &Trace, schedule: &Schedule) -> Result<(), String> {
-    let verdict = witness::verify(&mut trace.source().with_block_events(4), schedule);
-    verdict.expect("memory does not fail").map_err(|violation| violation.to_string())
+    let schedules = std::slice::from_ref(schedule);
+    let verdicts = witness::verify(&mut trace.source().with_block_events(4), schedules);
+    let verdict = verdicts.expect("memory does not fail").remove(0);
+    verdict.map_err(|violation| violation.to_string())
 }
 
 fn indices(steps: &[Step]) -> Vec<EventIndex> {
@@ -229,6 +233,23 @@ fn a_witness_says_what_it_overtakes() {
     assert_eq!(indices(&schedule.events().collect::<Vec<_>>()), [3, 4, 0, 5].map(EventIndex));
     let [overtaken] = schedule.overtaken[..] else { panic!("expected one, found {:?}", schedule.overtaken) };
     assert_eq!((overtaken.left_out.index, overtaken.by.index), (EventIndex(1), EventIndex(3)));
+    assert_eq!(overtaken.left_out_end.map(|step| step.index), Some(EventIndex(2)));
+}
+
+#[test]
+fn many_witnesses_are_built_as_one_by_one() {
+    for_each_random_trace(&shapes(), 5_000, |trace| {
+        let races = races(&*syncp(trace, false));
+        let [mut first, mut second, mut replayed] =
+            [5, 7, 9].map(|size| trace.source().with_block_events(size));
+        let together = witness::build(&mut first, &mut second, &races).expect("memory does not fail");
+        let apart: Vec<_> = races.iter().map(|race| build(trace, race)).collect();
+        if together != apart {
+            return Err(format!("expected the schedules {apart:?}, found {together:?}"));
+        }
+        let verdicts = witness::verify(&mut replayed, &together).expect("memory does not fail");
+        verdicts.into_iter().collect::<Result<(), _>>().map_err(|violation| violation.to_string())
+    });
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Building the schedule of a race from the trace.
 //!
-//! The first reading keeps the closed clocks of all threads as the detector does, up to the second access, and computes
-//! the closure of what precedes the two. The second reading keeps the clocks again and takes the events that are inside.
-//! Memory holds the clocks and the schedule, not the trace.
+//! The first reading keeps the closed clocks of all threads as the detector does, up to the last second access, and computes
+//! for each race the closure of what precedes the two. The second reading keeps the clocks again and takes the events that are
+//! inside. Clocks do not depend on the race, so that many races cost as many readings as one. Memory holds the clocks and the
+//! schedules, not the trace.
 
 use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
 use overtake_trace::{
@@ -19,36 +20,45 @@ use crate::detector::{Detector, LockMode};
 use crate::race::{Race, RaceLog};
 use crate::run::{LiveBlocks, feed};
 
-/// The schedule of a sync-preserving race, from two readings of the trace that it is of.
+/// The schedules of sync-preserving races, from two readings of the trace that they are of, however many races there are.
 ///
-/// If the pair is no sync-preserving race, the result is a schedule that [`verify`](super::verify) refuses. Fails if a
-/// reading fails, or if the trace does not have the two accesses.
-pub fn build(first: &mut dyn EventSource, second: &mut dyn EventSource, race: &Race) -> Result<Schedule> {
-    let mut closing = Tracker::new(race);
-    read_to_second(first, race, |checked| closing.take(checked))?;
-    let Some(closure) = closing.closure else { return Err(not_there(race)) };
-    let mut choosing = Tracker::new(race);
-    choosing.closure = Some(closure);
-    let mut choice = Choice::default();
-    read_to_second(second, race, |checked| {
+/// If a pair is no sync-preserving race, its schedule is one that [`verify`](super::verify) refuses. Fails if a reading fails,
+/// or if the trace does not have the accesses.
+pub fn build(
+    first: &mut dyn EventSource,
+    second: &mut dyn EventSource,
+    races: &[Race],
+) -> Result<Vec<Schedule>> {
+    let mut closing = Tracker::new(races);
+    read_to_last(first, races, |checked| closing.take(checked))?;
+    let mut choosing = Tracker::new(races);
+    for ((race, tracked), closed) in races.iter().zip(&mut choosing.tracked).zip(closing.tracked) {
+        tracked.closure = Some(closed.closure.ok_or_else(|| not_there(race))?);
+    }
+    let mut choices: Vec<_> = races.iter().map(|_| Choice::default()).collect();
+    read_to_last(second, races, |checked| {
         choosing.take(checked);
-        choice.take(checked, &choosing.inside, race);
+        for (at, (choice, race)) in choices.iter_mut().zip(races).enumerate() {
+            let inside = choosing.inside.iter().skip(at).step_by(races.len());
+            choice.take(checked, inside.copied(), race);
+        }
     })?;
-    choice.into_schedule(race)
+    choices.into_iter().zip(races).map(|(choice, race)| choice.into_schedule(race)).collect()
 }
 
-/// Hands out checked blocks up to the one with the second access.
-fn read_to_second(
+/// Hands out checked blocks up to the one with the last second access.
+fn read_to_last(
     source: &mut dyn EventSource,
-    race: &Race,
+    races: &[Race],
     mut take: impl FnMut(&Checked<'_>),
 ) -> Result<()> {
+    let Some(last) = races.iter().map(|race| race.second.at.index.0).max() else { return Ok(()) };
     let mut checker = Checker::repairing();
     let mut block = Block::default();
     while source.next_block(&mut block)? {
         let end = block.first.0 + block.events.len() as u64;
         take(&checker.check(&mut block, source.symbols_mut())?);
-        if end > race.second.at.index.0 {
+        if end > last {
             break;
         }
     }
@@ -61,32 +71,48 @@ fn not_there(race: &Race) -> Error {
     Error::new(ErrorKind::IllFormed, Position::Event(second), message)
 }
 
-/// Keeps the closed clocks up to the second access.
+/// Keeps the closed clocks up to the last second access.
 struct Tracker<'a> {
-    race: &'a Race,
+    races: &'a [Race],
+    /// What is known of each race.
+    tracked: Vec<Tracked>,
+    /// The accesses of races, in trace order, and how many of them are over: index, race, whether it is the second.
+    accesses: Vec<(EventIndex, usize, bool)>,
+    passed: usize,
     clocks: Clocks,
     last_writes: IdVec<VarId, Stamp>,
     event: OpenEvent,
+    /// Per event of the block and race, whether the event is inside the closure, if there was one at the start.
+    inside: Vec<bool>,
+    blocks: LiveBlocks,
+    /// The last second access is over.
+    over: bool,
+}
+
+#[derive(Default)]
+struct Tracked {
     /// The clock before the first access.
     first: Option<(Epoch, SnapshotId)>,
     /// Per thread, the time up to which it is inside.
     closure: Option<Vec<Time>>,
-    /// Per event of the block, whether it is inside the closure, if there was one at the start.
-    inside: Vec<bool>,
-    blocks: LiveBlocks,
-    /// The second access is over.
-    over: bool,
 }
 
 impl<'a> Tracker<'a> {
-    fn new(race: &'a Race) -> Tracker<'a> {
+    fn new(races: &'a [Race]) -> Tracker<'a> {
+        let mut accesses: Vec<_> = races
+            .iter()
+            .enumerate()
+            .flat_map(|(at, race)| [(race.first.at.index, at, false), (race.second.at.index, at, true)])
+            .collect();
+        accesses.sort_unstable();
         Tracker {
-            race,
+            races,
+            tracked: races.iter().map(|_| Tracked::default()).collect(),
+            accesses,
+            passed: 0,
             clocks: Clocks::default(),
             last_writes: IdVec::new(),
             event: OpenEvent::default(),
-            first: None,
-            closure: None,
             inside: Vec::new(),
             blocks: LiveBlocks::new(),
             over: false,
@@ -102,9 +128,9 @@ impl<'a> Tracker<'a> {
 
     /// Begins an event: the one before is over. Returns whether clocks still matter.
     fn begin(&mut self, at: At) -> bool {
-        self.over |= at.index > self.race.second.at.index;
+        self.over |= self.accesses.last().is_none_or(|(last, ..)| at.index > *last);
         if self.over {
-            self.inside.push(false);
+            self.inside.extend(self.races.iter().map(|_| false));
             return false;
         }
         if let Some(Effects { thread, seen, written }) = self.event.end() {
@@ -115,18 +141,10 @@ impl<'a> Tracker<'a> {
                 self.last_writes[var] = self.clocks.publish(thread);
             }
         }
-        self.inside.push(self.is_inside(at));
+        for (race, tracked) in self.races.iter().zip(&self.tracked) {
+            self.inside.push(tracked.is_inside(at, race, self.clocks.epoch(at.thread).time));
+        }
         true
-    }
-
-    /// Whether the event that begins is inside the closure, or precedes one of the accesses in its thread.
-    fn is_inside(&self, at: At) -> bool {
-        let Some(closure) = &self.closure else { return false };
-        let precedes = |access: At| at.thread == access.thread && at.index < access.index;
-        let inside = closure.get(at.thread.index()).copied().unwrap_or(0);
-        self.clocks.epoch(at.thread).time <= inside
-            || precedes(self.race.first.at)
-            || precedes(self.race.second.at)
     }
 
     fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
@@ -142,15 +160,37 @@ impl<'a> Tracker<'a> {
 
     fn begin_access(&mut self, at: At) {
         self.event.begin(at);
-        let Race { first, second, .. } = self.race;
-        if at.index == first.at.index {
-            self.first = Some((self.clocks.epoch(at.thread), self.clocks.learned(at.thread)));
-        }
-        if at.index == second.at.index
-            && let (Some((epoch, learned)), None) = (self.first, &self.closure)
+        while let Some(&(index, race, is_second)) = self.accesses.get(self.passed)
+            && index <= at.index
         {
-            self.closure = Some(self.clocks.closure(at.thread, epoch, learned));
+            self.passed += 1;
+            if index == at.index {
+                self.note_access(at.thread, race, is_second);
+            }
         }
+    }
+
+    fn note_access(&mut self, thread: ThreadId, race: usize, is_second: bool) {
+        let tracked = &mut self.tracked[race];
+        match (is_second, tracked.first, &tracked.closure) {
+            (false, _, _) => tracked.first = Some((self.clocks.epoch(thread), self.clocks.learned(thread))),
+            (true, Some((epoch, learned)), None) => {
+                tracked.closure = Some(self.clocks.closure(thread, epoch, learned));
+            }
+            (true, _, _) => {}
+        }
+    }
+}
+
+impl Tracked {
+    /// Whether an event that begins at `time` of its thread is inside the closure, or precedes one of the accesses in its
+    /// thread.
+    fn is_inside(&self, at: At, race: &Race, time: Time) -> bool {
+        let Some(closure) = &self.closure else { return false };
+        let precedes = |access: At| at.thread == access.thread && at.index < access.index;
+        let inside = closure.get(at.thread.index()).copied().unwrap_or(0);
+        at.index <= race.second.at.index
+            && (time <= inside || precedes(race.first.at) || precedes(race.second.at))
     }
 }
 
@@ -231,20 +271,25 @@ struct Choice {
     overtaken: FxHashMap<LockId, Overtaken>,
 }
 
-/// The latest acquires of a lock that are left out: of any mode, and exclusive.
+/// The latest sections of a lock that are left out: of any mode, and exclusive.
 #[derive(Clone, Copy, Default)]
 struct LeftOut {
-    any: Option<Step>,
-    exclusive: Option<Step>,
+    any: Option<LeftOutSection>,
+    exclusive: Option<LeftOutSection>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct LeftOutSection {
+    acquire: Step,
+    release: Option<Step>,
 }
 
 impl Choice {
-    fn take(&mut self, checked: &Checked<'_>, inside: &[bool], race: &Race) {
-        let mut inside = inside.iter();
+    fn take(&mut self, checked: &Checked<'_>, mut inside: impl Iterator<Item = bool>, race: &Race) {
         for run in checked.runs() {
             for (offset, &event) in run.events.iter().enumerate() {
                 let step = Step { index: EventIndex(run.first.0 + offset as u64), event };
-                let is_inside = inside.next().copied().unwrap_or(false);
+                let is_inside = inside.next().unwrap_or(false);
                 if step.index == race.first.at.index {
                     self.first = Some(step);
                 }
@@ -262,24 +307,41 @@ impl Choice {
     }
 
     fn note_lock(&mut self, step: Step, is_inside: bool) {
-        let (lock, is_exclusive) = match step.event.action() {
-            Action::Acquire(lock) => (lock, true),
-            Action::AcquireShared(lock) => (lock, false),
-            _ => return,
-        };
+        match step.event.action() {
+            Action::Acquire(lock) => self.note_acquire(lock, true, step, is_inside),
+            Action::AcquireShared(lock) => self.note_acquire(lock, false, step, is_inside),
+            Action::Release(lock) | Action::ReleaseShared(lock) if !is_inside => {
+                self.note_release(lock, step)
+            }
+            _ => {}
+        }
+    }
+
+    fn note_acquire(&mut self, lock: LockId, is_exclusive: bool, step: Step, is_inside: bool) {
         let left_out = self.left_out.entry(lock).or_default();
         if !is_inside {
-            left_out.any = Some(step);
+            let section = LeftOutSection { acquire: step, release: None };
+            left_out.any = Some(section);
             if is_exclusive {
-                left_out.exclusive = Some(step);
+                left_out.exclusive = Some(section);
             }
             return;
         }
         let earlier = if is_exclusive { left_out.any } else { left_out.exclusive };
-        if let Some(earlier) = earlier
-            && self.overtaken.get(&lock).is_none_or(|known| known.left_out != earlier)
+        if let Some(LeftOutSection { acquire, release }) = earlier
+            && self.overtaken.get(&lock).is_none_or(|known| known.left_out != acquire)
         {
-            self.overtaken.insert(lock, Overtaken { lock, left_out: earlier, by: step });
+            let overtaken = Overtaken { lock, left_out: acquire, left_out_end: release, by: step };
+            self.overtaken.insert(lock, overtaken);
+        }
+    }
+
+    fn note_release(&mut self, lock: LockId, step: Step) {
+        let Some(left_out) = self.left_out.get_mut(&lock) else { return };
+        for section in [&mut left_out.any, &mut left_out.exclusive].into_iter().flatten() {
+            if section.release.is_none() && section.acquire.event.thread() == step.event.thread() {
+                section.release = Some(step);
+            }
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Overtaken {
     pub lock: LockId,
     /// The acquire that is left out.
     pub left_out: Step,
+    /// The release that ends its section, if it comes before the second access.
+    pub left_out_end: Option<Step>,
     /// The first later acquire that runs.
     pub by: Step,
 }

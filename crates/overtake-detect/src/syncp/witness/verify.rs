@@ -13,17 +13,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Schedule, Step, Violation};
 use crate::access::AccessKind;
 
-/// Checks that a schedule is a sync-preserving correct reordering of the trace after which both accesses of its race are
+/// Checks that each schedule is a sync-preserving correct reordering of the trace after which both accesses of its race are
 /// enabled, and that these conflict.
 ///
-/// The outer result is about reading the trace, the inner one about the schedule. Holds the trace up to the second
-/// access in memory.
+/// The outer result is about reading the trace, the inner ones about the schedules, in their order. Holds the trace up to
+/// the last second access in memory.
 pub fn verify(
     source: &mut dyn EventSource,
-    schedule: &Schedule,
-) -> Result<std::result::Result<(), Violation>> {
-    let trace = Original::read(source, schedule.second.index)?;
-    Ok(Replay::new(&trace).run(schedule))
+    schedules: &[Schedule],
+) -> Result<Vec<std::result::Result<(), Violation>>> {
+    let Some(last) = schedules.iter().map(|schedule| schedule.second.index).max() else {
+        return Ok(Vec::new());
+    };
+    let trace = Original::read(source, last)?;
+    Ok(schedules.iter().map(|schedule| Replay::new(&trace).run(schedule)).collect())
 }
 
 /// Where an event is in the repaired trace.
