@@ -24,6 +24,7 @@
 
 pub mod collect;
 mod event;
+mod function_name;
 pub mod html;
 pub mod json;
 mod model;

@@ -180,6 +180,21 @@ impl Frame {
             && !self.file.contains("/include/c++/")
             && !system.iter().any(|directory| self.file.starts_with(directory))
     }
+
+    /// `file:line`, where in which module if the file is not known, or the location of a trace.
+    pub fn place(&self) -> String {
+        match (self.file.as_str(), self.line) {
+            ("", _) if self.module.is_empty() => String::new(),
+            ("", _) => format!("{}+{:#x}", self.module, self.offset),
+            (file, 0) => file.to_owned(),
+            (file, line) => format!("{file}:{line}"),
+        }
+    }
+
+    /// The function without its parameters and template arguments, as headlines name it: `Server::poll`.
+    pub fn function_name(&self) -> String {
+        crate::function_name::short(&self.function)
+    }
 }
 
 impl Access {

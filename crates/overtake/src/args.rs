@@ -300,11 +300,22 @@ pub(crate) struct ReportArguments {
     /// Show at most this many races; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 25)]
     pub(crate) limit: usize,
+
+    /// Build schedules for this many predicted races
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) witnesses: usize,
+}
+
+impl ReportArguments {
+    /// Whether anything but the text is wanted.
+    pub(crate) fn are_wanted(&self) -> bool {
+        !self.report.is_empty()
+    }
 }
 
 impl Default for ReportArguments {
     fn default() -> Self {
-        ReportArguments { report: Vec::new(), limit: 25 }
+        ReportArguments { report: Vec::new(), limit: 25, witnesses: 20 }
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
+use overtake_detect::Race;
+use overtake_detect::witness::{self, Schedule};
 use overtake_report::collect::{Collector, Settings};
 use overtake_report::result::Report;
 use overtake_report::{Analysed, text};
@@ -10,7 +12,7 @@ use overtake_report::{Analysed, text};
 use crate::args::{ReportArguments, ReportTarget};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome, Verdict};
-use crate::files::{OutputFile, is_standard};
+use crate::files::{Input, OutputFile, is_standard};
 
 /// Where the text for people goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,10 +25,53 @@ pub(crate) enum Stream {
     None,
 }
 
-/// Spells out what the detectors found.
-pub(crate) fn collected(analysed: &Analysed<'_>) -> Result<Report, Failure> {
-    let settings = Settings { directory: std::env::current_dir().unwrap_or_default() };
-    Ok(Collector::new(analysed, &settings).finish())
+/// Spells out what the detectors found. Reads the trace again, for schedules and for what happened around the accesses.
+pub(crate) fn collected(
+    analysed: &Analysed<'_>,
+    input: &mut Input,
+    arguments: &ReportArguments,
+) -> Result<Report, Failure> {
+    let mut collector = Collector::new(analysed, &settings(arguments));
+    if !collector.is_empty() {
+        let races = collector.to_be_witnessed();
+        collector.witnessed(&witnesses(input, &races)?);
+        let mut opened = input.open()?;
+        collector.read(opened.source_mut()).map_err(|error| opened.failure(error))?;
+    }
+    Ok(collector.finish())
+}
+
+/// Spells out what a detector found in a sample of the trace, which is all of it that is read.
+pub(crate) fn collected_from_sample(analysed: &Analysed<'_>, arguments: &ReportArguments) -> Report {
+    Collector::new(analysed, &settings(arguments)).finish()
+}
+
+fn settings(arguments: &ReportArguments) -> Settings {
+    let directory = std::env::current_dir().unwrap_or_default();
+    Settings { directory, witnesses: arguments.witnesses, ..Settings::default() }
+}
+
+/// The schedules of races, built and checked.
+pub(crate) fn witnesses(input: &mut Input, races: &[Race]) -> Result<Vec<Schedule>, Failure> {
+    if races.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut first, mut second) = (input.open()?, input.open()?);
+    let built = witness::build(first.source_mut(), second.source_mut(), races);
+    let schedules = built.map_err(|error| first.failure(error))?;
+    let mut replayed = input.open()?;
+    let verdicts =
+        witness::verify(replayed.source_mut(), &schedules).map_err(|error| replayed.failure(error))?;
+    for (race, verdict) in races.iter().zip(verdicts) {
+        if let Err(violation) = verdict {
+            return Err(Failure::Error(format!(
+                "BUG IN OVERTAKE: a race of events {} and {} was reported, but its schedule is no correct reordering of the run \
+                 ({violation}); please report this with the trace",
+                race.first.at.index, race.second.at.index
+            )));
+        }
+    }
+    Ok(schedules)
 }
 
 /// Writes every report that was asked for, and tells people. Findings that nobody has accepted are races.

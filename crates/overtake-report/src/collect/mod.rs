@@ -1,50 +1,142 @@
 //! From what detectors found, in ids, to a [`Report`] that is complete in itself.
 //!
-//! One path for recorded programs and for traces of any format. The caller reads the trace for it, as often as it asks:
+//! One path for recorded programs and for traces of any format. The caller reads the trace for it, where it can be read again:
 //!
 //! 1. [`Collector::new`] brings the races of all detectors together;
-//! 2. [`Collector::finish`] spells everything out.
+//! 2. [`Collector::to_be_witnessed`] names the races that get a schedule; the caller has the schedules built and verified by
+//!    [`overtake_detect::witness`] and hands them to [`Collector::witnessed`];
+//! 3. [`Collector::read`] reads the trace once, for what happened around the accesses of all findings;
+//! 4. [`Collector::finish`] spells everything out and reads the sources.
+//!
+//! Without the second and third step a report has no schedules, no locks and no explanations.
 
+mod chosen;
+mod facts;
 mod fingerprint;
 mod group;
 mod merge;
 mod names;
+mod schedule;
+mod sources;
+mod why;
 
 use std::path::PathBuf;
 
-use overtake_detect::{Access, AccessKind, Promise};
+use overtake_detect::witness::{self, Step};
+use overtake_detect::{Access, AccessKind, Notion, Promise, Race, Verdict};
+use overtake_trace::{EventSource, Result, ThreadId};
+use rustc_hash::FxHashMap;
 
+use self::chosen::Chosen;
+use self::facts::{Facts, Gathered, Placed, Scene};
 use self::group::Group;
 pub use self::merge::merge;
 use self::names::Names;
+use self::why::Case;
 use crate::model::Analysed;
-use crate::result::{self, DetectorRun, Finding, RESULT_SCHEMA, Report, Run};
+use crate::number::counted;
+use crate::result::{self, DetectorRun, Finding, HeldLock, RESULT_SCHEMA, Report, Role, Run};
 
 /// What to collect.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The working directory: files below it are named relative to it.
     pub directory: PathBuf,
+    /// How many predicted races get a schedule.
+    pub witnesses: usize,
+    /// Races whose second access comes after so many events get none: the checker of schedules holds the trace in memory.
+    pub witness_events: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { directory: PathBuf::new(), witnesses: 20, witness_events: 1_000_000 }
+    }
 }
 
 /// Findings on their way into a report.
 pub struct Collector<'a> {
     analysed: &'a Analysed<'a>,
+    settings: Settings,
     names: Names<'a>,
     groups: Vec<Group>,
+    /// By position of the group.
+    chosen: FxHashMap<usize, Chosen>,
+    facts: Vec<Facts>,
+    forks: FxHashMap<ThreadId, Placed>,
+    ordinals: FxHashMap<Step, u64>,
+    notes: Vec<String>,
 }
 
 impl<'a> Collector<'a> {
     /// The findings of all detectors.
     pub fn new(analysed: &'a Analysed<'a>, settings: &Settings) -> Collector<'a> {
         let names = Names::new(analysed.symbols, &settings.directory);
-        let groups = group::groups(analysed, &names);
-        Collector { analysed, names, groups }
+        Collector {
+            analysed,
+            settings: settings.clone(),
+            groups: group::groups(analysed, &names),
+            names,
+            chosen: FxHashMap::default(),
+            facts: Vec::new(),
+            forks: FxHashMap::default(),
+            ordinals: FxHashMap::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Whether nothing was found, so that there is nothing to read.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The races that get a schedule.
+    pub fn to_be_witnessed(&self) -> Vec<Race> {
+        self.witnessed_groups().into_iter().map(|at| self.groups[at].race).collect()
+    }
+
+    fn witnessed_groups(&self) -> Vec<usize> {
+        let predicted = self.predicted().filter(|&at| {
+            let group = &self.groups[at];
+            group.race.second.at.index.0 < self.settings.witness_events
+        });
+        predicted.take(self.settings.witnesses).collect()
+    }
+
+    fn predicted(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.groups.len()).filter(|&at| {
+            let predicts = |&at: &usize| {
+                let notion = self.analysed.findings[at].detector.notion;
+                matches!(notion, Notion::SyncPreserving | Notion::Schedulable)
+            };
+            let group = &self.groups[at];
+            group.race.verdict == Verdict::Predicted && group.detectors.iter().any(predicts)
+        })
+    }
+
+    /// Takes the schedules of [`to_be_witnessed`](Self::to_be_witnessed), in that order. They must have been verified.
+    pub fn witnessed(&mut self, schedules: &[witness::Schedule]) {
+        let groups = self.witnessed_groups();
+        self.chosen = groups.into_iter().zip(schedules.iter().map(Chosen::of)).collect();
+        let (built, all) = (self.chosen.len(), self.predicted().count());
+        if built < all {
+            let all = counted(all as u64, "predicted race", "predicted races");
+            self.notes.push(format!("schedules were built for {built} of {all}; --witnesses N builds more"));
+        }
+    }
+
+    /// Reads the trace.
+    pub fn read(&mut self, source: &mut dyn EventSource) -> Result<()> {
+        let races: Vec<_> = self.groups.iter().map(|group| group.race).collect();
+        let steps: Vec<_> = self.chosen.values().flat_map(Chosen::steps).collect();
+        Gathered { facts: self.facts, forks: self.forks, ordinals: self.ordinals } =
+            facts::gather(source, &races, &steps)?;
+        Ok(())
     }
 
     /// The report.
     pub fn finish(self) -> Report {
-        let mut findings: Vec<_> = self.groups.iter().map(|group| self.finding(group)).collect();
+        let mut findings: Vec<_> = (0..self.groups.len()).map(|at| self.finding(at)).collect();
         fingerprint::assign(&mut findings);
         for (finding, id) in findings.iter_mut().zip(1..) {
             finding.id = id;
@@ -53,8 +145,8 @@ impl<'a> Collector<'a> {
             schema: RESULT_SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),
             runs: vec![self.run()],
+            sources: sources::excerpts(&findings, &self.settings.directory),
             findings,
-            sources: Default::default(),
             triage: Default::default(),
         }
     }
@@ -71,14 +163,21 @@ impl<'a> Collector<'a> {
             locks: trace.sizes.locks as u64,
             variables: trace.sizes.variables as u64,
             detectors: findings.iter().map(detector_run).collect(),
-            notes: crate::text::notes(trace).lines().map(str::to_owned).collect(),
+            notes: crate::text::notes(trace).lines().map(str::to_owned).chain(self.notes.clone()).collect(),
         }
     }
 
-    fn finding(&self, group: &Group) -> Finding {
-        let [first, second] = group.accesses(&self.names).map(|access| self.access(&access));
+    fn finding(&self, at: usize) -> Finding {
+        let group = &self.groups[at];
+        let accesses = group.accesses(&self.names);
+        let swapped = accesses[0] != group.race.first;
+        let facts = self.facts.get(at).map(|facts| facts.oriented(swapped));
+        let scene = |side: usize| facts.as_ref().map(|facts| &facts.scenes[side]);
+        let [first, second] = [0, 1].map(|side| self.access(&accesses[side], scene(side)));
         let memory = self.names.memory(group.race.var, group.extent);
         let detectors = group.detectors.iter().map(|&at| self.analysed.findings[at].detector.name.to_owned());
+        let (why, remedy) =
+            facts.as_ref().map(|facts| self.explained(at, accesses, facts)).unwrap_or_default();
         Finding {
             id: 0,
             fingerprint: String::new(),
@@ -91,23 +190,58 @@ impl<'a> Collector<'a> {
             observed: group.observed,
             detectors: detectors.collect(),
             runs: vec![0],
-            why: String::new(),
-            remedy: String::new(),
-            schedule: None,
+            why,
+            remedy,
+            schedule: facts.and_then(|facts| {
+                let accesses = [(accesses[0], Role::First), (accesses[1], Role::Second)];
+                schedule::schedule(&facts, self.chosen.get(&at), &self.ordinals, accesses, &self.names)
+            }),
             status: Default::default(),
         }
     }
 
-    fn access(&self, access: &Access) -> result::Access {
+    fn explained(&self, at: usize, accesses: [Access; 2], facts: &Facts) -> (String, String) {
+        let case = Case {
+            names: &self.names,
+            analysed: self.analysed,
+            verdict: self.groups[at].race.verdict,
+            accesses,
+            detectors: &self.groups[at].detectors,
+            facts,
+            chosen: self.chosen.get(&at),
+        };
+        (case.why(), case.remedy())
+    }
+
+    fn access(&self, access: &Access, scene: Option<&Scene>) -> result::Access {
+        let held = scene.map(|scene| &*scene.held).unwrap_or_default();
+        let held = held.iter().map(|held| HeldLock {
+            name: self.names.lock_name(held.lock),
+            shared: held.shared,
+            event: held.acquire.step.index.0,
+            taken_at: self.names.stack(held.acquire.step.event.location()),
+        });
         result::Access {
             operation: access.kind.describe().to_owned(),
             writes: access.kind.writes(),
             bytes: self.names.bytes(access),
             event: access.at.index.0,
-            thread: self.names.thread(access.at.thread),
+            thread: self.thread(access),
             stack: self.names.stack(access.at.location),
-            held: Vec::new(),
+            held: held.collect(),
         }
+    }
+
+    /// The thread of an access; where the program does not say who created it, the trace does.
+    fn thread(&self, access: &Access) -> result::Thread {
+        let mut thread = self.names.thread(access.at.thread);
+        if thread.creator.is_empty()
+            && let Some(fork) = self.forks.get(&access.at.thread)
+        {
+            thread.creator = self.names.thread_name(fork.step.event.thread());
+            thread.created_at = self.names.stack(fork.step.event.location());
+        }
+        thread
     }
 }
 
@@ -132,7 +266,7 @@ fn headline(memory: &result::Memory, first: &result::Access, second: &result::Ac
 /// Who does it: the function, else where it is, else the thread.
 fn actor(access: &result::Access, by_place: bool) -> String {
     match access.site() {
-        Some(frame) if !frame.function.is_empty() => frame.function.clone(),
+        Some(frame) if !frame.function.is_empty() => frame.function_name(),
         Some(frame) if by_place && !frame.file.is_empty() => frame.file.clone(),
         Some(frame) if by_place => format!("{}+{:#x}", frame.module, frame.offset),
         _ => access.thread.name.clone(),

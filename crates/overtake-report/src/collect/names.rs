@@ -3,10 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use overtake_detect::{Access, AccessKind, Extent};
-use overtake_trace::{self as trace, ArrayId, LocationId, MemoryKind, Symbols, ThreadId, VarId, Variable};
+use overtake_trace::{
+    self as trace, ArrayId, Event, LocationId, LockId, MemoryKind, OperandKind, Symbols, ThreadId, VarId,
+    Variable,
+};
 
+use crate::event::operand_name;
 use crate::number::counted;
-use crate::result::{Frame, Memory, Thread};
+use crate::result::{Frame, Memory, Thread, innermost_own};
 
 /// Longer stacks are cut: what recursion adds, nobody reads.
 const MOST_FRAMES: usize = 100;
@@ -71,6 +75,35 @@ impl<'a> Names<'a> {
 
     pub(super) fn thread_name(&self, thread: ThreadId) -> String {
         self.symbols.threads.display(thread)
+    }
+
+    /// The name of a lock.
+    pub(super) fn lock_name(&self, lock: LockId) -> String {
+        self.symbols.locks.display(lock)
+    }
+
+    /// What an event is done to; empty for nothing.
+    pub(super) fn operand(&self, event: &Event) -> String {
+        match event.op().operand_kind() {
+            OperandKind::Variable => self.memory(VarId(event.operand()), None).name,
+            _ => operand_name(event, self.symbols),
+        }
+    }
+
+    /// `function file:line`, or the location of a trace; empty if unknown.
+    pub(super) fn place(&self, location: LocationId) -> String {
+        let stack = self.stack(location);
+        let Some(frame) = innermost_own(&stack) else { return String::new() };
+        [frame.function_name(), frame.place()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// `file:line`, or the location of a trace; empty if unknown.
+    pub(super) fn line(&self, location: LocationId) -> String {
+        innermost_own(&self.stack(location)).map(Frame::place).unwrap_or_default()
     }
 
     /// How many bytes an access touches; 0 if unknown.

@@ -22,21 +22,27 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
     if let [entry] = detectors[..]
         && entry.promise == Promise::PropertyTester
     {
-        return report(
-            &tester::Examined::of(&mut input, entry, arguments, console)?.analysed(),
-            arguments,
-            console,
-        );
+        let examined = tester::Examined::of(&mut input, entry, arguments, console)?;
+        return report(&examined.analysed(), None, arguments, console);
     }
     if arguments.until.is_some() || arguments.budget.is_some() {
         return Err(Failure::Usage("--until and --budget are for -d rpt alone".into()));
     }
     let options = arguments.options.options();
+    if !arguments.json || arguments.reports.are_wanted() {
+        input.make_rereadable(arguments.checked.strictness(), console)?;
+    }
     let examined = Examined::of(&mut input, &detectors, &options, arguments.checked.strictness(), console)?;
-    report(&examined.analysed(), arguments, console)
+    report(&examined.analysed(), Some(&mut input), arguments, console)
 }
 
-fn report(analysed: &Analysed<'_>, arguments: &AnalyzeArguments, console: Console) -> Outcome {
+/// Tells what was found. The trace is read again for it, if there is one to read.
+fn report(
+    analysed: &Analysed<'_>,
+    input: Option<&mut Input>,
+    arguments: &AnalyzeArguments,
+    console: Console,
+) -> Outcome {
     console.say(&text::notes(analysed.trace));
     let stream = match arguments.json {
         true => {
@@ -48,7 +54,13 @@ fn report(analysed: &Analysed<'_>, arguments: &AnalyzeArguments, console: Consol
             Stream::Output
         }
     };
-    reports::deliver(&reports::collected(analysed)?, &arguments.reports, stream, console)
+    let report = match input {
+        Some(input) if stream == Stream::Output || arguments.reports.are_wanted() => {
+            reports::collected(analysed, input, &arguments.reports)?
+        }
+        _ => reports::collected_from_sample(analysed, &arguments.reports),
+    };
+    reports::deliver(&report, &arguments.reports, stream, console)
 }
 
 /// Replaces `hb` by the happens-before detector that suits the trace.

@@ -13,9 +13,10 @@ use crate::reports::{self, Stream};
 
 /// Reports the races in a log and removes it.
 pub(crate) fn run(log: &Path, console: Console) -> Outcome {
-    let search = Search { detectors: &[], options: Options::default() };
+    let arguments = ReportArguments::default();
+    let search = Search { detectors: &[], options: Options::default(), reports: &arguments };
     let report = search.in_log(log, &log.join("trace.otr"), console)?;
     // What is left behind is not worth an error.
     let _ = fs::remove_dir_all(log);
-    reports::deliver(&report, &ReportArguments::default(), Stream::Error, console)
+    reports::deliver(&report, &arguments, Stream::Error, console)
 }

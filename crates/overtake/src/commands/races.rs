@@ -9,7 +9,7 @@ use overtake_report::text;
 use overtake_trace::OtrFile;
 
 use super::examine::Examined;
-use crate::args::InputArguments;
+use crate::args::{InputArguments, ReportArguments};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::files::Input;
@@ -24,6 +24,7 @@ pub(crate) struct Search<'a> {
     /// Empty: those that suit the trace.
     pub(crate) detectors: &'a [&'static Entry],
     pub(crate) options: Options,
+    pub(crate) reports: &'a ReportArguments,
 }
 
 impl Search<'_> {
@@ -46,7 +47,7 @@ impl Search<'_> {
         let examined = Examined::of(&mut input, &detectors, &self.options, Strictness::Repair, quiet)?;
         let analysed = examined.analysed();
         console.say(&text::notes(analysed.trace));
-        reports::collected(&analysed)
+        reports::collected(&analysed, &mut input, self.reports)
     }
 
     fn suited(&self, trace: &Path) -> Result<Vec<&'static Entry>, Failure> {

@@ -14,7 +14,7 @@ use crate::compile::Language;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::recording::{Recording, exit_code};
-use crate::reports::{self, Stream};
+use crate::reports::{Stream, deliver};
 
 /// Records, seals, analyses, reports.
 pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
@@ -30,7 +30,8 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     if let Some(directory) = &arguments.keep {
         fs::create_dir_all(directory).map_err(|error| Failure::in_file(directory, error))?;
     }
-    let search = Search { detectors: &arguments.detector, options: arguments.options.options() };
+    let (detectors, reports) = (&*arguments.detector, &arguments.reports);
+    let search = Search { detectors, options: arguments.options.options(), reports };
     let mut found = Vec::new();
     for log in logs {
         found.push(match &arguments.keep {
@@ -38,7 +39,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
             None => search.in_log(&log, &recording.directory().join("trace.otr"), console)?,
         });
     }
-    match reports::deliver(&merge(found), &arguments.reports, Stream::Error, console)? {
+    match deliver(&merge(found), reports, Stream::Error, console)? {
         Verdict::Fine => Ok(Verdict::Program(exit_code(recording.status))),
         verdict => Ok(verdict),
     }

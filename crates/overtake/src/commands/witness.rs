@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use overtake_detect::{RaceGroup, Strictness, witness};
+use overtake_detect::{RaceGroup, Strictness};
 use overtake_report::{WitnessFacts, json, text};
 use overtake_trace::{Event, EventSink, Format};
 
@@ -11,6 +11,7 @@ use crate::args::WitnessArguments;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::files::{Input, OutputTrace};
+use crate::reports;
 
 /// Finds the race again, builds its schedule, has it checked, and shows it.
 pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
@@ -26,13 +27,7 @@ pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
 
     let mut schedules = reports::witnesses(&mut input, &[group.example])?;
     let schedule = schedules.remove(0);
-    let named = input.open()?;
-    let facts = WitnessFacts {
-        trace: analysed.trace,
-        symbols: replayed.source().symbols(),
-        group,
-        schedule: &schedule,
-    };
+    let facts = WitnessFacts { trace: analysed.trace, symbols: analysed.symbols, group, schedule: &schedule };
     show(arguments, &facts, console)?;
     if let Some(path) = &arguments.std {
         write_std(path, &facts, console)?;

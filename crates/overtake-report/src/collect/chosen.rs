@@ -1,0 +1,85 @@
+//! A witness cut down to the events that tell the story, so that the whole of it need not be kept.
+
+use std::collections::BTreeSet;
+
+use overtake_detect::witness::{self, Overtaken, Row, Step};
+use overtake_trace::{Action, ThreadId, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The events of a verified witness that matter.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    /// In the order of the witness, the two accesses last, the earlier one of the run first.
+    pub(super) witness: Vec<Step>,
+    /// Sections that the witness leaves out, as their acquires and releases.
+    pub(super) left_out: Vec<Step>,
+    pub(super) overtaken: Vec<Overtaken>,
+    /// Writes with the reads that see them.
+    pub(super) seen: Vec<(Step, Step)>,
+}
+
+impl Chosen {
+    /// What matters of a schedule: what is held, handed over and overtaken, and the whole of sections that are begun.
+    pub(super) fn of(schedule: &witness::Schedule) -> Chosen {
+        let rows = witness::shorten(schedule, 0);
+        let mut chosen: FxHashSet<Step> = rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::Step { step, .. } => Some(*step),
+                Row::Omitted(_) => None,
+            })
+            .collect();
+        complete_sections(schedule, &mut chosen);
+        let steps = schedule.steps.iter().filter(|step| chosen.contains(step));
+        let left_out = schedule.overtaken.iter();
+        let left_out = left_out.flat_map(|overtaken| [Some(overtaken.left_out), overtaken.left_out_end]);
+        Chosen {
+            witness: steps.copied().chain([schedule.first, schedule.second]).collect(),
+            left_out: left_out.flatten().collect(),
+            overtaken: schedule.overtaken.clone(),
+            seen: seen(schedule, &chosen),
+        }
+    }
+
+    /// Every event.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        self.witness.iter().chain(&self.left_out).copied()
+    }
+}
+
+/// Adds the releases of the acquires that are chosen.
+fn complete_sections(schedule: &witness::Schedule, chosen: &mut FxHashSet<Step>) {
+    let mut open: BTreeSet<(ThreadId, u32)> = BTreeSet::new();
+    for step in &schedule.steps {
+        let key = (step.event.thread(), step.event.operand());
+        match step.event.action() {
+            Action::Acquire(_) | Action::AcquireShared(_) if chosen.contains(step) => {
+                open.insert(key);
+            }
+            Action::Release(_) | Action::ReleaseShared(_) if open.remove(&key) => {
+                chosen.insert(*step);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Chosen writes with the chosen reads of other threads that see them.
+fn seen(schedule: &witness::Schedule, chosen: &FxHashSet<Step>) -> Vec<(Step, Step)> {
+    let mut last_writes: FxHashMap<VarId, Step> = FxHashMap::default();
+    let mut seen = Vec::new();
+    for step in &schedule.steps {
+        if let Action::Read(var) | Action::Load(var, _) | Action::Rmw(var, _) = step.event.action()
+            && let Some(write) = last_writes.get(&var)
+            && write.event.thread() != step.event.thread()
+            && chosen.contains(write)
+            && chosen.contains(step)
+        {
+            seen.push((*write, *step));
+        }
+        if let Action::Write(var) | Action::Store(var, _) | Action::Rmw(var, _) = step.event.action() {
+            last_writes.insert(var, *step);
+        }
+    }
+    seen
+}

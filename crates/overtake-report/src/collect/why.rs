@@ -1,0 +1,370 @@
+//! Why nothing orders two accesses, and what would: sentences from facts.
+
+use overtake_detect::{Access, AccessKind, Notion, Promise, Verdict};
+use overtake_trace::{MemoryOrder, SyncId, ThreadId};
+
+use super::chosen::Chosen;
+use super::facts::{AtomicUse, Facts, Held, LockUse};
+use super::names::Names;
+use crate::model::Analysed;
+
+/// Locks, atomics and objects that one explanation names, at most, of each.
+const MOST_NAMED: usize = 2;
+
+/// Everything that is known of a finding; of pairs, the access that is named first comes first.
+pub(super) struct Case<'a> {
+    pub(super) names: &'a Names<'a>,
+    pub(super) analysed: &'a Analysed<'a>,
+    pub(super) verdict: Verdict,
+    pub(super) accesses: [Access; 2],
+    pub(super) detectors: &'a [usize],
+    pub(super) facts: &'a Facts,
+    pub(super) chosen: Option<&'a Chosen>,
+}
+
+impl Case<'_> {
+    /// Which synchronisation there is between the two threads and why it does not order the accesses.
+    pub(super) fn why(&self) -> String {
+        let mut sentences = match self.verdict {
+            Verdict::Observed => vec![self.about_locks()],
+            Verdict::Predicted => self.about_overtaking(),
+            Verdict::Suspected => vec![self.about_locks(), self.about_suspicion()],
+        };
+        if self.verdict == Verdict::Predicted {
+            sentences.push(self.about_locks());
+        }
+        if self.verdict == Verdict::Observed {
+            sentences.extend(self.about_other_locks());
+            sentences.extend(self.about_objects());
+        }
+        if self.verdict != Verdict::Suspected {
+            sentences.extend(self.about_atomics());
+            sentences.extend(self.about_threads());
+        }
+        sentences.retain(|sentence| !sentence.is_empty());
+        sentences.join(" ")
+    }
+
+    fn accesses(&self) -> [&Access; 2] {
+        [&self.accesses[0], &self.accesses[1]]
+    }
+
+    fn held(&self) -> [&[Held]; 2] {
+        [&self.facts.scenes[0].held, &self.facts.scenes[1].held]
+    }
+
+    /// A thread in a sentence.
+    fn thread(&self, thread: ThreadId) -> String {
+        let thread = self.names.thread(thread);
+        if thread.main { "the main thread".into() } else { thread.name }
+    }
+
+    /// An access in a sentence: `T1's write at bank.c:15`.
+    fn access(&self, access: &Access) -> String {
+        let line = self.names.line(access.at.location);
+        let place = if line.is_empty() { String::new() } else { format!(" at {line}") };
+        format!("{}'s {}{place}", self.thread(access.at.thread), access.kind.describe())
+    }
+
+    fn lock_names(&self, held: &[Held]) -> String {
+        let name = |held: &Held| {
+            let mode = if held.shared { " (shared)" } else { "" };
+            format!("`{}`{mode}", self.names.lock_name(held.lock))
+        };
+        listed(held.iter().map(name).collect())
+    }
+
+    fn about_locks(&self) -> String {
+        let [one, other] = self.accesses().map(|access| self.access(access));
+        let [one_held, other_held] = self.held();
+        if let Some(lock) = self.shared_by_both() {
+            return format!("Both accesses hold `{lock}`, but shared, which lets both in at once.");
+        }
+        match (one_held, other_held) {
+            ([], []) => "Neither access is made under a lock.".into(),
+            (held, []) => format!(
+                "{} is made under {}, {other} under no lock; a lock orders only those who all take it.",
+                capital(&one),
+                self.lock_names(held)
+            ),
+            ([], held) => format!(
+                "{} is made under {}, {one} under no lock; a lock orders only those who all take it.",
+                capital(&other),
+                self.lock_names(held)
+            ),
+            (one_held, other_held) => format!(
+                "{} is made under {}, {other} under {}; different locks do not exclude each other.",
+                capital(&one),
+                self.lock_names(one_held),
+                self.lock_names(other_held)
+            ),
+        }
+    }
+
+    /// A lock that both hold; then both hold it shared, or there were no race.
+    fn shared_by_both(&self) -> Option<String> {
+        let [one, other] = self.held();
+        let both = one.iter().find(|held| held.shared && other.iter().any(|theirs| theirs.lock == held.lock));
+        both.map(|held| self.names.lock_name(held.lock))
+    }
+
+    /// Locks that both threads use, but not at the accesses.
+    fn elsewhere(&self) -> impl Iterator<Item = &[LockUse; 2]> {
+        let is_held =
+            |used: &LockUse| self.held().iter().any(|held| held.iter().any(|held| held.lock == used.lock));
+        self.facts.common.locks.iter().filter(move |[used, _]| !is_held(used)).take(MOST_NAMED)
+    }
+
+    fn about_other_locks(&self) -> Option<String> {
+        let locks = listed(
+            self.elsewhere().map(|[used, _]| format!("`{}`", self.names.lock_name(used.lock))).collect(),
+        );
+        if locks.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "Both threads also use {locks}, but no section of it leads from the one access to the other in this run."
+        ))
+    }
+
+    fn about_objects(&self) -> Option<String> {
+        let name = |object: &SyncId| {
+            let mut name = Vec::new();
+            self.names.symbols.objects.write_name(*object, &mut name);
+            format!("`{}`", String::from_utf8_lossy(&name))
+        };
+        let objects = listed(self.facts.common.objects.iter().take(MOST_NAMED).map(name).collect());
+        (!objects.is_empty()).then(|| {
+            format!(
+                "They meet at {objects}, but no post after the one access is waited for before the other."
+            )
+        })
+    }
+
+    fn about_overtaking(&self) -> Vec<String> {
+        let overtaken = self.chosen.map(|chosen| &*chosen.overtaken).unwrap_or_default();
+        if let Some(first) = overtaken.first() {
+            let locks = listed(
+                overtaken
+                    .iter()
+                    .take(MOST_NAMED)
+                    .map(|overtaken| format!("`{}`", self.names.lock_name(overtaken.lock)))
+                    .collect(),
+            );
+            let [early, late] = [first.left_out, first.by].map(|step| self.thread(step.event.thread()));
+            let [early_at, late_at] =
+                [first.left_out, first.by].map(|step| at(&self.names.line(step.event.location())));
+            return vec![
+                format!(
+                    "In this run the accesses were ordered only because {early} had {locks}{early_at} before {late} took it{late_at}."
+                ),
+                format!(
+                    "Nothing fixes that order: {late} can take it first, while the section of {early} is still to come, and both \
+                     accesses are next."
+                ),
+            ];
+        }
+        let through = listed(
+            self.handed_over().map(|[used, _]| format!("`{}`", self.names.lock_name(used.lock))).collect(),
+        );
+        let [one, other] = self.accesses();
+        let (early, late) = if one.at.index < other.at.index { (one, other) } else { (other, one) };
+        let [one, other] = [early, late].map(|access| self.thread(access.at.thread));
+        vec![match (self.chosen, through.is_empty()) {
+            (Some(_), _) => "What came between the accesses in this run is not needed by either: in the schedule it is left \
+                             out, and both accesses are next."
+                .into(),
+            (None, false) => format!(
+                "In this run the accesses were ordered only because {one} had {through} before {other} took it; another schedule of \
+                 this run lets {other} come first."
+            ),
+            (None, true) => "In this run something ordered the accesses, but another schedule of the same events brings them \
+                             side by side."
+                .into(),
+        }]
+    }
+
+    /// Locks that the thread of the earlier access released after it and the other took before its own: the uses of the
+    /// earlier thread and of the other.
+    fn handed_over(&self) -> impl Iterator<Item = [LockUse; 2]> {
+        let [one, other] = self.accesses().map(|access| access.at.index);
+        let pairs = self.facts.common.locks.iter().take(MOST_NAMED);
+        let in_order =
+            pairs.map(move |&[mine, theirs]| if one < other { [mine, theirs] } else { [theirs, mine] });
+        in_order.filter(move |[released, taken]| {
+            released.release.is_some_and(|release| release > one.min(other))
+                && taken.acquire.step.index < one.max(other)
+        })
+    }
+
+    fn about_suspicion(&self) -> String {
+        let looked = |notion| {
+            let exact = |at: &usize| {
+                let detector = self.analysed.findings[*at].detector;
+                detector.notion == notion && detector.promise == Promise::Exact
+            };
+            (0..self.analysed.findings.len()).any(|at| exact(&at) && !self.detectors.contains(&at))
+        };
+        let order = match (looked(Notion::HappensBefore), looked(Notion::SyncPreserving)) {
+            (_, true) => {
+                "Something else ordered them in this run, and in every schedule that keeps the order of each lock."
+            }
+            (true, false) => "Something else ordered them in this run.",
+            _ => "Starting or joining threads, hand-overs or atomics may still order them.",
+        };
+        format!("No common lock protects the two accesses. {order}")
+    }
+
+    fn about_atomics(&self) -> Option<String> {
+        let [one, other] = self.relaxed_atomic()?;
+        let name = self.names.memory(one.var, None).name;
+        let places: Vec<_> =
+            [one, other].iter().map(|used| self.names.line(used.access.step.event.location())).collect();
+        let places = if places[0] == places[1] { at(&places[0]) } else { at(&places.join(" and ")) };
+        Some(format!(
+            "Both threads use an atomic in {name}{places}, but in relaxed order at least on one side, which orders nothing around it."
+        ))
+    }
+
+    /// An atomic that both use, one of them relaxed.
+    fn relaxed_atomic(&self) -> Option<&[AtomicUse; 2]> {
+        let relaxed = |used: &AtomicUse| used.order == MemoryOrder::Relaxed;
+        self.facts.common.atomics.iter().find(|[one, other]| relaxed(one) || relaxed(other))
+    }
+
+    fn about_threads(&self) -> Vec<String> {
+        let [one, other] = self.accesses().map(|access| access.at.thread);
+        let mut sentences = Vec::new();
+        for (creator, child, fork) in [(one, other, self.facts.forks[1]), (other, one, self.facts.forks[0])] {
+            if let Some(fork) = fork.filter(|fork| fork.step.event.thread() == creator) {
+                let [parent, child] = [creator, child].map(|thread| self.thread(thread));
+                let place = at(&self.names.line(fork.step.event.location()));
+                sentences.push(format!(
+                    "{} started {child}{place} before its own access, so that starting it orders nothing here.",
+                    capital(&parent)
+                ));
+            }
+        }
+        if let [Some(one), Some(other)] = self.facts.forks
+            && one.step.event.thread() == other.step.event.thread()
+        {
+            let creator = self.thread(one.step.event.thread());
+            sentences
+                .push(format!("Both threads were started by {creator}, and neither waits for the other."));
+        }
+        if let Some((waiting, joined, place)) = self.late_join() {
+            sentences.push(format!(
+                "{} waits for {joined}{}, but only after its own access.",
+                capital(&waiting),
+                at(&place)
+            ));
+        }
+        sentences
+    }
+
+    /// A join of one by the other that comes after both accesses: who waits, for whom, where.
+    fn late_join(&self) -> Option<(String, String, String)> {
+        let [one, other] = self.accesses().map(|access| access.at.thread);
+        let last = self.accesses[0].at.index.max(self.accesses[1].at.index);
+        let pairs = [(other, one, self.facts.joins[0]), (one, other, self.facts.joins[1])];
+        pairs.into_iter().find_map(|(waiting, joined, join)| {
+            let join = join.filter(|join| join.step.index > last)?;
+            Some((self.thread(waiting), self.thread(joined), self.names.line(join.step.event.location())))
+        })
+    }
+
+    /// What would order them.
+    pub(super) fn remedy(&self) -> String {
+        let [one, other] = self.accesses();
+        let mut remedies = vec![];
+        if [one, other].iter().any(|access| access.kind == AccessKind::Free) {
+            remedies.push(self.free_remedy());
+        } else {
+            remedies.push(self.lock_remedy());
+            remedies.extend(self.atomic_remedy());
+        }
+        if let Some((waiting, _, place)) = self.late_join() {
+            remedies.push(format!("Or move the access of {waiting} behind the join{}.", at(&place)));
+        }
+        remedies.join(" ")
+    }
+
+    fn free_remedy(&self) -> String {
+        let [one, other] = self.accesses();
+        let (free, user) = if one.kind == AccessKind::Free { (one, other) } else { (other, one) };
+        let [free, user] = [self.access(free), self.access(user)];
+        let mut remedy = format!(
+            "Let {free} happen only after {user}: join the thread, or hand the block over under a lock."
+        );
+        if let Some(atomic) = self.relaxed_atomic() {
+            let place = at(&self.names.line(atomic[0].access.step.event.location()));
+            remedy = format!(
+                "Use release order where a thread is done with the block and acquire order before it is freed (an update in \
+                 acquire-release order{place} is both)."
+            );
+        }
+        remedy
+    }
+
+    fn lock_remedy(&self) -> String {
+        let [one, other] = self.accesses();
+        let [one_held, other_held] = self.held();
+        if let Some(lock) = self.shared_by_both() {
+            let writer = if one.kind.writes() { one } else { other };
+            return format!("Take `{lock}` exclusively around {}.", self.access(writer));
+        }
+        let around = |lock: &Held, access: &Access| {
+            let name = self.names.lock_name(lock.lock);
+            let mode = match lock.shared {
+                true if access.kind.writes() => " exclusively",
+                _ => "",
+            };
+            format!("Hold `{name}`{mode} around {}, too.", self.access(access))
+        };
+        let useful = |held: &[Held], access: &Access| -> Option<Held> {
+            // A shared lock protects a write from nobody.
+            held.iter().find(|held| !held.shared || !access.kind.writes()).copied()
+        };
+        match (useful(one_held, one), useful(other_held, other)) {
+            (Some(lock), _) => around(&lock, other),
+            (None, Some(lock)) => around(&lock, one),
+            (None, None) => match self.elsewhere().next() {
+                Some([used, _]) => format!(
+                    "Hold one lock around both accesses, such as `{}`, which both threads use already.",
+                    self.names.lock_name(used.lock)
+                ),
+                None => "Hold one lock around both accesses.".into(),
+            },
+        }
+    }
+
+    fn atomic_remedy(&self) -> Option<String> {
+        let [one, other] = self.accesses();
+        match (one.kind.is_atomic(), other.kind.is_atomic()) {
+            (false, false) => Some("Or make both atomic, if they stand alone.".into()),
+            (true, false) => Some(format!("Or make {} atomic, too.", self.access(other))),
+            (false, true) => Some(format!("Or make {} atomic, too.", self.access(one))),
+            (true, true) => None,
+        }
+    }
+}
+
+fn listed(names: Vec<String>) -> String {
+    match names.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+fn at(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(" at {place}") }
+}
+
+/// A sentence begins with a capital letter, but names stay as they are.
+fn capital(text: &str) -> String {
+    match text.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => text.to_owned(),
+    }
+}
