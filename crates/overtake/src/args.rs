@@ -26,9 +26,13 @@ use crate::console::Console;
     max_term_width = 110
 )]
 pub(crate) struct Arguments {
-    /// Print nothing but results and errors
+    /// Print nothing but results and errors; of races their headlines only
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+
+    /// Print everything that is known of races
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
 
     #[command(subcommand)]
     pub(crate) command: Command,

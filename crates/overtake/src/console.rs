@@ -4,16 +4,27 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use overtake_report::text::Layout;
+use overtake_report::text::{Detail, Layout};
 use overtake_trace::Progress;
 
 use crate::failure::Failure;
 
 /// Where a command speaks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Console {
     /// No chatter on standard error.
     pub(crate) quiet: bool,
+    /// Everything there is to tell.
+    pub(crate) verbose: bool,
+}
+
+/// Where results go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stream {
+    /// The command's own standard output.
+    Output,
+    /// Standard error: standard output is that of a program.
+    Error,
 }
 
 impl Console {
@@ -49,8 +60,26 @@ impl Console {
 
     /// The room that standard output has.
     pub(crate) fn layout(self, limit: usize) -> Layout {
-        let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _height)| width.0);
-        Layout { width, limit: (limit > 0).then_some(limit) }
+        self.layout_of(Stream::Output, limit)
+    }
+
+    /// The room that a stream has.
+    pub(crate) fn layout_of(self, stream: Stream, limit: usize) -> Layout {
+        let size = match stream {
+            Stream::Output => terminal_size::terminal_size_of(io::stdout()),
+            Stream::Error => terminal_size::terminal_size_of(io::stderr()),
+        };
+        let detail = match (self.quiet, self.verbose) {
+            (true, _) => Detail::Headlines,
+            (false, true) => Detail::Everything,
+            (false, false) => Detail::Explained,
+        };
+        Layout { width: size.map(|(width, _height)| width.0), limit: (limit > 0).then_some(limit), detail }
+    }
+
+    /// The same without chatter.
+    pub(crate) fn quietly(self) -> Console {
+        Console { quiet: true, ..self }
     }
 
     /// A progress bar, on a terminal only.

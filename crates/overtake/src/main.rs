@@ -21,17 +21,17 @@ fn main() -> ExitCode {
     let typed: Vec<_> = std::env::args_os().collect();
     if let Some((language, arguments)) = compile::asked_for(&typed) {
         return compile::run(language, arguments).map(ExitCode::from).unwrap_or_else(|failure| {
-            Console { quiet: false }.say(&failure.to_string());
+            Console::default().say(&failure.to_string());
             failure.exit_code()
         });
     }
     let arguments = Arguments::from_arg_matches(&args::command().get_matches());
     let arguments = arguments.unwrap_or_else(|error| error.exit());
-    let console = Console { quiet: arguments.quiet };
+    let console = Console { quiet: arguments.quiet, verbose: arguments.verbose };
     match commands::run(&arguments.command, console) {
         Ok(verdict) => verdict.into(),
         Err(failure) => {
-            Console { quiet: false }.say(&failure.to_string());
+            Console::default().say(&failure.to_string());
             failure.exit_code()
         }
     }

@@ -10,20 +10,9 @@ use overtake_report::result::Report;
 use overtake_report::{Analysed, text};
 
 use crate::args::{ReportArguments, ReportTarget};
-use crate::console::Console;
+use crate::console::{Console, Stream};
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::files::{Input, OutputFile, is_standard};
-
-/// Where the text for people goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stream {
-    /// The command's own standard output.
-    Output,
-    /// Standard error: standard output is that of a program.
-    Error,
-    /// Nowhere: something else is printed.
-    None,
-}
 
 /// Spells out what the detectors found. Reads the trace again, for schedules and for what happened around the accesses.
 pub(crate) fn collected(
@@ -78,22 +67,32 @@ pub(crate) fn witnesses(input: &mut Input, races: &[Race]) -> Result<Vec<Schedul
 pub(crate) fn deliver(
     report: &Report,
     arguments: &ReportArguments,
-    stream: Stream,
+    stream: Option<Stream>,
     console: Console,
 ) -> Outcome {
     for target in &arguments.report {
         write(report, target)?;
     }
-    let occupied = arguments.report.iter().any(|target| is_standard(&target.file));
-    match stream {
-        Stream::None => {}
-        Stream::Output if occupied => {}
-        Stream::Output => console.print(&text::findings(report, &console.layout(arguments.limit)))?,
-        Stream::Error if report.findings.is_empty() => {}
-        Stream::Error => console.report(&text::findings(report, &console.layout(arguments.limit))),
-    }
+    tell(report, arguments, stream, console)?;
     let races = report.new_findings().next().is_some();
     Ok(if races { Verdict::Races } else { Verdict::Fine })
+}
+
+/// Prints the text for people, unless something else is printed; then only what must not be lost.
+fn tell(
+    report: &Report,
+    arguments: &ReportArguments,
+    stream: Option<Stream>,
+    console: Console,
+) -> Result<(), Failure> {
+    let occupied = arguments.report.iter().any(|target| is_standard(&target.file));
+    let text = |stream| text::findings(report, &console.layout_of(stream, arguments.limit));
+    match stream {
+        Some(Stream::Output) if !occupied => return console.print(&text(Stream::Output)),
+        Some(Stream::Error) if !report.findings.is_empty() => console.report(&text(Stream::Error)),
+        _ => report.runs.iter().flat_map(|run| &run.notes).for_each(|note| console.say(note)),
+    }
+    Ok(())
 }
 
 fn write(report: &Report, target: &ReportTarget) -> Result<(), Failure> {

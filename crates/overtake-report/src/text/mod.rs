@@ -16,7 +16,7 @@ use overtake_detect::Verdict;
 
 pub use bench::{bench, figures};
 pub use compare::compare;
-pub use findings::{findings, write};
+pub use findings::{findings, one, write};
 pub use notes::{expected, generated, notes, timing, validation, written};
 pub use statistics::statistics;
 pub use witness::witness;
@@ -26,13 +26,27 @@ pub use witness::witness;
 pub struct Layout {
     /// Columns of the terminal; `None` where lines may be as long as they need, as in a file.
     pub width: Option<u16>,
-    /// How many groups of races to show per detector; `None` is all.
+    /// How many races to show; `None` is all.
     pub limit: Option<usize>,
+    /// How much to tell of each race.
+    pub detail: Detail,
+}
+
+/// How much to tell of each race.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// A line.
+    Headlines,
+    /// What is needed to understand and mend it.
+    #[default]
+    Explained,
+    /// Everything that is known.
+    Everything,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Layout { width: None, limit: Some(25) }
+        Layout { width: None, limit: Some(25), detail: Detail::Explained }
     }
 }
 

@@ -6,10 +6,10 @@ use overtake_report::{Analysed, json, text};
 use super::examine::Examined;
 use super::tester;
 use crate::args::AnalyzeArguments;
-use crate::console::Console;
+use crate::console::{Console, Stream};
 use crate::failure::{Failure, Outcome};
 use crate::files::Input;
-use crate::reports::{self, Stream};
+use crate::reports;
 
 /// Reports races.
 pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
@@ -43,19 +43,18 @@ fn report(
     arguments: &AnalyzeArguments,
     console: Console,
 ) -> Outcome {
-    console.say(&text::notes(analysed.trace));
     let stream = match arguments.json {
         true => {
             console.write(|out| json::races(out, analysed))?;
-            Stream::None
+            None
         }
         false => {
             console.say(&text::timing(analysed));
-            Stream::Output
+            Some(Stream::Output)
         }
     };
     let report = match input {
-        Some(input) if stream == Stream::Output || arguments.reports.are_wanted() => {
+        Some(input) if stream.is_some() || arguments.reports.are_wanted() => {
             reports::collected(analysed, input, &arguments.reports)?
         }
         _ => reports::collected_from_sample(analysed, &arguments.reports),

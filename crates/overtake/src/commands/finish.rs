@@ -7,9 +7,9 @@ use overtake_detect::Options;
 
 use super::races::Search;
 use crate::args::ReportArguments;
-use crate::console::Console;
+use crate::console::{Console, Stream};
 use crate::failure::Outcome;
-use crate::reports::{self, Stream};
+use crate::reports;
 
 /// Reports the races in a log and removes it.
 pub(crate) fn run(log: &Path, console: Console) -> Outcome {
@@ -18,5 +18,5 @@ pub(crate) fn run(log: &Path, console: Console) -> Outcome {
     let report = search.in_log(log, &log.join("trace.otr"), console)?;
     // What is left behind is not worth an error.
     let _ = fs::remove_dir_all(log);
-    reports::deliver(&report, &arguments, Stream::Error, console)
+    reports::deliver(&report, &arguments, Some(Stream::Error), console)
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use overtake_detect::{Entry, Options, Strictness, find};
 use overtake_report::result::Report;
-use overtake_report::text;
 use overtake_trace::OtrFile;
 
 use super::examine::Examined;
@@ -42,11 +41,10 @@ impl Search<'_> {
     pub(crate) fn in_trace(&self, trace: &Path, console: Console) -> Result<Report, Failure> {
         let arguments = InputArguments { trace: trace.to_owned(), format: None, salvage: false };
         let detectors = self.suited(trace)?;
-        let quiet = Console { quiet: true };
         let mut input = Input::new(&arguments);
-        let examined = Examined::of(&mut input, &detectors, &self.options, Strictness::Repair, quiet)?;
+        let examined =
+            Examined::of(&mut input, &detectors, &self.options, Strictness::Repair, console.quietly())?;
         let analysed = examined.analysed();
-        console.say(&text::notes(analysed.trace));
         reports::collected(&analysed, &mut input, self.reports)
     }
 

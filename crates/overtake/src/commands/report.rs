@@ -1,12 +1,12 @@
 //! `overtake report`: a stored result, rendered again.
 
 use crate::args::StoredArguments;
-use crate::console::Console;
+use crate::console::{Console, Stream};
 use crate::failure::Outcome;
-use crate::reports::{Stream, deliver, stored};
+use crate::reports::{deliver, stored};
 
 /// Reads a result and delivers it as the analysis did.
 pub(crate) fn run(arguments: &StoredArguments, console: Console) -> Outcome {
     let report = stored(&arguments.result)?;
-    deliver(&report, &arguments.reports, Stream::Output, console)
+    deliver(&report, &arguments.reports, Some(Stream::Output), console)
 }

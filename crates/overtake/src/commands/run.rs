@@ -11,10 +11,10 @@ use super::races::Search;
 use super::record::seal_into;
 use crate::args::RunArguments;
 use crate::compile::Language;
-use crate::console::Console;
+use crate::console::{Console, Stream};
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::recording::{Recording, exit_code};
-use crate::reports::{Stream, deliver};
+use crate::reports::deliver;
 
 /// Records, seals, analyses, reports.
 pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
             None => search.in_log(&log, &recording.directory().join("trace.otr"), console)?,
         });
     }
-    match deliver(&merge(found), reports, Stream::Error, console)? {
+    match deliver(&merge(found), reports, Some(Stream::Error), console)? {
         Verdict::Fine => Ok(Verdict::Program(exit_code(recording.status))),
         verdict => Ok(verdict),
     }

@@ -1,0 +1,335 @@
+//! Findings for people: each one told, a table of all of them last.
+//!
+//! What the next run of a recorded program numbers otherwise (events, processes, how often something happened) is told of
+//! traces only, or when everything is wanted: same findings, same bytes.
+
+mod lines;
+mod schedule;
+mod source;
+mod summary;
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use anstyle::Style;
+use overtake_detect::Verdict;
+
+use self::lines::{Line, side_by_side, stacked, wrapped};
+use self::schedule::Drawn;
+use super::{BOLD, DIM, Detail, Layout, printable, verdict_style};
+use crate::function_name::abridged;
+use crate::number::{counted, grouped};
+use crate::result::{Access, Finding, Frame, HeldLock, Report, Status, innermost_own};
+
+/// Columns where lines may be as long as they need: paragraphs want an end.
+const DEFAULT_WIDTH: usize = 100;
+/// From here on both stacks stand side by side.
+const WIDE: usize = 120;
+/// Frames that are shown unless everything is wanted.
+const FRAMES: usize = 12;
+/// Source lines before and after the one that is marked.
+const AROUND: u32 = 1;
+
+/// The report as plain text: nothing hidden, no colours.
+pub fn write(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    let text = findings(report, &Layout { limit: None, ..Layout::default() });
+    write!(out, "{}", anstream::adapter::strip_str(&text))
+}
+
+/// The findings, then a table of them.
+pub fn findings(report: &Report, layout: &Layout) -> String {
+    let mut text = String::new();
+    // What was accepted is counted, not told.
+    let told: Vec<&Finding> = report.new_findings().collect();
+    let shown = layout.limit.unwrap_or(usize::MAX).min(told.len());
+    for finding in &told[..shown] {
+        text.push_str(&one(report, finding, layout));
+        if layout.detail != Detail::Headlines {
+            text.push('\n');
+        }
+    }
+    if shown < told.len() {
+        let hidden = counted((told.len() - shown) as u64, "race", "races");
+        line(&mut text, format_args!("... and {hidden} more; --limit 0 shows all\n"));
+    }
+    if layout.detail != Detail::Headlines && !report.findings.is_empty() {
+        let most = layout.limit.unwrap_or(usize::MAX).min(report.findings.len());
+        text.push_str(&summary::rows(&report.findings[..most], layout));
+        text.push('\n');
+    }
+    line(&mut text, format_args!("{}", summary::total(report)));
+    for remark in remarks(report) {
+        line(&mut text, format_args!("  {}", printable(remark)));
+    }
+    text
+}
+
+/// What people must know to understand the result.
+fn remarks(report: &Report) -> impl Iterator<Item = &str> {
+    let runs = report.runs.iter();
+    runs.flat_map(|run| run.notes.iter().chain(run.detectors.iter().flat_map(|detector| &detector.remarks)))
+        .map(String::as_str)
+}
+
+/// Everything about one finding that the layout has room for.
+pub fn one(report: &Report, finding: &Finding, layout: &Layout) -> String {
+    let mut text = String::new();
+    let style = verdict_style(finding.verdict);
+    let (id, word, headline) = (finding.id, finding.verdict.word(), printable(&finding.headline));
+    let exact = layout.detail == Detail::Everything || !is_recorded(report, finding);
+    let times = if exact { times(finding) } else { String::new() };
+    line(&mut text, format_args!("{id}. {style}{word} race{style:#} on {BOLD}{headline}{BOLD:#}{times}"));
+    if layout.detail != Detail::Headlines {
+        let teller = Teller { report, finding, layout, exact, width: width(layout) };
+        teller.tell(&mut text);
+    }
+    text
+}
+
+fn is_recorded(report: &Report, finding: &Finding) -> bool {
+    let run = finding.runs.first().and_then(|&run| report.runs.get(run as usize));
+    run.is_some_and(|run| run.is_recorded())
+}
+
+fn width(layout: &Layout) -> usize {
+    layout.width.map_or(DEFAULT_WIDTH, |width| usize::from(width).max(40))
+}
+
+fn times(finding: &Finding) -> String {
+    let Finding { count, observed, verdict, .. } = finding;
+    match (*count, *verdict) {
+        (0 | 1, _) => String::new(),
+        (count, Verdict::Observed) if *observed < count => {
+            format!(", {} times, {} of them observed", grouped(count), grouped(*observed))
+        }
+        (count, _) => format!(", {} times", grouped(count)),
+    }
+}
+
+/// Tells one finding.
+struct Teller<'a> {
+    report: &'a Report,
+    finding: &'a Finding,
+    layout: &'a Layout,
+    exact: bool,
+    width: usize,
+}
+
+const INDENT: usize = 3;
+
+impl Teller<'_> {
+    fn tell(&self, text: &mut String) {
+        let meaning = meaning(self.finding.verdict);
+        stacked(text, &[Line::new(DIM, meaning), Line::default()], INDENT, self.width);
+        let sides = [&self.finding.first, &self.finding.second].map(|access| self.side(access));
+        match self.width >= WIDE {
+            true => side_by_side(text, &sides, INDENT, self.width),
+            false => sides.iter().for_each(|side| stacked(text, side, INDENT, self.width)),
+        }
+        text.push('\n');
+        self.memory(text);
+        self.threads(text);
+        self.paragraph(text, "why", &self.finding.why);
+        self.paragraph(text, "fix", &self.finding.remedy);
+        self.schedule(text);
+        if self.is_everything() {
+            self.rest(text);
+        }
+    }
+
+    fn is_everything(&self) -> bool {
+        self.layout.detail == Detail::Everything
+    }
+
+    fn mark(&self) -> Style {
+        verdict_style(self.finding.verdict)
+    }
+
+    /// One access: what, who, the stack, locks, the source.
+    fn side(&self, access: &Access) -> Vec<Line> {
+        let size = match access.bytes {
+            0 => String::new(),
+            bytes => format!(" of {}", counted(u64::from(bytes), "byte", "bytes")),
+        };
+        let event = if self.exact { format!("  event {}", grouped(access.event)) } else { String::new() };
+        let heading = format!("{size} by {}", thread_name(&access.thread.name, access.thread.main));
+        let mut lines = vec![Line::new(BOLD, &access.operation).and(Style::new(), &heading).and(DIM, &event)];
+        lines.extend(self.stack(&access.stack).into_iter().map(|frame| Line::plain(&format!("  {frame}"))));
+        if access.stack.is_empty() {
+            lines.push(Line::plain("  at an unknown location"));
+        }
+        lines.extend(access.held.iter().map(|lock| Line::plain(&format!("  {}", self.held(lock)))));
+        if access.held.is_empty() && !self.finding.why.is_empty() {
+            lines.push(Line::plain("  holds no lock"));
+        }
+        let around = if self.is_everything() { 3 * AROUND } else { AROUND };
+        if let Some(frame) = access.site() {
+            let excerpt = source::excerpt(self.report, frame, around, self.mark());
+            if !excerpt.is_empty() {
+                lines.push(Line::default());
+                lines.extend(excerpt);
+            }
+        }
+        lines.push(Line::default());
+        lines
+    }
+
+    fn held(&self, lock: &HeldLock) -> String {
+        let mode = if lock.shared { " shared" } else { "" };
+        let taken = innermost_own(&lock.taken_at).map(|frame| format!(", taken at {}", self.frame(frame)));
+        format!("holds {}{mode}{}", lock.name, taken.unwrap_or_default())
+    }
+
+    /// The frames of a stack; how library functions led to the outermost one of the program is of no interest.
+    fn stack(&self, stack: &[Frame]) -> Vec<String> {
+        let own = stack.iter().rposition(Frame::is_own).map_or(stack.len(), |at| at + 1);
+        let shown = if self.is_everything() { stack.len() } else { own.min(FRAMES) };
+        let mut lines: Vec<_> = stack[..shown]
+            .iter()
+            .enumerate()
+            .map(|(at, frame)| format!("#{at} {}", self.frame(frame)))
+            .collect();
+        if shown < own {
+            lines.push(format!("... {}", counted((own - shown) as u64, "frame", "frames")));
+        }
+        lines
+    }
+
+    /// `function file.c:12:3`, or where in which module.
+    fn frame(&self, frame: &Frame) -> String {
+        let function = match self.is_everything() {
+            true => abridged(&frame.function, 400),
+            false => frame.function_name(),
+        };
+        let file = if frame.is_own() || self.is_everything() { &*frame.file } else { base_name(&frame.file) };
+        let place = match (file, frame.line, frame.column) {
+            ("", _, _) if frame.module.is_empty() => "at an unknown location".into(),
+            ("", _, _) => format!("({}+{:#x})", frame.module, frame.offset),
+            (file, 0, _) => file.to_owned(),
+            (file, line, 0) => format!("{file}:{line}"),
+            (file, line, column) => format!("{file}:{line}:{column}"),
+        };
+        if function.is_empty() { place } else { format!("{function} {place}") }
+    }
+
+    fn memory(&self, text: &mut String) {
+        let memory = &self.finding.memory;
+        let size = counted(memory.bytes, "byte", "bytes");
+        let owner = printable(&memory.owner);
+        let byte = format!("byte {} of", grouped(memory.offset));
+        let what = match memory.kind.as_str() {
+            "global" => format!("{byte} the global {}, {size}", base_variable(&memory.name)),
+            "heap" if owner.is_empty() => format!("{byte} a heap block of {size}"),
+            "heap" => format!("{byte} a heap block of {size}, allocated by {owner}"),
+            "mapped" => format!("{byte} a mapping of {size}"),
+            "stack" => format!("on the stack of {owner}"),
+            _ => return,
+        };
+        self.paragraph(text, "memory", &what);
+        let frames = self.stack(&memory.allocated_at);
+        let frames: Vec<_> = frames.iter().map(|frame| Line::plain(frame)).collect();
+        stacked(text, &frames, INDENT + 10, self.width);
+    }
+
+    fn threads(&self, text: &mut String) {
+        let mut threads = [&self.finding.first.thread, &self.finding.second.thread];
+        threads.sort_by(|one, other| one.name.cmp(&other.name));
+        for thread in threads.into_iter().filter(|thread| !thread.creator.is_empty()) {
+            let place = innermost_own(&thread.created_at).map(|frame| format!(" at {}", self.frame(frame)));
+            let (name, creator) = (&thread.name, &thread.creator);
+            self.paragraph(
+                text,
+                "thread",
+                &format!("{name} was started by {creator}{}", place.unwrap_or_default()),
+            );
+        }
+    }
+
+    fn paragraph(&self, text: &mut String, label: &str, paragraph: &str) {
+        if paragraph.is_empty() {
+            return;
+        }
+        const LABEL: usize = 8;
+        let room = self.width.min(DEFAULT_WIDTH).saturating_sub(INDENT + LABEL);
+        for (at, part) in wrapped(paragraph, room).iter().enumerate() {
+            let label = if at == 0 { label } else { "" };
+            let line = Line::new(BOLD, &format!("{label:LABEL$}")).and(Style::new(), part);
+            stacked(text, &[line], INDENT, usize::MAX);
+        }
+    }
+
+    fn schedule(&self, text: &mut String) {
+        let Some(schedule) = &self.finding.schedule else { return };
+        let drawn =
+            Drawn { width: self.width.saturating_sub(INDENT + 2), mark: self.mark(), exact: self.exact };
+        let every: Vec<u32> = (0..schedule.steps.len() as u32).collect();
+        let mut parts = Vec::new();
+        if self.is_everything() {
+            parts.push(("as it happened:", every));
+        }
+        if !schedule.witness.is_empty() {
+            parts.push(("another order of the same run, checked:", schedule.witness.clone()));
+            let left_out = schedule::left_out(schedule);
+            if !left_out.is_empty() {
+                parts.push(("not yet done when the accesses meet:", left_out));
+            }
+        }
+        for (heading, order) in parts {
+            let lines = schedule::columns(schedule, &order, drawn);
+            stacked(text, &[Line::default(), Line::new(DIM, heading)], INDENT, self.width);
+            stacked(text, &lines, INDENT + 2, self.width);
+        }
+    }
+
+    /// What is of use to few.
+    fn rest(&self, text: &mut String) {
+        let finding = self.finding;
+        text.push('\n');
+        self.paragraph(text, "found by", &finding.detectors.join(", "));
+        self.paragraph(text, "is", &format!("{} {}", finding.fingerprint, status(&finding.status)));
+        for run in finding.runs.iter().filter_map(|&run| self.report.runs.get(run as usize)) {
+            let events = counted(run.events, "event", "events");
+            let what = match run.is_recorded() {
+                true => format!("process {} of {}, {events}", run.process, run.command.join(" ")),
+                false => format!("{}, {events}", run.trace),
+            };
+            self.paragraph(text, "run", &what);
+        }
+    }
+}
+
+fn status(status: &Status) -> String {
+    match status {
+        Status::New => String::new(),
+        Status::Known { reason, since } => format!("(known since {since}: {reason})"),
+        Status::Suppressed { by } => format!("(suppressed by {by})"),
+    }
+}
+
+fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Observed => "observed: nothing orders the two accesses in this run",
+        Verdict::Predicted => {
+            "predicted: another schedule of this very run brings the two accesses side by side"
+        }
+        Verdict::Suspected => "suspected: no lock protects both accesses; something else may order them",
+    }
+}
+
+fn thread_name(name: &str, main: bool) -> String {
+    if main { format!("the main thread {name}") } else { name.to_owned() }
+}
+
+/// The global without the offset.
+fn base_variable(name: &str) -> &str {
+    name.rsplit_once('+').map_or(name, |(name, _)| name)
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing into a string does not fail.
+    let _ = writeln!(text, "{line}");
+}

@@ -1,0 +1,96 @@
+//! What all findings amount to: one row each, and the sums.
+
+use overtake_detect::Verdict;
+
+use super::super::{BOLD, Layout, printable, table, verdict_style};
+use crate::function_name::abridged;
+use crate::number::counted;
+use crate::result::{Access, Finding, Report, Run, Status};
+
+/// No cell needs more.
+const MOST_LETTERS: usize = 40;
+
+/// One row for each finding that is shown.
+pub(super) fn rows(findings: &[Finding], layout: &Layout) -> String {
+    let mut table =
+        table::new(&["", "verdict", "memory", "first", "second", "", "fingerprint"], 0..1, layout);
+    for finding in findings {
+        table.add_row([
+            finding.id.to_string(),
+            finding.verdict.word().to_owned(),
+            cell(&finding.memory.name),
+            cell(&side(&finding.first)),
+            cell(&side(&finding.second)),
+            status(&finding.status).to_owned(),
+            finding.fingerprint.chars().take(8).collect(),
+        ]);
+    }
+    table::lines(&table)
+}
+
+fn cell(text: &str) -> String {
+    abridged(&printable(text), MOST_LETTERS)
+}
+
+fn side(access: &Access) -> String {
+    let place = access.site().map(|frame| frame.place()).filter(|place| !place.is_empty());
+    let place = place.unwrap_or_else(|| access.thread.name.clone());
+    format!("{} {}", access.operation, place.rsplit('/').next().unwrap_or(&place))
+}
+
+fn status(status: &Status) -> &'static str {
+    match status {
+        Status::New => "",
+        Status::Known { .. } => "known",
+        Status::Suppressed { .. } => "suppressed",
+    }
+}
+
+/// One line that sums them up.
+pub(super) fn total(report: &Report) -> String {
+    let mut parts = Vec::new();
+    for verdict in [Verdict::Observed, Verdict::Predicted, Verdict::Suspected] {
+        let number = report.findings.iter().filter(|finding| finding.verdict == verdict).count();
+        if number > 0 {
+            let singular = format!("{} race", verdict.word());
+            let style = verdict_style(verdict);
+            parts.push(format!(
+                "{style}{}{style:#}",
+                counted(number as u64, &singular, &format!("{singular}s"))
+            ));
+        }
+    }
+    match parts.is_empty() {
+        true => nothing(report),
+        false => format!("{} {BOLD}in {}{BOLD:#}", parts.join(", "), printable(&examined(&report.runs))),
+    }
+}
+
+fn nothing(report: &Report) -> String {
+    let detectors = || report.runs.iter().flat_map(|run| &run.detectors);
+    let looked_at = match detectors().all(|detector| detector.sampled) && !report.runs.is_empty() {
+        true => "no race found in a sample of",
+        false => "no race in",
+    };
+    let mut names: Vec<&str> = detectors().map(|detector| detector.name.as_str()).collect();
+    names.dedup();
+    format!("{looked_at} {} ({})", examined(&report.runs), names.join(", "))
+}
+
+/// What was examined: the program, or so many events of a trace.
+fn examined(runs: &[Run]) -> String {
+    let mut programs: Vec<&str> =
+        runs.iter().filter_map(|run| run.command.first()).map(|path| base_name(path)).collect();
+    programs.dedup();
+    let events: u64 = runs.iter().map(|run| run.events).sum();
+    let events = counted(events, "event", "events");
+    match (&*programs, runs) {
+        ([], _) => events,
+        (_, [_]) => programs.join(", "),
+        _ => format!("{} ({})", programs.join(", "), counted(runs.len() as u64, "process", "processes")),
+    }
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
