@@ -109,7 +109,13 @@ fn elements_that_race_together_are_one_line() {
     example.log.name_elements(&example.symbols);
     let text = example.text(&text::Layout::default());
     assert!(
-        text.contains("1. observed race on A3[2..8 step 2]: main.c:12 writes while worker.c:30 reads\n"),
+        text.contains(
+            "1. observed race on A3[2..8 step 2]: main.c:12 writes while worker.c:30 reads, 3 times\n"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("Each access stands for those of its thread up to its next synchronisation."),
         "{text}"
     );
     let detector = &example.json()["detectors"][0];
@@ -133,7 +139,10 @@ fn the_limit_says_what_it_hides() {
 fn a_clean_trace_is_one_line_and_what_it_means() {
     let example = Example::empty();
     let text = example.text(&text::Layout::default());
-    assert_eq!(text, "no race in 1,234 events\n  a sample of the trace\n");
+    assert_eq!(
+        text,
+        "no race in 1,234 events (example)\n  ignored: 7 lines of another tool\n  a sample of the trace\n"
+    );
 }
 
 #[test]

@@ -176,8 +176,11 @@ impl<'a> Collector<'a> {
         let [first, second] = [0, 1].map(|side| self.access(&accesses[side], scene(side)));
         let memory = self.names.memory(group.race.var, group.extent);
         let detectors = group.detectors.iter().map(|&at| self.analysed.findings[at].detector.name.to_owned());
-        let (why, remedy) =
-            facts.as_ref().map(|facts| self.explained(at, accesses, facts)).unwrap_or_default();
+        let explained = facts.as_ref().map(|facts| self.explained(at, accesses, facts));
+        let (mut why, remedy) = explained.unwrap_or_default();
+        if group.extent.is_some() {
+            why.push_str(" Each access stands for those of its thread up to its next synchronisation.");
+        }
         Finding {
             id: 0,
             fingerprint: String::new(),
@@ -190,7 +193,7 @@ impl<'a> Collector<'a> {
             observed: group.observed,
             detectors: detectors.collect(),
             runs: vec![0],
-            why,
+            why: why.trim_start().to_owned(),
             remedy,
             schedule: facts.and_then(|facts| {
                 let accesses = [(accesses[0], Role::First), (accesses[1], Role::Second)];

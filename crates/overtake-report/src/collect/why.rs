@@ -41,7 +41,9 @@ impl Case<'_> {
             sentences.extend(self.about_atomics());
             sentences.extend(self.about_threads());
         }
-        sentences.retain(|sentence| !sentence.is_empty());
+        if sentences.len() == 1 && self.verdict == Verdict::Observed {
+            sentences.push("Nothing else passes between the two threads that would order them.".into());
+        }
         sentences.join(" ")
     }
 

@@ -38,7 +38,7 @@ impl Line {
     /// Writes the line, cut to `most` columns.
     fn write(&self, out: &mut String, most: usize) {
         let mut left = most;
-        for (style, text) in &self.spans {
+        for (style, text) in self.spans.iter().filter(|(_, text)| !text.is_empty()) {
             let text = abridged(text, left);
             left = left.saturating_sub(text.chars().count());
             // Writing into a string does not fail.

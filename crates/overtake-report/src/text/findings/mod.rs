@@ -121,12 +121,15 @@ impl Teller<'_> {
     fn tell(&self, text: &mut String) {
         let meaning = meaning(self.finding.verdict);
         stacked(text, &[Line::new(DIM, meaning), Line::default()], INDENT, self.width);
-        let sides = [&self.finding.first, &self.finding.second].map(|access| self.side(access));
-        match self.width >= WIDE {
+        let Finding { first, second, .. } = self.finding;
+        let is_wide = self.width >= WIDE;
+        // Below each other, one look at a line is enough.
+        let repeats = !is_wide && first.site() == second.site();
+        let sides = [self.side(first, !repeats), self.side(second, true)];
+        match is_wide {
             true => side_by_side(text, &sides, INDENT, self.width),
             false => sides.iter().for_each(|side| stacked(text, side, INDENT, self.width)),
         }
-        text.push('\n');
         self.memory(text);
         self.threads(text);
         self.paragraph(text, "why", &self.finding.why);
@@ -146,7 +149,7 @@ impl Teller<'_> {
     }
 
     /// One access: what, who, the stack, locks, the source.
-    fn side(&self, access: &Access) -> Vec<Line> {
+    fn side(&self, access: &Access, with_source: bool) -> Vec<Line> {
         let size = match access.bytes {
             0 => String::new(),
             bytes => format!(" of {}", counted(u64::from(bytes), "byte", "bytes")),
@@ -163,7 +166,7 @@ impl Teller<'_> {
             lines.push(Line::plain("  holds no lock"));
         }
         let around = if self.is_everything() { 3 * AROUND } else { AROUND };
-        if let Some(frame) = access.site() {
+        if let Some(frame) = access.site().filter(|_| with_source) {
             let excerpt = source::excerpt(self.report, frame, around, self.mark());
             if !excerpt.is_empty() {
                 lines.push(Line::default());
@@ -184,15 +187,19 @@ impl Teller<'_> {
     fn stack(&self, stack: &[Frame]) -> Vec<String> {
         let own = stack.iter().rposition(Frame::is_own).map_or(stack.len(), |at| at + 1);
         let shown = if self.is_everything() { stack.len() } else { own.min(FRAMES) };
-        let mut lines: Vec<_> = stack[..shown]
-            .iter()
-            .enumerate()
-            .map(|(at, frame)| format!("#{at} {}", self.frame(frame)))
-            .collect();
+        let mut lines: Vec<_> =
+            stack[..shown].iter().enumerate().map(|(at, frame)| self.numbered(at, frame)).collect();
         if shown < own {
             lines.push(format!("... {}", counted((own - shown) as u64, "frame", "frames")));
         }
         lines
+    }
+
+    fn numbered(&self, number: usize, frame: &Frame) -> String {
+        match frame.function.is_empty() && frame.module.is_empty() {
+            true => format!("at {}", frame.file), // the location of a trace
+            false => format!("#{number} {}", self.frame(frame)),
+        }
     }
 
     /// `function file.c:12:3`, or where in which module.
@@ -277,7 +284,7 @@ impl Teller<'_> {
         for (heading, order) in parts {
             let lines = schedule::columns(schedule, &order, drawn);
             stacked(text, &[Line::default(), Line::new(DIM, heading)], INDENT, self.width);
-            stacked(text, &lines, INDENT + 2, self.width);
+            stacked(text, &lines, INDENT + 2, usize::MAX);
         }
     }
 
@@ -285,8 +292,8 @@ impl Teller<'_> {
     fn rest(&self, text: &mut String) {
         let finding = self.finding;
         text.push('\n');
-        self.paragraph(text, "found by", &finding.detectors.join(", "));
-        self.paragraph(text, "is", &format!("{} {}", finding.fingerprint, status(&finding.status)));
+        self.paragraph(text, "found", &format!("by {}", finding.detectors.join(", ")));
+        self.paragraph(text, "print", &format!("{} {}", finding.fingerprint, status(&finding.status)));
         for run in finding.runs.iter().filter_map(|&run| self.report.runs.get(run as usize)) {
             let events = counted(run.events, "event", "events");
             let what = match run.is_recorded() {

