@@ -38,6 +38,17 @@ fn a_recorded_program_and_a_trace_show_their_races() {
     ] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
+    for expected in ["log_lock", "requests++", "Why nothing orders them", "What would order them"] {
+        assert!(text.contains(expected), "{expected} in\n{text}");
+    }
+    // The two accesses are apart as it happened, and meet in the witness.
+    let apart = "(([first, second]) => Math.abs(first - second))(['first', 'second'].map(role => \
+        document.querySelector(`.stage .step.${role}`).transform.baseVal.consolidate().matrix.f))";
+    browser.prefer(&[("prefers-reduced-motion", "reduce")]);
+    browser.wait_for("document.querySelector('.stage .step') !== null");
+    assert!(browser.number(apart) > 100.0);
+    browser.press("w");
+    assert_eq!(browser.number(apart), 0.0);
     browser.picture("recorded");
     let trace = files.write("racy.std", RACY);
     let text = displayed(&mut browser, &files, &["analyze", &trace, "--report", "PAGE"]);

@@ -233,11 +233,7 @@ fn however_a_program_ends_its_race_is_reported() {
         let report = said(&output);
         let code = if way == "nothing" { 0 } else { 66 };
         assert_eq!(output.status.code(), Some(code), "{way}: {report}");
-        assert_eq!(
-            report.matches("observed race on shared").count(),
-            usize::from(code != 0),
-            "{report}"
-        );
+        assert_eq!(report.matches("observed race on shared").count(), usize::from(code != 0), "{report}");
         assert!(!report.contains("missing") && !report.contains("damaged"), "{way}: {report}");
     }
 }
