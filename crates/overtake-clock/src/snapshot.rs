@@ -127,7 +127,21 @@ impl Snapshots {
     }
 
     /// Gives one reference to `old` back and stores the components of a clock, in the same place where that is possible.
-    /// The caller owns two references.
+    /// The caller owns the one reference.
+    #[inline]
+    pub(crate) fn replace(&mut self, old: SnapshotId, times: &[Time]) -> SnapshotId {
+        debug_assert!(times.last() != Some(&0), "I1");
+        let (chunk, start) = place(old);
+        let words = &mut self.chunks[chunk][start..];
+        if words[REFERENCES] == 1 && words[LENGTH] as usize == times.len() {
+            words[HEADER_WORDS..HEADER_WORDS + times.len()].copy_from_slice(times);
+            return old;
+        }
+        self.release(old);
+        self.insert(times)
+    }
+
+    /// As [`replace`](Self::replace), but the caller owns two references.
     #[inline]
     pub(crate) fn replace_by_two(&mut self, old: SnapshotId, times: &[Time]) -> SnapshotId {
         debug_assert!(times.last() != Some(&0), "I1");

@@ -35,6 +35,19 @@ pub trait Detector {
     /// A plain write, or the `free` of a block (`kind` says which).
     fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog);
 
+    /// Whether [`plain`](Self::plain) does the same for reads and writes. Which of them comes next is not predictable, so
+    /// that telling them apart by a jump costs more than an access.
+    const PLAIN_ALIKE: bool = false;
+
+    /// A plain read or write; `kind` says which.
+    #[inline(always)]
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        match kind {
+            AccessKind::Read => self.read(at, var, races),
+            _ => self.write(at, var, kind, races),
+        }
+    }
+
     /// An atomic load, store or read-modify-write.
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog);
 

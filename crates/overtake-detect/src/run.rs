@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use overtake_trace::{Action, ArrayId, Checked, Event, EventIndex, IdVec, Symbols, VarId, Variable};
+use overtake_trace::{Action, ArrayId, Checked, Event, EventIndex, IdVec, Op, Symbols, VarId, Variable};
 
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
@@ -95,6 +95,12 @@ pub(crate) fn feed_event<D: Detector>(
     // One match, not one for accesses and one for the rest: a jump that depends on the operation is mispredicted for every
     // other event or so.
     let accessed = match event.action() {
+        Action::Read(var) | Action::Write(var) if D::PLAIN_ALIKE => {
+            let kind = if event.op() == Op::Read { AccessKind::Read } else { AccessKind::Write };
+            detector.locate(at.thread, var, kind, &symbols.variables);
+            detector.plain(at, var, kind, races);
+            var
+        }
         Action::Read(var) => {
             detector.locate(at.thread, var, AccessKind::Read, &symbols.variables);
             detector.read(at, var, races);

@@ -103,9 +103,10 @@ impl HeldLocks {
     /// Whether an access under `more` holds each lock that one under `less` holds, in that mode.
     #[inline]
     pub(crate) fn holds_all_of(&mut self, more: Held, less: Held) -> bool {
+        let none_is_shared = (less.all == less.exclusive) & (more.all == more.exclusive);
         less == more
             || (self.sets.is_subset(less.all, more.all)
-                && self.sets.is_subset(less.exclusive, more.exclusive))
+                && (none_is_shared || self.sets.is_subset(less.exclusive, more.exclusive)))
     }
 
     /// Whether sets that nothing refers to should be dropped.
@@ -132,6 +133,10 @@ pub(crate) struct LockSets {
     /// The locks of all sets, each set sorted and in one piece.
     locks: Vec<LockId>,
     spans: Vec<Span>,
+    /// Of each set a bit for each of its locks, the same bit for some; see [`signature`](Self::signature).
+    signatures: Vec<u64>,
+    /// Whether no two locks of any set have the same bit.
+    exact: bool,
     free: Vec<u32>,
     by_content: HashTable<u32>,
     with: PairCache,
@@ -147,10 +152,12 @@ pub(crate) struct LockSets {
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: usize,
-    signature: u64,
     len: u32,
     used: bool,
 }
+
+/// Sets of up to this many locks are searched for in others rather than asked a cache about.
+const SHORT: usize = 4;
 
 /// What a set costs besides its locks, in locks.
 const SET_WEIGHT: usize = 8;
@@ -163,6 +170,8 @@ impl Default for LockSets {
         let mut sets = LockSets {
             locks: Vec::new(),
             spans: Vec::new(),
+            signatures: Vec::new(),
+            exact: true,
             free: Vec::new(),
             by_content: HashTable::new(),
             with: PairCache::default(),
@@ -226,6 +235,7 @@ impl LockSets {
         match (first, second) {
             (SetId::EVERYTHING, second) => second,
             (SetId::EMPTY, _) | (_, SetId::EMPTY) => SetId::EMPTY,
+            _ if self.is_short_subset(first, second) => first,
             _ => {
                 let known = self.intersections.get(Pair(first.0, second.0));
                 SetId(known.unwrap_or_else(|| self.make_intersection(first, second)))
@@ -246,16 +256,25 @@ impl LockSets {
     /// A bit for each lock of a set, the same bit for some. Sets without a common bit have no common lock.
     #[inline]
     pub(crate) fn signature(&self, set: SetId) -> u64 {
-        self.spans[set.0 as usize].signature
+        self.signatures[set.0 as usize]
     }
 
     /// Whether every lock of `first` is in `second`.
     #[inline]
     pub(crate) fn is_subset(&mut self, first: SetId, second: SetId) -> bool {
         first == second
-            || first == SetId::EMPTY
             || (self.signature(first) & !self.signature(second) == 0
-                && self.intersect(first, second) == first)
+                && (self.exact || self.intersect(first, second) == first))
+    }
+
+    /// Whether every lock of `first` is in `second`, if that is quickly found out; false otherwise.
+    #[inline]
+    fn is_short_subset(&self, first: SetId, second: SetId) -> bool {
+        self.signature(first) & !self.signature(second) == 0
+            && (self.exact || {
+                let (locks, others) = (self.locks(first), self.locks(second));
+                locks.len() <= SHORT && locks.iter().all(|lock| others.binary_search(lock).is_ok())
+            })
     }
 
     /// Whether no lock is in both sets.
@@ -264,7 +283,7 @@ impl LockSets {
         if self.signature(first) & self.signature(second) == 0 {
             return true;
         }
-        if first == second {
+        if self.exact || first == second {
             return false;
         }
         let pair = Pair(first.0.min(second.0), first.0.max(second.0));
@@ -291,13 +310,17 @@ impl LockSets {
             return id;
         }
         let signature = self.scratch.iter().fold(0, |bits, lock| bits | 1 << (lock.0 % u64::BITS));
-        let span = Span { start: self.locks.len(), signature, len: self.scratch.len() as u32, used: true };
+        self.exact &= self.scratch.last().is_none_or(|lock| lock.0 < u64::BITS);
+        let span = Span { start: self.locks.len(), len: self.scratch.len() as u32, used: true };
         self.locks.extend_from_slice(&self.scratch);
         self.weight += self.scratch.len() + SET_WEIGHT;
         let id = self.free.pop().unwrap_or(self.spans.len() as u32);
         match self.spans.get_mut(id as usize) {
-            Some(place) => *place = span,
-            None => self.spans.push(span),
+            Some(place) => (*place, self.signatures[id as usize]) = (span, signature),
+            None => {
+                self.spans.push(span);
+                self.signatures.push(signature);
+            }
         }
         let (locks, spans) = (&self.locks, &self.spans);
         self.by_content.insert_unique(hash, id, |&id| self::hash(content(locks, spans[id as usize])));
@@ -334,6 +357,7 @@ impl LockSets {
         let caches = [&self.with, &self.without, &self.intersections, &self.disjoint];
         (self.locks.capacity() + self.scratch.capacity()) * size_of::<LockId>()
             + self.spans.capacity() * size_of::<Span>()
+            + self.signatures.capacity() * size_of::<u64>()
             + (self.free.capacity() + self.by_content.capacity()) * size_of::<u32>()
             + caches.iter().map(|cache| cache.entries.capacity() * size_of::<(Pair, u32)>()).sum::<usize>()
     }

@@ -19,32 +19,34 @@
 //! distinct thread, class and set of locks, and the verdict is remembered. The square of their number is unavoidable in
 //! general (a reduction from orthogonal vectors).
 
-use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{IdVec, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::by_locks::{ByLocks, Judge};
 use super::held::{Held, HeldLocks, SetId};
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
-use crate::detector::{Detector, LockMode};
 use crate::race::{Race, RaceLog, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
 /// Starts the detector.
 pub(crate) fn start(_options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(OnePass::new(LockCover::default())))
+    Ok(Box::new(OnePass::new(ByLocks::<LockCover>::default())))
 }
 
 /// The detector.
 #[derive(Default, Debug)]
 pub(crate) struct LockCover {
-    held: HeldLocks,
+    /// What every access looks at, apart from what most do not need: two variables to a cache line.
+    summaries: IdVec<VarId, Summary>,
     variables: IdVec<VarId, Variable>,
     heap_bytes: usize,
 }
 
+/// What can be said of a variable without its samples.
 #[derive(Debug)]
-struct Variable {
+struct Summary {
     /// The locks that protected every access.
     candidates: SetId,
     /// The only thread so far, or [`NOBODY`], or [`MANY`].
@@ -53,10 +55,16 @@ struct Variable {
     sampled: u8,
     /// What settled plain writes and plain reads hold, or [`UNSETTLED`]. I3.
     settled: [Held; 2],
-    samples: SmallVec<[Sample; 2]>,
+}
+
+#[derive(Default, Debug)]
+struct Variable {
+    samples: SmallVec<[Sample; 4]>,
     /// What is known of accesses, once there are many samples.
     answers: Option<Box<FxHashMap<Key, Answer>>>,
 }
+
+const _: () = assert!(size_of::<Summary>() <= 32);
 
 const NOBODY: ThreadId = ThreadId(u32::MAX);
 const MANY: ThreadId = ThreadId(u32::MAX - 1);
@@ -84,6 +92,16 @@ struct Key {
     class: Class,
 }
 
+/// An access that may be a sample or have a partner.
+struct Doubtful {
+    var: VarId,
+    key: Key,
+    at: At,
+    kind: AccessKind,
+    is_settled: bool,
+    may_have_pair: bool,
+}
+
 /// A partner, if one was found, and how many samples were looked at.
 #[derive(Clone, Copy, Default, Debug)]
 struct Answer {
@@ -91,20 +109,13 @@ struct Answer {
     looked_at: u32,
 }
 
-impl Default for Variable {
+impl Default for Summary {
     fn default() -> Self {
-        Variable {
-            candidates: SetId::EVERYTHING,
-            owner: NOBODY,
-            sampled: 0,
-            settled: [UNSETTLED; 2],
-            samples: SmallVec::new(),
-            answers: None,
-        }
+        Summary { candidates: SetId::EVERYTHING, owner: NOBODY, sampled: 0, settled: [UNSETTLED; 2] }
     }
 }
 
-impl Variable {
+impl Summary {
     /// Notes who accesses the variable.
     #[inline]
     fn enter(&mut self, thread: ThreadId) {
@@ -125,22 +136,27 @@ impl Variable {
             settled != UNSETTLED && held.holds_all_of(key.held, settled)
         };
         match key.class {
-            Class::PlainWrite => stands(held, write),
-            Class::PlainRead => stands(held, read) || stands(held, write),
+            // In this order because the first is what mostly decides, whichever of the two it is.
+            Class::PlainWrite | Class::PlainRead => {
+                stands(held, write) || (key.class == Class::PlainRead && stands(held, read))
+            }
             Class::AtomicWrite | Class::AtomicLoad => false,
         }
     }
+}
 
+impl Variable {
     /// Adds an access as a sample unless samples stand for it.
-    fn add(&mut self, held: &mut HeldLocks, key: Key, new: Access) {
-        if !self.is_represented(held, key) {
-            self.sampled |= key.class.bit();
+    fn add(&mut self, summary: &mut Summary, held: &mut HeldLocks, key: Key, new: Access) {
+        if !self.is_represented(summary, held, key) {
+            summary.sampled |= key.class.bit();
             let signature = held.sets.signature(key.held.all);
             self.samples.push(Sample { seen: Seen::new(new), held: key.held, signature });
         }
     }
 
-    fn is_represented(&mut self, held: &mut HeldLocks, key: Key) -> bool {
+    /// Whether samples stand for an access; if one of them may be settled, it is.
+    fn is_represented(&self, summary: &mut Summary, held: &mut HeldLocks, key: Key) -> bool {
         let mut other: Option<Sample> = None;
         let missing = !held.sets.signature(key.held.all);
         for sample in self.samples.iter().filter(|sample| sample.signature & missing == 0) {
@@ -150,14 +166,14 @@ impl Variable {
             }
             let same_thread = sample.seen.thread == key.thread;
             let of_two_threads = other.filter(|other| other.seen.thread != sample.seen.thread);
-            if same_thread && self.owner != MANY {
-                settle(&mut self.settled, held, class, sample.held);
+            if same_thread && summary.owner != MANY {
+                settle(&mut summary.settled, held, class, sample.held);
             }
             if let Some(other) = of_two_threads
                 && other.seen.class() == class
                 && other.held == sample.held
             {
-                settle(&mut self.settled, held, class, sample.held);
+                settle(&mut summary.settled, held, class, sample.held);
             }
             if same_thread || of_two_threads.is_some() {
                 return true;
@@ -218,105 +234,62 @@ fn settle(settled: &mut [Held; 2], held: &mut HeldLocks, class: Class, new: Held
     }
 }
 
-impl LockCover {
+impl Judge for LockCover {
+    fn grow_to(&mut self, variables: usize) {
+        self.summaries.grow_to(variables);
+        self.variables.grow_to(variables);
+    }
+
     #[inline]
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        let held = self.held.of(at.thread);
-        let variable = &mut self.variables[var];
+    fn access(&mut self, locks: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        let held = locks.of(at.thread);
+        let summary = &mut self.summaries[var];
         let protecting = held.protecting(kind.writes());
-        variable.candidates = self.held.sets.intersect(variable.candidates, protecting);
-        variable.enter(at.thread);
+        summary.candidates = locks.sets.intersect(summary.candidates, protecting);
+        summary.enter(at.thread);
         let key = Key { held, thread: at.thread, class: Class::of(kind) };
-        let is_settled = variable.is_settled(&mut self.held, key);
-        let may_have_pair = variable.candidates == SetId::EMPTY
-            && variable.owner == MANY
-            && key.class.conflicting() & variable.sampled != 0; // I2
+        let is_settled = summary.is_settled(locks, key);
+        let may_have_pair = summary.candidates == SetId::EMPTY
+            && summary.owner == MANY
+            && key.class.conflicting() & summary.sampled != 0; // I2
         if !is_settled || may_have_pair {
-            self.look_closer(var, key, Access { at, kind }, is_settled, may_have_pair, races);
+            self.look_closer(locks, Doubtful { var, key, at, kind, is_settled, may_have_pair }, races);
         }
     }
 
-    fn look_closer(
-        &mut self,
-        var: VarId,
-        key: Key,
-        new: Access,
-        is_settled: bool,
-        may_have_pair: bool,
-        races: &mut RaceLog,
-    ) {
-        let variable = &mut self.variables[var];
-        let before = variable.heap_bytes();
-        if !is_settled && !variable.is_answered(key) {
-            variable.add(&mut self.held, key, new);
-            variable.remember(key);
-        }
-        if may_have_pair && let Some(first) = variable.partner(&mut self.held, key) {
-            races.report(Race { var, verdict: Verdict::Suspected, first, second: new });
-        }
-        self.heap_bytes = self.heap_bytes + variable.heap_bytes() - before;
-    }
-
-    /// Drops sets of locks that no sample refers to. Answers are by sets too, and are found again when asked for.
-    #[cold]
-    fn collect(&mut self) {
+    fn used_sets(&mut self, mut used: impl FnMut(SetId)) {
+        // Answers are by sets too, and are found again when asked for.
         for variable in self.variables.iter_mut().filter(|variable| variable.answers.is_some()) {
             self.heap_bytes -= variable.heap_bytes();
             variable.answers = None;
             self.heap_bytes += variable.heap_bytes();
         }
-        let used = self.variables.iter().flat_map(|variable| {
-            let samples = variable.samples.iter().flat_map(|sample| [sample.held.all, sample.held.exclusive]);
-            samples.chain([variable.candidates])
-        });
-        self.held.collect(used);
+        for sample in self.variables.iter().flat_map(|variable| &variable.samples) {
+            used(sample.held.all);
+            used(sample.held.exclusive);
+        }
+        self.summaries.iter().for_each(|summary| used(summary.candidates));
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.summaries.table_bytes() + self.variables.table_bytes() + self.heap_bytes
     }
 }
 
-impl Detector for LockCover {
-    fn reserve(&mut self, sizes: &Sizes) {
-        self.held.grow_to(sizes.threads);
-        self.variables.grow_to(sizes.variables);
-    }
-
-    #[inline]
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
-        self.access(at, var, AccessKind::Read, races);
-    }
-
-    #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        self.access(at, var, kind, races);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _order: MemoryOrder, races: &mut RaceLog) {
-        self.access(at, var, kind, races);
-    }
-
-    fn fence(&mut self, _at: At, _order: MemoryOrder) {}
-
-    #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.held.acquire(at.thread, lock, mode);
-        if self.held.wants_collection() {
-            self.collect();
+impl LockCover {
+    #[inline(never)]
+    fn look_closer(&mut self, locks: &mut HeldLocks, access: Doubtful, races: &mut RaceLog) {
+        let Doubtful { var, key, at, kind, is_settled, may_have_pair } = access;
+        let new = Access { at, kind };
+        let variable = &mut self.variables[var];
+        let before = variable.heap_bytes();
+        if !is_settled && !variable.is_answered(key) {
+            variable.add(&mut self.summaries[var], locks, key, new);
+            variable.remember(key);
         }
-    }
-
-    #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.held.release(at.thread, lock, mode);
-    }
-
-    fn fork(&mut self, _at: At, _child: ThreadId) {}
-
-    fn join(&mut self, _at: At, _child: ThreadId) {}
-
-    fn post(&mut self, _at: At, _object: SyncId) {}
-
-    fn wait(&mut self, _at: At, _object: SyncId) {}
-
-    fn state_bytes(&self) -> usize {
-        self.held.state_bytes() + self.variables.table_bytes() + self.heap_bytes
+        if may_have_pair && let Some(first) = variable.partner(locks, key) {
+            races.report(Race { var, verdict: Verdict::Suspected, first, second: new });
+        }
+        self.heap_bytes = self.heap_bytes + variable.heap_bytes() - before;
     }
 }

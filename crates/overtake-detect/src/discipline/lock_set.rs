@@ -18,21 +18,21 @@
 
 use std::marker::PhantomData;
 
-use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{IdVec, ThreadId, VarId};
 
+use super::by_locks::{ByLocks, Judge};
 use super::held::{HeldLocks, SetId};
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
-use crate::detector::{Detector, LockMode};
 use crate::race::{Race, RaceLog, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
 /// Starts the detector.
 pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
     Ok(if options.eraser {
-        Box::new(OnePass::new(LockSet::<Eraser>::default()))
+        Box::new(OnePass::new(ByLocks::<LockSet<Eraser>>::default()))
     } else {
-        Box::new(OnePass::new(LockSet::<Definition>::default()))
+        Box::new(OnePass::new(ByLocks::<LockSet<Definition>>::default()))
     })
 }
 
@@ -65,7 +65,6 @@ impl Discipline for Eraser {
 /// The detector.
 #[derive(Default, Debug)]
 pub(crate) struct LockSet<D> {
-    held: HeldLocks,
     variables: IdVec<VarId, Variable>,
     /// The rest of the variables with several threads or atomic accesses.
     others: Vec<Others>,
@@ -175,16 +174,20 @@ impl Variable {
     }
 }
 
-impl<D: Discipline> LockSet<D> {
+impl<D: Discipline> Judge for LockSet<D> {
+    fn grow_to(&mut self, variables: usize) {
+        self.variables.grow_to(variables);
+    }
+
     #[inline]
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access(&mut self, held: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         let variable = &mut self.variables[var];
         let status = variable.enter(at.thread);
         if status == Status::Reported {
             return;
         }
         if D::COUNTS_FIRST_THREAD || status == Status::ManyThreads {
-            variable.count(&mut self.held, at, kind);
+            variable.count(held, at, kind);
         }
         let new = Access { at, kind };
         variable.classes |= Class::of(kind).bit();
@@ -198,6 +201,19 @@ impl<D: Discipline> LockSet<D> {
         self.keep(var, new, status);
     }
 
+    fn used_sets(&mut self, used: impl FnMut(SetId)) {
+        self.variables.iter().map(|variable| variable.candidates).for_each(used);
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.variables.table_bytes()
+            + self.others.capacity() * size_of::<Others>()
+            + self.with_atomics * size_of::<Atomics>()
+            + self.free_others.capacity() * size_of::<u32>()
+    }
+}
+
+impl<D: Discipline> LockSet<D> {
     #[inline]
     fn keep(&mut self, var: VarId, new: Access, status: Status) {
         let variable = &mut self.variables[var];
@@ -251,11 +267,6 @@ impl<D: Discipline> LockSet<D> {
         }
         &mut self.others[*place as usize]
     }
-
-    #[cold]
-    fn collect(&mut self) {
-        self.held.collect(self.variables.iter().map(|variable| variable.candidates));
-    }
 }
 
 /// The pair to report when `new` comes: with `new`, or else the latest one of those kept. I1.
@@ -272,56 +283,4 @@ fn is_pair(first: Access, second: Access) -> bool {
     first.at.thread != second.at.thread
         && first.at.index < second.at.index
         && first.kind.conflicts(second.kind)
-}
-
-impl<D: Discipline> Detector for LockSet<D> {
-    fn reserve(&mut self, sizes: &Sizes) {
-        self.held.grow_to(sizes.threads);
-        self.variables.grow_to(sizes.variables);
-    }
-
-    #[inline]
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
-        self.access(at, var, AccessKind::Read, races);
-    }
-
-    #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        self.access(at, var, kind, races);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _order: MemoryOrder, races: &mut RaceLog) {
-        self.access(at, var, kind, races);
-    }
-
-    fn fence(&mut self, _at: At, _order: MemoryOrder) {}
-
-    #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.held.acquire(at.thread, lock, mode);
-        if self.held.wants_collection() {
-            self.collect();
-        }
-    }
-
-    #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.held.release(at.thread, lock, mode);
-    }
-
-    fn fork(&mut self, _at: At, _child: ThreadId) {}
-
-    fn join(&mut self, _at: At, _child: ThreadId) {}
-
-    fn post(&mut self, _at: At, _object: SyncId) {}
-
-    fn wait(&mut self, _at: At, _object: SyncId) {}
-
-    fn state_bytes(&self) -> usize {
-        self.held.state_bytes()
-            + self.variables.table_bytes()
-            + self.others.capacity() * size_of::<Others>()
-            + self.with_atomics * size_of::<Atomics>()
-            + self.free_others.capacity() * size_of::<u32>()
-    }
 }

@@ -63,6 +63,14 @@ impl<const EVERY_RACE: bool> Detector for Epochs<EVERY_RACE> {
         self.histories.write(clock, clock.epoch(), var, observed(at, kind), races);
     }
 
+    const PLAIN_ALIKE: bool = true;
+
+    #[inline(always)]
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        let clock = self.clocks.thread(at.thread);
+        self.histories.plain(clock, clock.epoch(), var, observed(at, kind), races);
+    }
+
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
         self.clocks.atomic_acquire(at.thread, var, kind, order);
         let clock = self.clocks.thread(at.thread);
@@ -107,6 +115,7 @@ impl<const EVERY_RACE: bool> Detector for Epochs<EVERY_RACE> {
     }
 }
 
+#[inline]
 fn observed(at: At, kind: AccessKind) -> Judged {
     Judged { at, kind, verdict: Verdict::Observed }
 }

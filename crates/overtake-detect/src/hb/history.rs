@@ -116,6 +116,46 @@ impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
 }
 
 impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
+    /// A plain read or write by the thread of `clock`, in `epoch`: the same as [`read`](Self::read) or
+    /// [`write`](Self::write), but without a jump that depends on which it is as long as all accesses are ordered.
+    #[inline(always)]
+    pub(crate) fn plain(
+        &mut self,
+        clock: &ThreadClock,
+        epoch: Epoch,
+        cell: Cell,
+        access: Judged,
+        races: &mut impl RaceSink<Cell>,
+    ) {
+        let latest = &mut self.latest[cell];
+        if latest.spill().is_some() | !clock.covers(latest.write) | !clock.covers(latest.read) {
+            return self.plain_unordered(clock, epoch, cell, access, races);
+        }
+        // An access that repeats one of its epoch takes its place: that is a jump less.
+        let writes = access.kind.writes();
+        latest.write = if writes { epoch } else { latest.write };
+        latest.read = if writes { Epoch::NONE } else { epoch };
+        let places = &mut self.places[cell];
+        let place = if writes { &mut places.write } else { &mut places.read };
+        *place = Place::new(access);
+    }
+
+    /// [`plain`](Self::plain), where something is not ordered or in a spill.
+    #[inline(never)]
+    fn plain_unordered(
+        &mut self,
+        clock: &ThreadClock,
+        epoch: Epoch,
+        cell: Cell,
+        access: Judged,
+        races: &mut impl RaceSink<Cell>,
+    ) {
+        match access.kind {
+            AccessKind::Read => _ = self.read(clock, epoch, cell, access, races),
+            _ => self.write(clock, epoch, cell, access, races),
+        }
+    }
+
     /// A plain read by the thread of `clock`, in `epoch`. Returns whether the last write is surely known to the thread.
     #[inline(always)]
     pub(crate) fn read(

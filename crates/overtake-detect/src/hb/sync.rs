@@ -113,7 +113,10 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         let clock = &mut self.threads[thread];
         match mode {
             LockMode::Exclusive => {
-                publish_to::<LAZY>(clock, &mut edges.exclusive, &mut self.snapshots); // I2
+                match LAZY {
+                    true => clock.publish_lazily_to(&mut edges.exclusive, &mut self.snapshots), // I2
+                    false => clock.publish_often_to(&mut edges.exclusive, &mut self.snapshots), // I2
+                }
                 if edges.shared != Edge::Nothing {
                     std::mem::take(&mut edges.shared).give_back(&mut self.snapshots);
                 }

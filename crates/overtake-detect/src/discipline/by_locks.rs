@@ -1,0 +1,95 @@
+//! What the locking-discipline detectors have in common: they look at accesses and at the locks held there, and order means
+//! nothing to them.
+
+use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+
+use super::held::{HeldLocks, SetId};
+use crate::access::{AccessKind, At};
+use crate::detector::{Detector, LockMode};
+use crate::race::RaceLog;
+
+/// A judge of accesses by the locks held at them.
+pub(crate) trait Judge {
+    /// Makes room for `variables` variables.
+    fn grow_to(&mut self, variables: usize);
+
+    /// An access, under what `held` says its thread holds.
+    fn access(&mut self, held: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog);
+
+    /// Forgets what can be found again, and calls `used` for each set that it refers to all the same.
+    fn used_sets(&mut self, used: impl FnMut(SetId));
+
+    /// Bytes of state.
+    fn state_bytes(&self) -> usize;
+}
+
+/// The detector that a judge makes.
+#[derive(Default, Debug)]
+pub(crate) struct ByLocks<J> {
+    held: HeldLocks,
+    judge: J,
+}
+
+impl<J: Judge> ByLocks<J> {
+    #[cold]
+    fn collect(&mut self) {
+        let mut used = Vec::new();
+        self.judge.used_sets(|set| used.push(set));
+        self.held.collect(used.into_iter());
+    }
+}
+
+impl<J: Judge> Detector for ByLocks<J> {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.held.grow_to(sizes.threads);
+        self.judge.grow_to(sizes.variables);
+    }
+
+    #[inline]
+    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+        self.plain(at, var, AccessKind::Read, races);
+    }
+
+    #[inline]
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.plain(at, var, kind, races);
+    }
+
+    const PLAIN_ALIKE: bool = true;
+
+    #[inline(always)]
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.judge.access(&mut self.held, at, var, kind, races);
+    }
+
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _order: MemoryOrder, races: &mut RaceLog) {
+        self.plain(at, var, kind, races);
+    }
+
+    fn fence(&mut self, _at: At, _order: MemoryOrder) {}
+
+    #[inline]
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.held.acquire(at.thread, lock, mode);
+        if self.held.wants_collection() {
+            self.collect();
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.held.release(at.thread, lock, mode);
+    }
+
+    fn fork(&mut self, _at: At, _child: ThreadId) {}
+
+    fn join(&mut self, _at: At, _child: ThreadId) {}
+
+    fn post(&mut self, _at: At, _object: SyncId) {}
+
+    fn wait(&mut self, _at: At, _object: SyncId) {}
+
+    fn state_bytes(&self) -> usize {
+        self.held.state_bytes() + self.judge.state_bytes()
+    }
+}
