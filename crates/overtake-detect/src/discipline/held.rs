@@ -259,6 +259,12 @@ impl LockSets {
         self.signatures[set.0 as usize]
     }
 
+    /// A bit for each lock of a set, for each its own; nothing once there are more locks than bits.
+    #[inline]
+    pub(crate) fn exact_signature(&self, set: SetId) -> u64 {
+        if self.exact { self.signature(set) } else { 0 }
+    }
+
     /// Whether every lock of `first` is in `second`.
     #[inline]
     pub(crate) fn is_subset(&mut self, first: SetId, second: SetId) -> bool {

@@ -38,7 +38,7 @@ pub(crate) fn start(_options: &Options) -> Result<Box<dyn Analysis>, OptionError
 /// The detector.
 #[derive(Default, Debug)]
 pub(crate) struct LockCover {
-    /// What every access looks at, apart from what most do not need: two variables to a cache line.
+    /// What every access looks at, apart from what most do not need.
     summaries: IdVec<VarId, Summary>,
     variables: IdVec<VarId, Variable>,
     heap_bytes: usize,
@@ -55,16 +55,22 @@ struct Summary {
     sampled: u8,
     /// What settled plain writes and plain reads hold, or [`UNSETTLED`]. I3.
     settled: [Held; 2],
+    /// The locks of settled plain writes and plain reads that hold one lock and nothing else, as bits. I3.
+    under_one_lock: [u64; 2],
 }
 
 #[derive(Default, Debug)]
 struct Variable {
-    samples: SmallVec<[Sample; 4]>,
+    samples: SmallVec<[Sample; 2]>,
     /// What is known of accesses, once there are many samples.
     answers: Option<Box<FxHashMap<Key, Answer>>>,
 }
 
-const _: () = assert!(size_of::<Summary>() <= 32);
+const _: () = assert!(size_of::<Summary>() == 48);
+
+/// Positions in pairs.
+const WRITES: usize = 0;
+const READS: usize = 1;
 
 const NOBODY: ThreadId = ThreadId(u32::MAX);
 const MANY: ThreadId = ThreadId(u32::MAX - 1);
@@ -111,7 +117,13 @@ struct Answer {
 
 impl Default for Summary {
     fn default() -> Self {
-        Summary { candidates: SetId::EVERYTHING, owner: NOBODY, sampled: 0, settled: [UNSETTLED; 2] }
+        Summary {
+            candidates: SetId::EVERYTHING,
+            owner: NOBODY,
+            sampled: 0,
+            settled: [UNSETTLED; 2],
+            under_one_lock: [0; 2],
+        }
     }
 }
 
@@ -123,7 +135,7 @@ impl Summary {
             if self.owner == NOBODY {
                 self.owner = thread;
             } else {
-                (self.owner, self.settled) = (MANY, [UNSETTLED; 2]); // I3
+                (self.owner, self.settled, self.under_one_lock) = (MANY, [UNSETTLED; 2], [0; 2]); // I3
             }
         }
     }
@@ -131,16 +143,34 @@ impl Summary {
     /// Whether a settled access stands for this one.
     #[inline]
     fn is_settled(&self, held: &mut HeldLocks, key: Key) -> bool {
-        let [write, read] = self.settled;
+        if !matches!(key.class, Class::PlainWrite | Class::PlainRead) {
+            return false;
+        }
+        let reads = key.class == Class::PlainRead;
+        let of_either = self.under_one_lock[READS] & u64::from(reads).wrapping_neg();
+        if held.sets.exact_signature(key.held.exclusive) & (self.under_one_lock[WRITES] | of_either) != 0 {
+            return true;
+        }
         let stands = |held: &mut HeldLocks, settled: Held| {
             settled != UNSETTLED && held.holds_all_of(key.held, settled)
         };
-        match key.class {
-            // In this order because the first is what mostly decides, whichever of the two it is.
-            Class::PlainWrite | Class::PlainRead => {
-                stands(held, write) || (key.class == Class::PlainRead && stands(held, read))
-            }
-            Class::AtomicWrite | Class::AtomicLoad => false,
+        stands(held, self.settled[WRITES]) || (reads && stands(held, self.settled[READS]))
+    }
+
+    /// Makes an access settled. Of those that hold several locks, or none, the one that stands for most is kept.
+    fn settle(&mut self, held: &mut HeldLocks, class: Class, new: Held) {
+        let at = match class {
+            Class::PlainWrite => WRITES,
+            Class::PlainRead => READS,
+            Class::AtomicWrite | Class::AtomicLoad => return,
+        };
+        let bits = held.sets.exact_signature(new.exclusive);
+        if new.all == new.exclusive && bits.is_power_of_two() {
+            self.under_one_lock[at] |= bits;
+        }
+        let settled = &mut self.settled[at];
+        if *settled == UNSETTLED || held.holds_all_of(*settled, new) {
+            *settled = new;
         }
     }
 }
@@ -150,6 +180,9 @@ impl Variable {
     fn add(&mut self, summary: &mut Summary, held: &mut HeldLocks, key: Key, new: Access) {
         if !self.is_represented(summary, held, key) {
             summary.sampled |= key.class.bit();
+            if summary.owner != MANY {
+                summary.settle(held, key.class, key.held); // I3
+            }
             let signature = held.sets.signature(key.held.all);
             self.samples.push(Sample { seen: Seen::new(new), held: key.held, signature });
         }
@@ -167,13 +200,13 @@ impl Variable {
             let same_thread = sample.seen.thread == key.thread;
             let of_two_threads = other.filter(|other| other.seen.thread != sample.seen.thread);
             if same_thread && summary.owner != MANY {
-                settle(&mut summary.settled, held, class, sample.held);
+                summary.settle(held, class, sample.held);
             }
             if let Some(other) = of_two_threads
                 && other.seen.class() == class
                 && other.held == sample.held
             {
-                settle(&mut summary.settled, held, class, sample.held);
+                summary.settle(held, class, sample.held);
             }
             if same_thread || of_two_threads.is_some() {
                 return true;
@@ -219,18 +252,6 @@ impl Variable {
         let samples = if self.samples.spilled() { self.samples.capacity() * size_of::<Sample>() } else { 0 };
         let entry = size_of::<(Key, Answer)>() + 1;
         samples + self.answers.as_ref().map_or(0, |answers| answers.capacity() * entry)
-    }
-}
-
-/// Makes an access the settled one of its class, if it stands for more than the one before.
-fn settle(settled: &mut [Held; 2], held: &mut HeldLocks, class: Class, new: Held) {
-    let place = match class {
-        Class::PlainWrite => &mut settled[0],
-        Class::PlainRead => &mut settled[1],
-        Class::AtomicWrite | Class::AtomicLoad => return,
-    };
-    if *place == UNSETTLED || held.holds_all_of(*place, new) {
-        *place = new;
     }
 }
 
