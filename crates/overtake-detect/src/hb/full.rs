@@ -54,13 +54,12 @@ impl<const EVERY_RACE: bool> Detector for Epochs<EVERY_RACE> {
             Some((index, epoch)) if index == at.index => epoch,
             _ => clock.epoch(),
         };
-        self.histories.read(clock, epoch, var, observed(at, AccessKind::Read), races);
+        self.histories.plain(clock, epoch, var, observed(at, AccessKind::Read), races);
     }
 
     #[inline(always)]
     fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        let clock = self.clocks.thread(at.thread);
-        self.histories.write(clock, clock.epoch(), var, observed(at, kind), races);
+        self.plain(at, var, kind, races);
     }
 
     const PLAIN_ALIKE: bool = true;

@@ -83,17 +83,21 @@ impl<S: Sampling> Detector for SampledAccesses<S> {
 
     #[inline]
     fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
-        let access = observed(at, AccessKind::Read);
-        if let Some(epoch) = self.epoch(var, access, races) {
-            self.histories.read(self.clocks.thread(at.thread), epoch, var, access, races);
-        }
+        self.plain(at, var, AccessKind::Read, races);
     }
 
     #[inline]
     fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.plain(at, var, kind, races);
+    }
+
+    const PLAIN_ALIKE: bool = true;
+
+    #[inline(always)]
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         let access = observed(at, kind);
         if let Some(epoch) = self.epoch(var, access, races) {
-            self.histories.write(self.clocks.thread(at.thread), epoch, var, access, races);
+            self.histories.plain(self.clocks.thread(at.thread), epoch, var, access, races);
         }
     }
 
