@@ -60,7 +60,9 @@ pub(crate) mod offsets {
     /// The bytes of a slot's line of which a further read means nothing.
     pub(crate) const READ: usize = offset_of!(Slot, accessed);
     /// The bytes of which a further write means nothing: their closing writes are due already.
-    pub(crate) const WRITTEN: usize = offset_of!(Slot, rewritten);
+    pub(crate) const REWRITTEN: usize = offset_of!(Slot, rewritten);
+    pub(crate) const WRITTEN: usize = offset_of!(Slot, written);
+    const _: () = assert!(WRITTEN == 16); // the hooks for writes have it as a number
     pub(crate) const SLOT_SHIFT: u32 = size_of::<Slot>().trailing_zeros();
 }
 

@@ -38,6 +38,21 @@ pub(crate) struct Runs {
     floor: Cell<usize>,
 }
 
+/// Where the hooks for accesses find what they need, see `abi::access`.
+pub(crate) mod offsets {
+    use super::{PLACES, Place, Runs};
+    use core::mem::offset_of;
+
+    pub(crate) const TABLE: usize = offset_of!(Runs, places);
+    pub(crate) const FLOOR: usize = offset_of!(Runs, floor);
+    pub(crate) const PC: usize = offset_of!(Place, pc);
+    pub(crate) const NEXT: usize = offset_of!(Place, next);
+    pub(crate) const RECORD: usize = offset_of!(Place, record);
+    pub(crate) const STRIDE: usize = offset_of!(Place, stride);
+    pub(crate) const PLACE_SHIFT: u32 = size_of::<Place>().trailing_zeros();
+    const _: () = assert!(PLACES == 256); // the hooks take the low byte
+}
+
 /// No record is as high as this.
 const NEVER: usize = usize::MAX;
 
@@ -53,7 +68,11 @@ impl Runs {
         let place = self.place(pc);
         let record = place.record.get();
         let is_next = place.pc.get() == pc && place.next.get() == address;
-        (is_next && record >= self.floor.get() && record >= since).then_some(Continued { place, record })
+        (is_next && record >= self.floor.get() && record >= since).then_some(Continued {
+            place,
+            record,
+            address,
+        })
     }
 
     /// An access that continues no run: the distance to the next if it is known, see [`start`](Self::start).
@@ -113,6 +132,7 @@ impl Runs {
 pub(crate) struct Continued<'a> {
     place: &'a Place,
     record: usize,
+    address: u64,
 }
 
 impl Continued<'_> {
@@ -128,7 +148,7 @@ impl Continued<'_> {
                 options(nostack),
             );
         }
-        self.place.next.set(self.place.next.get().wrapping_add(self.place.stride.get()));
+        self.place.next.set(self.address.wrapping_add(self.place.stride.get()));
     }
 }
 

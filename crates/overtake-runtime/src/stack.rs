@@ -52,6 +52,9 @@ pub(crate) struct CallStack {
     outgrown: [Cell<*mut Frame>; usize::BITS as usize],
 }
 
+/// Where the hooks for accesses find [`CallStack::current_since`], see `abi::access`.
+pub(crate) const SINCE: usize = core::mem::offset_of!(CallStack, current_since);
+
 impl CallStack {
     /// An empty stack of a thread whose own stack is `stack_low..stack_high`. False if there is no memory.
     pub(crate) fn open(&self, (stack_low, stack_high): (u64, u64)) -> bool {

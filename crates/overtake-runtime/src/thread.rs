@@ -43,6 +43,16 @@ pub(crate) struct ThreadState {
     operator_caller: Cell<u64>,
 }
 
+/// Where the hooks for accesses find what they need, see `abi::access`.
+pub(crate) mod offsets {
+    use super::ThreadState;
+    use core::mem::offset_of;
+
+    pub(crate) const PLACES: usize = offset_of!(ThreadState, runs) + crate::runs::offsets::TABLE;
+    pub(crate) const FLOOR: usize = offset_of!(ThreadState, runs) + crate::runs::offsets::FLOOR;
+    pub(crate) const SINCE: usize = offset_of!(ThreadState, stack) + crate::stack::SINCE;
+}
+
 // The hooks for accesses count on it.
 const _: () = assert!(core::mem::offset_of!(ThreadState, coalescer) == 0);
 

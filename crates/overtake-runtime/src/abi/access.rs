@@ -9,14 +9,17 @@ use core::ffi::c_void;
 use crate::coalesce::offsets;
 use crate::libc_hooks::real::Real;
 use crate::process;
+#[cfg(feature = "staticlib")]
+use crate::runs;
 use crate::thread::{self, ThreadState};
 
 /// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
 /// itself, without calling anything, and goes on to a handler only if there is something to do. This is
 /// [`Coalescer::find`] (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
+/// Of the others, most are the next access of a loop in a line that is in use: `ThreadState::access` by hand, for the same reason.
 /// `$check` jumps to 4 if the access crosses a line, which those with an alignment do not.
 macro_rules! accesses {
-    ($($export:ident: $write:literal, $known:ident, $size:literal, $test:literal, [$($check:literal)*];)*) => {$(
+    ($($export:ident: $write:literal, $known:ident, $bars:ident, $size:literal, $test:literal, [$($note:literal)?] [$($check:literal)*];)*) => {$(
         #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
@@ -40,16 +43,46 @@ macro_rules! accesses {
             "or rax, [rdx + {region}]",
             "cmp rax, [rcx]",
             "jne 2f",
-            "mov rax, [rcx + {known}]",
+            "mov r8, rcx",
+            "mov rax, [r8 + {known}]",
             "not rax",
             "mov ecx, edi",
             "shr rax, cl",
             $test,
-            "jne 2f",
+            "jne 5f",
             "ret",
             "2:",
             "mov rsi, [rsp]",
+            "6:",
             "jmp {within}",
+            "5:", // does it continue a run?
+            "mov rsi, [rsp]",
+            "mov eax, esi",
+            "shr eax, 8",
+            "xor eax, esi",
+            "movzx eax, al",
+            "shl eax, {place}",
+            "lea r9, [rdx + rax + {places}]", // what is known of the instruction
+            "cmp [r9 + {pc}], rsi",
+            "jne 6b",
+            "cmp [r9 + {next}], rdi",
+            "jne 6b",
+            "mov r10, [r9 + {record}]",
+            "cmp r10, [rdx + {floor}]",
+            "jb 6b",
+            "cmp r10, [rdx + {since}]",
+            "jb 6b",
+            concat!("mov eax, (1 << ", stringify!($size), ") - 1"),
+            "shl rax, cl",
+            "test [r8 + {bars}], rax",
+            "jne 6b",
+            "or [r8 + {read}], rax",
+            $($note,)?
+            "add dword ptr [r10 + 20], 1", // the number of accesses
+            "mov rax, [r9 + {stride}]",
+            "add rax, rdi",
+            "mov [r9 + {next}], rax",
+            "ret",
             "3:",
             "mov rsi, [rsp]",
             "jmp {first}",
@@ -64,6 +97,16 @@ macro_rules! accesses {
             region = const offsets::REGION,
             slot = const offsets::SLOT_SHIFT,
             known = const offsets::$known,
+            bars = const offsets::$bars,
+            read = const offsets::READ,
+            place = const runs::offsets::PLACE_SHIFT,
+            places = const thread::offsets::PLACES,
+            floor = const thread::offsets::FLOOR,
+            since = const thread::offsets::SINCE,
+            pc = const runs::offsets::PC,
+            next = const runs::offsets::NEXT,
+            record = const runs::offsets::RECORD,
+            stride = const runs::offsets::STRIDE,
             within = sym within_line::<$write, $size>,
             across = sym across_lines::<$write, $size>,
             first = sym first_access::<$write, $size>,
@@ -121,47 +164,47 @@ macro_rules! forward {
 pub(crate) use forward;
 
 accesses! {
-    __tsan_read1: false, READ, 1, "test al, 1", [];
-    __tsan_read2: false, READ, 2, "test al, 3", [];
-    __tsan_read4: false, READ, 4, "test al, 15", [];
-    __tsan_read8: false, READ, 8, "test al, -1", [];
-    __tsan_read16: false, READ, 16, "test ax, -1", [];
-    __tsan_write1: true, WRITTEN, 1, "test al, 1", [];
-    __tsan_write2: true, WRITTEN, 2, "test al, 3", [];
-    __tsan_write4: true, WRITTEN, 4, "test al, 15", [];
-    __tsan_write8: true, WRITTEN, 8, "test al, -1", [];
-    __tsan_write16: true, WRITTEN, 16, "test ax, -1", [];
-    __tsan_volatile_read1: false, READ, 1, "test al, 1", [];
-    __tsan_volatile_read2: false, READ, 2, "test al, 3", [];
-    __tsan_volatile_read4: false, READ, 4, "test al, 15", [];
-    __tsan_volatile_read8: false, READ, 8, "test al, -1", [];
-    __tsan_volatile_read16: false, READ, 16, "test ax, -1", [];
-    __tsan_volatile_write1: true, WRITTEN, 1, "test al, 1", [];
-    __tsan_volatile_write2: true, WRITTEN, 2, "test al, 3", [];
-    __tsan_volatile_write4: true, WRITTEN, 4, "test al, 15", [];
-    __tsan_volatile_write8: true, WRITTEN, 8, "test al, -1", [];
-    __tsan_volatile_write16: true, WRITTEN, 16, "test ax, -1", [];
-    __tsan_unaligned_read1: false, READ, 1, "test al, 1", [];
-    __tsan_unaligned_read2: false, READ, 2, "test al, 3", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_read4: false, READ, 4, "test al, 15", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_read8: false, READ, 8, "test al, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_read16: false, READ, 16, "test ax, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_write1: true, WRITTEN, 1, "test al, 1", [];
-    __tsan_unaligned_write2: true, WRITTEN, 2, "test al, 3", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_write4: true, WRITTEN, 4, "test al, 15", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_write8: true, WRITTEN, 8, "test al, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_write16: true, WRITTEN, 16, "test ax, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_volatile_read1: false, READ, 1, "test al, 1", [];
-    __tsan_unaligned_volatile_read2: false, READ, 2, "test al, 3", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_volatile_read4: false, READ, 4, "test al, 15", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_volatile_read8: false, READ, 8, "test al, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_volatile_read16: false, READ, 16, "test ax, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_volatile_write1: true, WRITTEN, 1, "test al, 1", [];
-    __tsan_unaligned_volatile_write2: true, WRITTEN, 2, "test al, 3", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_volatile_write4: true, WRITTEN, 4, "test al, 15", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_volatile_write8: true, WRITTEN, 8, "test al, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_volatile_write16: true, WRITTEN, 16, "test ax, -1", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_vptr_read: false, READ, 8, "test al, -1", [];
+    __tsan_read1: false, READ, WRITTEN, 1, "test al, 1", [] [];
+    __tsan_read2: false, READ, WRITTEN, 2, "test al, 3", [] [];
+    __tsan_read4: false, READ, WRITTEN, 4, "test al, 15", [] [];
+    __tsan_read8: false, READ, WRITTEN, 8, "test al, -1", [] [];
+    __tsan_read16: false, READ, WRITTEN, 16, "test ax, -1", [] [];
+    __tsan_write1: true, REWRITTEN, READ, 1, "test al, 1", ["or [r8 + 16], rax"] [];
+    __tsan_write2: true, REWRITTEN, READ, 2, "test al, 3", ["or [r8 + 16], rax"] [];
+    __tsan_write4: true, REWRITTEN, READ, 4, "test al, 15", ["or [r8 + 16], rax"] [];
+    __tsan_write8: true, REWRITTEN, READ, 8, "test al, -1", ["or [r8 + 16], rax"] [];
+    __tsan_write16: true, REWRITTEN, READ, 16, "test ax, -1", ["or [r8 + 16], rax"] [];
+    __tsan_volatile_read1: false, READ, WRITTEN, 1, "test al, 1", [] [];
+    __tsan_volatile_read2: false, READ, WRITTEN, 2, "test al, 3", [] [];
+    __tsan_volatile_read4: false, READ, WRITTEN, 4, "test al, 15", [] [];
+    __tsan_volatile_read8: false, READ, WRITTEN, 8, "test al, -1", [] [];
+    __tsan_volatile_read16: false, READ, WRITTEN, 16, "test ax, -1", [] [];
+    __tsan_volatile_write1: true, REWRITTEN, READ, 1, "test al, 1", ["or [r8 + 16], rax"] [];
+    __tsan_volatile_write2: true, REWRITTEN, READ, 2, "test al, 3", ["or [r8 + 16], rax"] [];
+    __tsan_volatile_write4: true, REWRITTEN, READ, 4, "test al, 15", ["or [r8 + 16], rax"] [];
+    __tsan_volatile_write8: true, REWRITTEN, READ, 8, "test al, -1", ["or [r8 + 16], rax"] [];
+    __tsan_volatile_write16: true, REWRITTEN, READ, 16, "test ax, -1", ["or [r8 + 16], rax"] [];
+    __tsan_unaligned_read1: false, READ, WRITTEN, 1, "test al, 1", [] [];
+    __tsan_unaligned_read2: false, READ, WRITTEN, 2, "test al, 3", [] ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_read4: false, READ, WRITTEN, 4, "test al, 15", [] ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_read8: false, READ, WRITTEN, 8, "test al, -1", [] ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_read16: false, READ, WRITTEN, 16, "test ax, -1", [] ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_write1: true, REWRITTEN, READ, 1, "test al, 1", ["or [r8 + 16], rax"] [];
+    __tsan_unaligned_write2: true, REWRITTEN, READ, 2, "test al, 3", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_write4: true, REWRITTEN, READ, 4, "test al, 15", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_write8: true, REWRITTEN, READ, 8, "test al, -1", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_write16: true, REWRITTEN, READ, 16, "test ax, -1", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_volatile_read1: false, READ, WRITTEN, 1, "test al, 1", [] [];
+    __tsan_unaligned_volatile_read2: false, READ, WRITTEN, 2, "test al, 3", [] ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_volatile_read4: false, READ, WRITTEN, 4, "test al, 15", [] ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_volatile_read8: false, READ, WRITTEN, 8, "test al, -1", [] ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_volatile_read16: false, READ, WRITTEN, 16, "test ax, -1", [] ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_volatile_write1: true, REWRITTEN, READ, 1, "test al, 1", ["or [r8 + 16], rax"] [];
+    __tsan_unaligned_volatile_write2: true, REWRITTEN, READ, 2, "test al, 3", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_volatile_write4: true, REWRITTEN, READ, 4, "test al, 15", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_volatile_write8: true, REWRITTEN, READ, 8, "test al, -1", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_volatile_write16: true, REWRITTEN, READ, 16, "test ax, -1", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_vptr_read: false, READ, WRITTEN, 8, "test al, -1", [] [];
 }
 
 /// Accesses that read and write.
