@@ -304,6 +304,9 @@ impl Log {
 
     #[inline]
     fn push(&mut self, access: &NewEntry, previous: u32) {
+        if self.entries.len() == self.entries.capacity() {
+            self.grow();
+        }
         self.entries.push_back(Entry {
             index: access.at.index,
             epoch: access.epoch,
@@ -314,6 +317,12 @@ impl Log {
             previous,
             kind: access.kind,
         });
+    }
+
+    /// Makes room by an eighth: how many accesses a window holds hardly changes, and twice the room would mostly be empty.
+    #[cold]
+    fn grow(&mut self) {
+        self.entries.reserve_exact(self.entries.len() / 8 + 64);
     }
 
     /// Whether an access can be told from an earlier one by nothing: same thread, no time over and nothing learned in
