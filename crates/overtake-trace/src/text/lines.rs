@@ -12,7 +12,7 @@ pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 pub(crate) const LONGEST_LINE: usize = 4 << 20;
 
 /// Bytes that stay readable behind the last line, so that scanners may load whole words.
-pub(super) const PADDING: usize = 32;
+pub(super) const PADDING: usize = 48;
 
 /// What some editors put at the start of a file.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

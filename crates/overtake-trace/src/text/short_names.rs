@@ -64,6 +64,23 @@ impl ShortNames {
         Some((id, length))
     }
 
+    /// As [`find_word`](Self::find_word), for a name of up to 15 bytes.
+    #[inline(always)]
+    pub(super) fn find<const N: usize>(&self, window: &[u8; N], at: usize, end: u8) -> Option<(u32, usize)> {
+        let low = u64::from_le_bytes(window.get(at..at + 8)?.try_into().ok()?);
+        if word_through(low, end).is_some() {
+            return self.find_word(window, at, end);
+        }
+        let high = u64::from_le_bytes(window.get(at + 8..at + 16)?.try_into().ok()?);
+        let (high, beyond) = word_through(high, end)?;
+        let key = u128::from(low) | u128::from(high) << 64;
+        let id = match self.two_words.get_at_home(key) {
+            Some(id) => id,
+            None => self.two_words.get(key)?,
+        };
+        Some((id, 8 + beyond))
+    }
+
     /// The id under `key`.
     pub(super) fn get(&self, key: Key) -> Option<u32> {
         match key {

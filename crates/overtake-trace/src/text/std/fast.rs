@@ -22,8 +22,8 @@ pub(super) struct FastPath {
     locations: ShortNames,
 }
 
-/// A line with three fields of up to 7 bytes is not longer than this.
-const WINDOW: usize = 32;
+/// A line whose names have up to 7 bytes, and its location up to 15, is not longer than this.
+const WINDOW: usize = 40;
 
 impl FastPath {
     /// Appends the event of the first line of `text` and returns the line's length with its line end; nothing for a line
@@ -66,7 +66,7 @@ impl FastPath {
         if *window.get(at)? != b'|' {
             return None;
         }
-        let (location, length) = self.locations.find_word(window, at + 1, b'\n')?;
+        let (location, length) = self.locations.find(window, at + 1, b'\n')?;
         out.push(Event::from_parts(thread, op, MemoryOrder::Relaxed, operand, LocationId(location)));
         Some(at + 1 + length + 1)
     }
