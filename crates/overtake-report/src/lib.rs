@@ -32,6 +32,7 @@ mod number;
 mod render;
 pub mod result;
 pub mod text;
+pub mod triage;
 
 pub use model::{
     Analysed, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement, StatisticsFacts, TraceFacts,

@@ -1,0 +1,234 @@
+//! Suppressions and baselines on results made by hand.
+
+mod support;
+
+use overtake_detect::Verdict;
+use overtake_report::result::{Finding, Report, Status};
+use overtake_report::triage::{self, Baseline, Merged, Suppressions};
+use support::{finding, frame, predicted, report, sample};
+
+fn rules(text: &str) -> Suppressions {
+    Suppressions::parse("my.supp", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn judged(mut report: Report, text: &str) -> Report {
+    triage::apply(&mut report, &rules(text), None);
+    report
+}
+
+/// The numbers of the findings that one rule suppresses.
+fn suppressed(rule: &str) -> Vec<u32> {
+    let report = judged(sample(), rule);
+    let suppressed = report.findings.iter().filter(|finding| finding.status != Status::New);
+    suppressed.map(|finding| finding.id).collect()
+}
+
+#[test]
+fn known_rules_match_functions_files_modules_and_globals() {
+    assert_eq!(suppressed("race:Server::poll"), [1]);
+    assert_eq!(suppressed("race:src/cache.cc"), [2]);
+    assert_eq!(suppressed("race:^server$"), [1, 2]);
+    assert_eq!(suppressed("race:^main$"), [1, 2], "also where a thread is created");
+    assert_eq!(suppressed("race:counters.hits"), [1]);
+    assert_eq!(suppressed("race:a heap block"), [0; 0], "only globals have names of their own");
+    assert_eq!(suppressed("race:Main.java"), [3]);
+    assert_eq!(suppressed("race:*"), [1, 2, 3]);
+    assert_eq!(suppressed("race:server::poll"), [0; 0], "case matters");
+}
+
+#[test]
+fn top_rules_match_innermost_frames_only() {
+    assert_eq!(suppressed("race_top:Stats::reset"), [1]);
+    assert_eq!(suppressed("race_top:^main$"), [0; 0]);
+}
+
+#[test]
+fn library_rules_match_the_module_of_the_access() {
+    assert_eq!(suppressed("called_from_lib:server"), [1, 2]);
+    assert_eq!(suppressed("called_from_lib:src/cache.cc"), [0; 0]);
+}
+
+#[test]
+fn two_sided_rules_need_both_accesses_in_either_order() {
+    assert_eq!(suppressed("race_pair:Stats::reset <> Server::poll"), [1]);
+    assert_eq!(suppressed("race_pair:Server::poll <> Stats::reset"), [1]);
+    assert_eq!(suppressed("race_pair:Server::poll <> Server::poll"), [0; 0]);
+    assert_eq!(suppressed("race_pair:Server::poll <> *"), [1]);
+    assert_eq!(suppressed("race_pair:Stats::reset <- ^main$ <> Server::poll <- ^run$"), [1]);
+    assert_eq!(suppressed("race_pair:^main$ <- Stats::reset <> Server::poll"), [0; 0]);
+    assert_eq!(suppressed("race_pair:^345$ <> Main.java:346"), [3]);
+}
+
+#[test]
+fn variable_rules_match_any_memory() {
+    assert_eq!(suppressed("race_var:^V7$"), [3]);
+    assert_eq!(suppressed("race_var:a heap block of * bytes"), [2]);
+    assert_eq!(suppressed("race_var:Server::poll"), [0; 0]);
+}
+
+#[test]
+fn sequences_follow_calls_outwards() {
+    let mut deep = finding(1, Verdict::Observed);
+    deep.first.stack = ["a", "b", "x", "b", "c", "d"].map(|name| frame(name, "f.c", 1, 1)).to_vec();
+    let matched = |rule: &str| judged(report(vec![deep.clone()]), rule).findings[0].status != Status::New;
+    assert!(matched("race_stack:^b$ <- ^c$ <- ^d$"));
+    assert!(matched("race_stack:^a$ <- ... <- ^d$"));
+    assert!(matched("race_stack:^b$ <- ... <- ^b$ <- ^c$"));
+    assert!(matched("race_stack:... <- ^b$ <- ^c$ <- ..."));
+    assert!(!matched("race_stack:^a$ <- ^c$"));
+    assert!(!matched("race_stack:^c$ <- ... <- ^b$"));
+    assert!(!matched("race_stack:^d$ <- *"));
+}
+
+#[test]
+fn files_have_comments_blanks_and_rules_that_are_not_about_races() {
+    let text = "\u{feff}# known\r\n\r\n  race:Stats \r\nmutex:foo\r\nthread:bar\nsignal:x\ndeadlock:y\n# end";
+    let report = judged(sample(), text);
+    assert_eq!(report.findings[0].status, Status::Suppressed { by: "race:Stats (my.supp:3)".into() });
+    assert_eq!(report.triage.unused_suppressions, [""; 0]);
+}
+
+#[test]
+fn unused_rules_are_listed_and_the_first_match_is_named() {
+    let report = judged(sample(), "race:nowhere\nrace_top:Stats::reset\nrace:Stats\nrace_var:V8\n");
+    assert_eq!(report.triage.unused_suppressions, ["race:nowhere (my.supp:1)", "race_var:V8 (my.supp:4)"]);
+    let by = "race_top:Stats::reset (my.supp:2)".to_owned();
+    assert_eq!(report.findings[0].status, Status::Suppressed { by });
+    assert_eq!(report.new_findings().count(), 2);
+    let summary = triage::summary(&report, true);
+    assert_eq!(
+        summary,
+        "1 race suppressed by 1 rule\n  1 by race_top:Stats::reset (my.supp:2)\n\
+         unused suppression: race:nowhere (my.supp:1)\nunused suppression: race_var:V8 (my.supp:4)\n"
+    );
+}
+
+#[test]
+fn errors_say_where_and_what_was_expected() {
+    let error = |text: &str| Suppressions::parse("my.supp", text.as_bytes()).unwrap_err().to_string();
+    assert_eq!(error("race:x\n  nonsense"), "my.supp:2:3: expected `type:pattern`, found `nonsense`");
+    assert!(error("\nräce:x").starts_with("my.supp:2:1: expected race, race_top, "));
+    assert_eq!(error("race:"), "my.supp:1:6: expected a pattern, found nothing; `*` matches everything");
+    assert_eq!(error("race_pair:ä"), "my.supp:1:11: expected two patterns with ` <> ` between them");
+    assert_eq!(error("race_pair:ä <> b <> c"), "my.supp:1:17: expected two patterns, found a third one");
+    assert_eq!(error("race_pair:a <>  <> b"), "my.supp:1:16: expected two patterns, found a third one");
+    assert_eq!(
+        error("race_stack:a <-  <- b"),
+        "my.supp:1:17: expected a pattern, found nothing; `*` matches everything"
+    );
+    assert_eq!(error("race_stack:..."), "my.supp:1:12: expected a pattern beside `...`");
+    assert!(error(&"x".repeat(3_000)).len() < 120);
+}
+
+#[test]
+fn bytes_that_are_no_text_do_no_harm() {
+    assert!(Suppressions::parse("x", b"race:caf\xe9\n").is_ok());
+    assert!(Suppressions::parse("x", b"\xff\xfe").is_err());
+}
+
+fn baseline_of(report: &Report) -> Baseline {
+    let mut baseline = Baseline::default();
+    baseline.merge(report, "old code", "2026-11-15", false);
+    baseline
+}
+
+fn statuses(report: &Report) -> Vec<bool> {
+    report.findings.iter().map(|finding| matches!(finding.status, Status::Known { .. })).collect()
+}
+
+#[test]
+fn a_baseline_separates_known_new_and_fixed() {
+    let baseline = baseline_of(&report(vec![finding(1, Verdict::Observed), predicted()]));
+    let mut now = report(vec![finding(1, Verdict::Observed), finding(9, Verdict::Observed)]);
+    triage::apply(&mut now, &Suppressions::default(), Some(("races.toml", &baseline)));
+    let known = Status::Known { reason: "old code".into(), since: "2026-11-15".into() };
+    assert_eq!(now.findings[0].status, known);
+    assert_eq!(now.new_findings().map(|finding| finding.id).collect::<Vec<_>>(), [9]);
+    assert_eq!(now.triage.fixed.len(), 1);
+    assert_eq!(now.triage.fixed[0].fingerprint, predicted().fingerprint);
+    assert_eq!(
+        triage::summary(&now, false),
+        "1 race known to races.toml, 1 new, 1 not found again\n  not found again: a heap block of 64 bytes: \
+         Cache::get reads while Cache::drop writes [00000000abc00002]\n"
+    );
+}
+
+fn twins(headlines: &[&str]) -> Report {
+    let twin = |headline: &&str| Finding { headline: (*headline).into(), ..finding(1, Verdict::Observed) };
+    report(headlines.iter().map(twin).collect())
+}
+
+#[test]
+fn races_that_share_a_fingerprint_are_counted() {
+    let baseline = baseline_of(&twins(&["a", "b"]));
+    assert_eq!(baseline.races().len(), 2);
+    let mut now = twins(&["c", "b", "d"]);
+    triage::apply(&mut now, &Suppressions::default(), Some(("x", &baseline)));
+    assert_eq!(statuses(&now), [true, true, false], "`b` is `b`, and one of the others is `a`");
+    let mut now = twins(&["b"]);
+    triage::apply(&mut now, &Suppressions::default(), Some(("x", &baseline)));
+    assert_eq!(now.triage.fixed.iter().map(|fixed| fixed.headline.as_str()).collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn what_is_suppressed_uses_no_place_in_the_baseline_and_is_not_fixed() {
+    let baseline = baseline_of(&twins(&["a"]));
+    let mut now = twins(&["a", "a"]);
+    now.findings[0].memory.name = "other".into();
+    triage::apply(&mut now, &rules("race_var:other"), Some(("x", &baseline)));
+    assert!(matches!(now.findings[0].status, Status::Suppressed { .. }));
+    assert_eq!(statuses(&now), [false, true]);
+    now.findings.truncate(1);
+    triage::apply(&mut now, &rules("race_var:other"), Some(("x", &baseline)));
+    assert_eq!(now.triage.fixed, []);
+}
+
+#[test]
+fn merging_keeps_reasons_and_dates_and_order() {
+    let mut baseline = baseline_of(&report(vec![predicted(), finding(1, Verdict::Observed)]));
+    let now = report(vec![finding(0, Verdict::Observed), predicted()]);
+    let merged = baseline.merge(&now, "", "2027-01-01", false);
+    assert_eq!(merged, Merged { added: 1, kept: 1, not_found: 1 });
+    let races: Vec<_> = baseline
+        .races()
+        .iter()
+        .map(|race| (&race.fingerprint[8..], &race.since[..4], &race.reason[..]))
+        .collect();
+    assert_eq!(
+        races,
+        [("abc00000", "2027", ""), ("abc00001", "2026", "old code"), ("abc00002", "2026", "old code")]
+    );
+    let merged = baseline.merge(&now, "", "2027-01-01", true);
+    assert_eq!(merged, Merged { added: 0, kept: 2, not_found: 1 });
+    assert_eq!(baseline.races().len(), 2);
+}
+
+#[test]
+fn suppressed_races_are_not_added() {
+    let report = judged(sample(), "race:*");
+    assert_eq!(baseline_of(&report).races(), []);
+}
+
+#[test]
+fn a_baseline_is_read_as_it_was_written() {
+    let mut odd = finding(1, Verdict::Observed);
+    odd.headline = "\"quotes\" \\ \u{7f}\u{1b} ünïcode\nlines".into();
+    let baseline = baseline_of(&report(vec![odd, predicted()]));
+    let text = baseline.to_text();
+    assert_eq!(Baseline::parse(&text).unwrap(), baseline);
+    support::assert_golden("baseline.toml", text.as_bytes());
+    assert_eq!(Baseline::parse(&Baseline::default().to_text()).unwrap(), Baseline::default());
+}
+
+#[test]
+fn a_damaged_baseline_says_where() {
+    let error = |text: &str| Baseline::parse(text).unwrap_err().to_string();
+    assert_eq!(error("version = 2"), "expected version 1 of the baseline, found 2");
+    assert!(error("version = 1\n[[race]]\nreason = \"x\"\n").contains("fingerprint"));
+    assert!(
+        error("version = 1\n\n[[race]\n").starts_with("line 3, column "),
+        "{}",
+        error("version = 1\n\n[[race]\n")
+    );
+    assert!(error("").contains("version"));
+}
