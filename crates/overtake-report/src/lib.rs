@@ -29,10 +29,13 @@ pub mod html;
 pub mod json;
 mod model;
 mod number;
+pub mod perfetto;
 mod render;
 pub mod result;
+pub mod sarif;
 pub mod text;
 pub mod triage;
+pub mod tsan;
 
 pub use model::{
     Analysed, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement, StatisticsFacts, TraceFacts,

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use crate::result::Report;
-use crate::{html, text};
+use crate::{html, perfetto, sarif, text, tsan};
 
 /// A way to tell what was found.
 pub struct Renderer {
@@ -24,6 +24,17 @@ pub const RENDERERS: &[Renderer] = &[
         summary: "for people: every finding explained, a summary last",
         write: text::write,
     },
+    Renderer { name: "sarif", summary: "for code scanning and editors: SARIF 2.1.0", write: sarif::write },
+    Renderer {
+        name: "tsan",
+        summary: "for CTest, CodeChecker and scripts: the lines of ThreadSanitizer",
+        write: tsan::write,
+    },
+    Renderer {
+        name: "perfetto",
+        summary: "for ui.perfetto.dev: threads, critical sections and races on a timeline",
+        write: perfetto::write,
+    },
     Renderer {
         name: "html",
         summary: "for people: one page for a browser, with a drawing of each schedule",
@@ -40,6 +51,13 @@ pub const RENDERERS: &[Renderer] = &[
         write: write_result,
     },
 ];
+
+impl Renderer {
+    /// Whether it wants the [`Timeline`](crate::result::Timeline) of each run.
+    pub fn wants_timeline(&self) -> bool {
+        self.name == "perfetto"
+    }
+}
 
 /// The renderer called `name`.
 pub fn find_renderer(name: &str) -> Option<&'static Renderer> {

@@ -58,6 +58,46 @@ pub struct Run {
     pub detectors: Vec<DetectorRun>,
     /// What is missing, was repaired or was passed over, a sentence each.
     pub notes: Vec<String>,
+    /// Its threads and critical sections. None unless a renderer wanted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+}
+
+/// The threads and critical sections of a whole run, in event indices.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Timeline {
+    /// The threads, in order of their first event.
+    pub threads: Vec<ThreadSpan>,
+    /// The critical sections, in order of their first event; of too many the longest.
+    pub sections: Vec<SectionSpan>,
+    /// How many sections are not among them.
+    pub sections_left_out: u64,
+}
+
+/// From the first to the last event of a thread.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct ThreadSpan {
+    /// Its name.
+    pub name: String,
+    /// Its first event.
+    pub from: u64,
+    /// Its last event.
+    pub to: u64,
+}
+
+/// From the acquire to the release of a lock.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct SectionSpan {
+    /// The lock.
+    pub lock: String,
+    /// Whether others may hold it at the same time.
+    pub shared: bool,
+    /// The thread, as a position in [`Timeline::threads`].
+    pub thread: u32,
+    /// The acquire.
+    pub from: u64,
+    /// The release; of a section that stays open the last event of its thread.
+    pub to: u64,
 }
 
 /// A detector at work on one trace.

@@ -12,7 +12,7 @@ fn rules(text: &str) -> Suppressions {
 }
 
 fn judged(mut report: Report, text: &str) -> Report {
-    triage::apply(&mut report, &rules(text), None);
+    triage::apply(&mut report, Some(&rules(text)), None);
     report
 }
 
@@ -64,6 +64,28 @@ fn variable_rules_match_any_memory() {
     assert_eq!(suppressed("race_var:^V7$"), [3]);
     assert_eq!(suppressed("race_var:a heap block of * bytes"), [2]);
     assert_eq!(suppressed("race_var:Server::poll"), [0; 0]);
+}
+
+#[test]
+fn globals_and_arrays_are_known_by_their_whole_name_too() {
+    let mut offset = finding(1, Verdict::Observed);
+    offset.memory.name = "counters+8".into();
+    let mut element = support::suspected();
+    element.memory.name = "A3[17]".into();
+    let report = judged(report(vec![offset, element]), "race:^counters$\nrace_var:^A3$\n");
+    assert_eq!(report.new_findings().count(), 0);
+}
+
+#[test]
+fn what_is_not_judged_again_stays_judged() {
+    let mut report = judged(sample(), "race:Stats");
+    let baseline = baseline_of(&sample());
+    triage::apply(&mut report, None, Some(("x", &baseline)));
+    assert!(matches!(report.findings[0].status, Status::Suppressed { .. }));
+    assert_eq!(statuses(&report), [false, true, true]);
+    triage::apply(&mut report, Some(&rules("race:nobody")), None);
+    assert_eq!(statuses(&report), [false, true, true]);
+    assert_eq!(report.findings[0].status, Status::New);
 }
 
 #[test]
@@ -140,7 +162,7 @@ fn statuses(report: &Report) -> Vec<bool> {
 fn a_baseline_separates_known_new_and_fixed() {
     let baseline = baseline_of(&report(vec![finding(1, Verdict::Observed), predicted()]));
     let mut now = report(vec![finding(1, Verdict::Observed), finding(9, Verdict::Observed)]);
-    triage::apply(&mut now, &Suppressions::default(), Some(("races.toml", &baseline)));
+    triage::apply(&mut now, None, Some(("races.toml", &baseline)));
     let known = Status::Known { reason: "old code".into(), since: "2026-11-15".into() };
     assert_eq!(now.findings[0].status, known);
     assert_eq!(now.new_findings().map(|finding| finding.id).collect::<Vec<_>>(), [9]);
@@ -163,10 +185,10 @@ fn races_that_share_a_fingerprint_are_counted() {
     let baseline = baseline_of(&twins(&["a", "b"]));
     assert_eq!(baseline.races().len(), 2);
     let mut now = twins(&["c", "b", "d"]);
-    triage::apply(&mut now, &Suppressions::default(), Some(("x", &baseline)));
+    triage::apply(&mut now, None, Some(("x", &baseline)));
     assert_eq!(statuses(&now), [true, true, false], "`b` is `b`, and one of the others is `a`");
     let mut now = twins(&["b"]);
-    triage::apply(&mut now, &Suppressions::default(), Some(("x", &baseline)));
+    triage::apply(&mut now, None, Some(("x", &baseline)));
     assert_eq!(now.triage.fixed.iter().map(|fixed| fixed.headline.as_str()).collect::<Vec<_>>(), ["a"]);
 }
 
@@ -175,11 +197,11 @@ fn what_is_suppressed_uses_no_place_in_the_baseline_and_is_not_fixed() {
     let baseline = baseline_of(&twins(&["a"]));
     let mut now = twins(&["a", "a"]);
     now.findings[0].memory.name = "other".into();
-    triage::apply(&mut now, &rules("race_var:other"), Some(("x", &baseline)));
+    triage::apply(&mut now, Some(&rules("race_var:other")), Some(("x", &baseline)));
     assert!(matches!(now.findings[0].status, Status::Suppressed { .. }));
     assert_eq!(statuses(&now), [false, true]);
     now.findings.truncate(1);
-    triage::apply(&mut now, &rules("race_var:other"), Some(("x", &baseline)));
+    triage::apply(&mut now, Some(&rules("race_var:other")), Some(("x", &baseline)));
     assert_eq!(now.triage.fixed, []);
 }
 

@@ -14,6 +14,7 @@ use overtake_report::{RENDERERS, Renderer, find_renderer};
 use overtake_trace::Format;
 
 use crate::console::Console;
+use crate::triage::TriageArguments;
 
 /// The command line.
 #[derive(Parser)]
@@ -83,6 +84,10 @@ pub(crate) enum Command {
     /// Render a stored result again, without analysing
     #[command(after_help = REPORT_EXAMPLES)]
     Report(StoredArguments),
+
+    /// Note races as known, so that only new ones fail a run with --baseline
+    #[command(after_help = BASELINE_EXAMPLES)]
+    Baseline(BaselineArguments),
 
     /// Show the schedule that exhibits a predicted race, checked
     #[command(after_help = WITNESS_EXAMPLES)]
@@ -173,6 +178,15 @@ Examples:
   overtake report races.json --report json=- | jq .findings
 
 Exit code 66 when there is a race in it, 0 when there is none.";
+
+const BASELINE_EXAMPLES: &str = "\
+Examples:
+  overtake run --report result=races.json -- ./server
+  overtake baseline races.json -o races.toml --reason 'before the rewrite'
+  overtake run --baseline races.toml -- ./server            exit code 66 for new races only
+  overtake baseline races.json -o races.toml --prune        forget those that are gone
+
+Reasons and dates of races that are already there stay. Commit the file.";
 
 const WITNESS_EXAMPLES: &str = "\
 Examples:
@@ -301,6 +315,9 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "FORMAT=FILE", value_parser = report_parser)]
     pub(crate) report: Vec<ReportTarget>,
 
+    #[command(flatten)]
+    pub(crate) triage: TriageArguments,
+
     /// Show at most this many races; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 25)]
     pub(crate) limit: usize,
@@ -315,11 +332,16 @@ impl ReportArguments {
     pub(crate) fn are_wanted(&self) -> bool {
         !self.report.is_empty()
     }
+
+    /// Whether some report wants to show whole runs.
+    pub(crate) fn want_timeline(&self) -> bool {
+        self.report.iter().any(|target| target.renderer.wants_timeline())
+    }
 }
 
 impl Default for ReportArguments {
     fn default() -> Self {
-        ReportArguments { report: Vec::new(), limit: 25, witnesses: 20 }
+        ReportArguments { report: Vec::new(), triage: TriageArguments::default(), limit: 25, witnesses: 20 }
     }
 }
 
@@ -339,6 +361,38 @@ pub(crate) struct StoredArguments {
 
     #[command(flatten)]
     pub(crate) reports: ReportArguments,
+}
+
+/// `baseline`.
+#[derive(Args)]
+pub(crate) struct BaselineArguments {
+    /// Results that --report result=FILE stored, or traces to analyse
+    #[arg(value_name = "RESULT|TRACE", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// The baseline; if it is there already, races are added to it
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// Why the added races are accepted
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
+
+    /// Remove races that were not found
+    #[arg(long)]
+    pub(crate) prune: bool,
+
+    /// Do not add races that this file suppresses; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Vec<PathBuf>,
+
+    /// Detectors to run on traces, separated by commas
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
+          value_parser = detector_parser())]
+    pub(crate) detector: Vec<&'static Entry>,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
 }
 
 /// What is recorded.

@@ -9,6 +9,7 @@ mod failure;
 mod files;
 mod recording;
 mod reports;
+mod triage;
 
 use std::process::ExitCode;
 

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use overtake_detect::Race;
 use overtake_detect::witness::{self, Schedule};
-use overtake_report::collect::{Collector, Settings};
-use overtake_report::result::Report;
+use overtake_report::collect::{Collector, Settings, TimelineRecorder};
+use overtake_report::result::{Report, Timeline};
 use overtake_report::{Analysed, text};
+use overtake_trace::Block;
 
 use crate::args::{ReportArguments, ReportTarget};
 use crate::console::{Console, Stream};
@@ -27,7 +28,22 @@ pub(crate) fn collected(
         let mut opened = input.open()?;
         collector.read(opened.source_mut()).map_err(|error| opened.failure(error))?;
     }
-    Ok(collector.finish())
+    let mut report = collector.finish();
+    if let (true, [run]) = (arguments.want_timeline(), &mut report.runs[..]) {
+        run.timeline = Some(timeline(input)?);
+    }
+    Ok(report)
+}
+
+/// The threads and critical sections of the whole run.
+fn timeline(input: &mut Input) -> Result<Timeline, Failure> {
+    let mut recorder = TimelineRecorder::new(TimelineRecorder::SECTIONS);
+    let mut opened = input.open()?;
+    let mut block = Block::default();
+    while opened.next_block(&mut block)? {
+        recorder.read(&block);
+    }
+    Ok(recorder.finish(opened.source().symbols()))
 }
 
 /// Spells out what a detector found in a sample of the trace, which is all of it that is read.
@@ -63,17 +79,18 @@ pub(crate) fn witnesses(input: &mut Input, races: &[Race]) -> Result<Vec<Schedul
     Ok(schedules)
 }
 
-/// Writes every report that was asked for, and tells people. Findings that nobody has accepted are races.
+/// Judges the findings, writes every report that was asked for, and tells people. Findings that nobody has accepted are races.
 pub(crate) fn deliver(
-    report: &Report,
+    mut report: Report,
     arguments: &ReportArguments,
     stream: Option<Stream>,
     console: Console,
 ) -> Outcome {
+    arguments.triage.judge(&mut report, console)?;
     for target in &arguments.report {
-        write(report, target)?;
+        write(&report, target)?;
     }
-    tell(report, arguments, stream, console)?;
+    tell(&report, arguments, stream, console)?;
     let races = report.new_findings().next().is_some();
     Ok(if races { Verdict::Races } else { Verdict::Fine })
 }

@@ -341,3 +341,50 @@ fn examples_are_reported_as_expected() {
         assert!(!output.stdout.is_empty(), "what the program prints is its own");
     }
 }
+
+#[test]
+fn sarif_is_the_same_whatever_the_timing() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bank.c");
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&source, &directory);
+    let root = source.parent().and_then(Path::parent).expect("the repository");
+    let run = |number: usize| {
+        let file = directory.path().join(format!("{number}.sarif"));
+        let mut target = std::ffi::OsString::from("sarif=");
+        target.push(&file);
+        let output = overtake()
+            .current_dir(root)
+            .args(["run", "--report"])
+            .arg(target)
+            .arg("--")
+            .arg(&program)
+            .output();
+        assert_eq!(output.expect("it starts").status.code(), Some(66));
+        std::fs::read_to_string(&file)
+            .expect("the report is there")
+            .replace(&*program.to_string_lossy(), "bank")
+    };
+    let first = run(0);
+    assert!(
+        first.contains(
+            "\"uri\":\"examples/bank.c\",\"uriBaseId\":\"%SRCROOT%\"},\"region\":{\"startLine\":15"
+        ),
+        "{first}"
+    );
+    for number in 1..5 {
+        assert_eq!(run(number), first);
+    }
+}
+
+#[test]
+fn programs_may_suppress_their_own_races() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("own.c");
+    let bank = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bank.c");
+    let own = "const char *__tsan_default_suppressions(void) { return \"race:^transfers$\\n\"; }\n";
+    std::fs::write(&source, std::fs::read_to_string(bank).expect("readable") + own).expect("writable");
+    let program = compiled(&source, &directory);
+    let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("1 race suppressed by 1 rule"), "{}", said(&output));
+}

@@ -18,6 +18,7 @@ mod merge;
 mod names;
 mod schedule;
 mod sources;
+mod timeline;
 mod why;
 
 use std::path::PathBuf;
@@ -32,6 +33,7 @@ use self::facts::{Facts, Gathered, Placed, Scene};
 use self::group::Group;
 pub use self::merge::merge;
 use self::names::Names;
+pub use self::timeline::TimelineRecorder;
 use self::why::Case;
 use crate::model::Analysed;
 use crate::number::counted;
@@ -164,6 +166,7 @@ impl<'a> Collector<'a> {
             variables: trace.sizes.variables as u64,
             detectors: findings.iter().map(detector_run).collect(),
             notes: crate::text::notes(trace).lines().map(str::to_owned).chain(self.notes.clone()).collect(),
+            timeline: None,
         }
     }
 

@@ -9,7 +9,7 @@
 
 mod baseline;
 mod date;
-mod frames;
+mod names;
 mod options;
 mod parse;
 mod suppression;
@@ -23,15 +23,24 @@ pub use self::suppression::Suppressions;
 
 use crate::result::{Report, Status};
 
-/// Judges every finding anew. A suppression goes before the baseline: what is suppressed is neither known nor fixed.
+/// Judges every finding anew by what is given; what other files said before stays.
 ///
-/// `baseline` comes with the name of its file.
-pub fn apply(report: &mut Report, suppressions: &Suppressions, baseline: Option<(&str, &Baseline)>) {
-    report.triage = Default::default();
+/// A suppression goes before the baseline: what is suppressed is neither known nor fixed. `baseline` comes with the name of its
+/// file.
+pub fn apply(report: &mut Report, suppressions: Option<&Suppressions>, baseline: Option<(&str, &Baseline)>) {
     for finding in &mut report.findings {
-        finding.status = Status::New;
+        let anew = match finding.status {
+            Status::New => false,
+            Status::Known { .. } => baseline.is_some(),
+            Status::Suppressed { .. } => suppressions.is_some(),
+        };
+        if anew {
+            finding.status = Status::New;
+        }
     }
-    report.triage.unused_suppressions = suppressions.apply(&mut report.findings);
+    if let Some(suppressions) = suppressions {
+        report.triage.unused_suppressions = suppressions.apply(&mut report.findings);
+    }
     if let Some((name, baseline)) = baseline {
         report.triage.baseline = name.to_owned();
         report.triage.fixed = baseline.apply(&mut report.findings);

@@ -1,9 +1,9 @@
 //! Which findings a rule is about.
 
-use super::frames::{FindingFrames, FrameTable};
+use super::names::{FindingNames, NameTable};
 use super::parse::{self, SuppressionError};
 use super::template::Template;
-use crate::result::{Finding, Frame, Memory, Status};
+use crate::result::{Finding, Status};
 
 /// The rules of one or more suppression files, in order.
 #[derive(Clone, Default, Debug)]
@@ -66,16 +66,18 @@ impl Suppressions {
 
     /// Marks what is suppressed, by the first rule that matches. Returns the rules that match nothing.
     pub(super) fn apply(&self, findings: &mut [Finding]) -> Vec<String> {
-        let table = FrameTable::of(findings);
+        let table = NameTable::of(findings);
         let mut by = vec![None; findings.len()];
         let mut unused = Vec::new();
         for suppression in &self.rules {
             let question = Question::new(&suppression.rule, &table);
             let mut used = false;
-            for ((finding, frames), by) in findings.iter().zip(&table.findings).zip(&mut by) {
-                if question.concerns(finding, frames) {
-                    used = true;
-                    by.get_or_insert(&suppression.origin);
+            if question.may_concern_any() {
+                for (finding, by) in table.findings.iter().zip(&mut by) {
+                    if question.concerns(finding) {
+                        used = true;
+                        by.get_or_insert(&suppression.origin);
+                    }
                 }
             }
             if !used && !matches!(suppression.rule, Rule::NotAboutRaces) {
@@ -91,54 +93,77 @@ impl Suppressions {
     }
 }
 
-/// A rule with the answers of its patterns for every frame there is.
-///
-/// The same few frames occur in most findings: asking each pattern once for each makes rules cheap to check.
+impl Sequence {
+    fn patterns(&self) -> impl Iterator<Item = &Template> {
+        self.segments.iter().flatten()
+    }
+}
+
+impl Rule {
+    /// Its patterns, in the order in which they are written.
+    fn patterns(&self) -> Vec<&Template> {
+        match self {
+            Rule::Race(pattern) | Rule::Top(pattern) | Rule::Library(pattern) | Rule::Variable(pattern) => {
+                vec![pattern]
+            }
+            Rule::Stack(sequence) => sequence.patterns().collect(),
+            Rule::Pair(pair) => pair.iter().flat_map(Sequence::patterns).collect(),
+            Rule::NotAboutRaces => vec![],
+        }
+    }
+}
+
+/// A rule with the answers of its patterns.
 struct Question<'a> {
     rule: &'a Rule,
-    /// Of each pattern in turn, by frame.
-    answers: Vec<Vec<bool>>,
+    answers: Vec<Answers>,
+}
+
+/// What a pattern says.
+struct Answers {
+    names: Vec<bool>,
+    frames: Vec<bool>,
 }
 
 impl<'a> Question<'a> {
-    fn new(rule: &'a Rule, table: &FrameTable) -> Question<'a> {
-        let ask = |template: &Template, names: fn(&Frame) -> Vec<&str>| -> Vec<bool> {
-            table.frames.iter().map(|frame| names(frame).iter().any(|name| template.matches(name))).collect()
-        };
-        let sequences: Vec<&Sequence> = match rule {
-            Rule::Stack(sequence) => vec![sequence],
-            Rule::Pair(pair) => pair.iter().collect(),
-            _ => Vec::new(),
-        };
-        let answers = match rule {
-            Rule::Race(template) | Rule::Top(template) => vec![ask(template, all_names)],
-            Rule::Library(template) => vec![ask(template, |frame| vec![&frame.module])],
-            _ => {
-                let segments = sequences.iter().flat_map(|sequence| &sequence.segments);
-                segments.flatten().map(|template| ask(template, all_names)).collect()
-            }
-        };
-        Question { rule, answers }
+    fn new(rule: &'a Rule, table: &NameTable<'_>) -> Question<'a> {
+        let answers = rule.patterns().into_iter().map(|pattern| {
+            let names: Vec<bool> = table.names.iter().map(|name| pattern.matches(name)).collect();
+            let yes = |name: &u32| names[*name as usize];
+            let frames = table.frames.iter().map(|[function, file, module]| match rule {
+                Rule::Library(_) => yes(module),
+                _ => [function, file, module].into_iter().any(yes),
+            });
+            Answers { frames: frames.collect(), names }
+        });
+        Question { rule, answers: answers.collect() }
     }
 
-    fn concerns(&self, finding: &Finding, frames: &FindingFrames) -> bool {
-        let accesses = [&frames.first[..], &frames.second[..]];
-        let yes = |frame: &u32| self.answers[0][*frame as usize];
+    /// False if some pattern matches no name at all, as those of old rules do.
+    fn may_concern_any(&self) -> bool {
+        self.answers.iter().all(|answers| answers.names.contains(&true))
+    }
+
+    fn concerns(&self, finding: &FindingNames) -> bool {
+        let [first, second] = &finding.stacks;
+        let frame = |frame: &u32| self.answers[0].frames[*frame as usize];
+        let memory = || finding.memory.iter().any(|name| self.answers[0].names[*name as usize]);
         match self.rule {
-            Rule::Race(template) => {
-                accesses.iter().any(|stack| stack.iter().any(yes))
-                    || frames.created.iter().any(yes)
-                    || is_global(&finding.memory) && template.matches(&finding.memory.name)
+            Rule::Race(_) => {
+                [first, second, &finding.created].into_iter().any(|stack| stack.iter().any(frame))
+                    || finding.is_global && memory()
             }
-            Rule::Top(_) | Rule::Library(_) => accesses.iter().any(|stack| stack.first().is_some_and(yes)),
-            Rule::Variable(template) => template.matches(&finding.memory.name),
-            Rule::Stack(sequence) => accesses.iter().any(|stack| self.occurs(sequence, 0, stack)),
+            Rule::Top(_) | Rule::Library(_) => {
+                [first, second].into_iter().any(|stack| stack.first().is_some_and(frame))
+            }
+            Rule::Variable(_) => memory(),
+            Rule::Stack(sequence) => [first, second].into_iter().any(|stack| self.occurs(sequence, 0, stack)),
             Rule::Pair([one, other]) => {
-                let patterns_of_one: usize = one.segments.iter().map(Vec::len).sum();
+                let patterns_of_one = one.patterns().count();
                 let both = |first: &[u32], second: &[u32]| {
                     self.occurs(one, 0, first) && self.occurs(other, patterns_of_one, second)
                 };
-                both(accesses[0], accesses[1]) || both(accesses[1], accesses[0])
+                both(first, second) || both(second, first)
             }
             Rule::NotAboutRaces => false,
         }
@@ -149,7 +174,7 @@ impl<'a> Question<'a> {
         for segment in &sequence.segments {
             let fits = |frames: &[u32]| {
                 let mut answers = self.answers[pattern..].iter().zip(frames);
-                answers.all(|(answers, frame)| answers[*frame as usize])
+                answers.all(|(answers, frame)| answers.frames[*frame as usize])
             };
             match stack.windows(segment.len()).position(fits) {
                 Some(position) => stack = &stack[position + segment.len()..],
@@ -159,13 +184,4 @@ impl<'a> Question<'a> {
         }
         true
     }
-}
-
-fn all_names(frame: &Frame) -> Vec<&str> {
-    vec![&frame.function, &frame.file, &frame.module]
-}
-
-/// Variables of a trace have names of their own, as globals do.
-fn is_global(memory: &Memory) -> bool {
-    matches!(memory.kind.as_str(), "global" | "variable")
 }

@@ -98,6 +98,7 @@ fn run(command: &str, events: u64) -> Run {
             },
         ],
         notes: vec!["2 events of thread 7 were lost when the process was killed".into()],
+        timeline: None,
     }
 }
 

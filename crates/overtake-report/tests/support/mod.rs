@@ -184,7 +184,7 @@ pub(crate) fn report(findings: Vec<Finding>) -> Report {
                 name: "hb".into(),
                 promise: "every access that races with an earlier one, and no other".into(),
                 races: 3,
-                remarks: vec![],
+                ..DetectorRun::default()
             }],
             notes: vec!["2 events were lost at the end".into()],
             ..Run::default()
@@ -209,7 +209,7 @@ pub(crate) fn awkward() -> Report {
     long.first.stack[0].function = name.clone();
     long.headline = format!("{name} [x](y)\nsecond line");
     let mut strange = finding(3, Verdict::Suspected);
-    strange.first.stack[0].file = "/usr/include/c++/vector name \u{fffd}#1?%.h".into();
+    strange.first.stack[0].file = "/opt/other/vector name \u{fffd}#1?%.h".into();
     strange.first.stack[0].line = 0;
     strange.second.stack[0].file = "../other/\"quoted\"\\back\tslash.cc".into();
     strange.second.stack[0].column = 0;

@@ -59,7 +59,7 @@ fn report(
         }
         _ => reports::collected_from_sample(analysed, &arguments.reports),
     };
-    reports::deliver(&report, &arguments.reports, stream, console)
+    reports::deliver(report, &arguments.reports, stream, console)
 }
 
 /// Replaces `hb` by the happens-before detector that suits the trace.

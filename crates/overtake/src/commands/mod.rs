@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod analyze;
+mod baseline;
 mod bench;
 mod build;
 mod compare;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Seal(arguments) => seal::run(arguments, console),
         Command::Finish { log } => finish::run(log, console),
         Command::Analyze(arguments) => analyze::run(arguments, console),
+        Command::Baseline(arguments) => baseline::run(arguments, console),
         Command::Report(arguments) => report::run(arguments, console),
         Command::Witness(arguments) => witness::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),

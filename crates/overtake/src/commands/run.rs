@@ -15,6 +15,7 @@ use crate::console::{Console, Stream};
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::recording::{Recording, exit_code};
 use crate::reports::deliver;
+use crate::triage::OwnWords;
 
 /// Records, seals, analyses, reports.
 pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
@@ -30,8 +31,10 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     if let Some(directory) = &arguments.keep {
         fs::create_dir_all(directory).map_err(|error| Failure::in_file(directory, error))?;
     }
-    let (detectors, reports) = (&*arguments.detector, &arguments.reports);
-    let search = Search { detectors, options: arguments.options.options(), reports };
+    let mut reports = arguments.reports.clone();
+    reports.triage.own = OwnWords::of(Path::new(&recorded.program[0]), &logs);
+    let (detectors, options) = (&*arguments.detector, arguments.options.options());
+    let search = Search { detectors, options, reports: &reports };
     let mut found = Vec::new();
     for log in logs {
         found.push(match &arguments.keep {
@@ -39,7 +42,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
             None => search.in_log(&log, &recording.directory().join("trace.otr"), console)?,
         });
     }
-    match deliver(&merge(found), reports, Some(Stream::Error), console)? {
+    match deliver(merge(found), &reports, Some(Stream::Error), console)? {
         Verdict::Fine => Ok(Verdict::Program(exit_code(recording.status))),
         verdict => Ok(verdict),
     }

@@ -1,0 +1,253 @@
+//! A finding as a SARIF result.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::flow::CodeFlow;
+use super::place::{Location, Place};
+use super::rules::{index_of, rule_of};
+use super::{Limits, Message};
+use crate::result::{Access, Finding, Frame, Report, Run, Status, innermost_own};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResultForm<'a> {
+    rule_id: &'static str,
+    rule_index: usize,
+    level: &'static str,
+    message: Message<'a>,
+    locations: [Location<'a>; 1],
+    partial_fingerprints: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occurrence_count: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related_locations: Vec<Location<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stacks: Vec<Stack<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    code_flows: Vec<CodeFlow<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline_state: Option<&'static str>,
+    /// Empty says that it was asked and is not suppressed.
+    suppressions: Vec<Suppression<'a>>,
+    properties: Value,
+}
+
+#[derive(Serialize)]
+struct Stack<'a> {
+    message: Message<'a>,
+    frames: Vec<StackFrame<'a>>,
+}
+
+#[derive(Serialize)]
+struct StackFrame<'a> {
+    location: Location<'a>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    module: &'a str,
+}
+
+#[derive(Serialize)]
+struct Suppression<'a> {
+    kind: &'static str,
+    status: &'static str,
+    justification: &'a str,
+}
+
+impl<'a> ResultForm<'a> {
+    /// `occurrence` counts the findings with this fingerprint, from 1.
+    pub(super) fn of(
+        finding: &'a Finding,
+        report: &'a Report,
+        occurrence: u32,
+        limits: &Limits,
+    ) -> ResultForm<'a> {
+        let (shown, other) = in_stable_order(finding);
+        let rule = rule_of(finding.verdict);
+        let run = finding.runs.first().and_then(|run| report.runs.get(*run as usize));
+        let trace = run.map_or("", |run| &run.trace);
+        // How often a program ran into a race, and at which event, another run tells otherwise.
+        let is_recorded = run.is_some_and(Run::is_recorded);
+        let primary = Location::primary(shown.site(), trace, report);
+        let related = related(finding, other, report, limits);
+        let fingerprint = &finding.fingerprint;
+        let flows = finding
+            .schedule
+            .iter()
+            .filter_map(|steps| CodeFlow::of(steps, report, limits.flow, !is_recorded));
+        ResultForm {
+            rule_id: rule.id,
+            rule_index: index_of(finding.verdict),
+            level: rule.level,
+            message: message(finding, other, related.first()),
+            locations: [primary.saying(said_of(shown))],
+            // GitHub looks at the second one only, whose form is a hash and a count.
+            partial_fingerprints: json!({
+                "overtakeRace/v1": format!("{fingerprint}:{occurrence}"),
+                "primaryLocationLineHash": format!("{fingerprint}:{occurrence}"),
+            }),
+            occurrence_count: (!is_recorded).then_some(finding.count.max(1)),
+            related_locations: related,
+            stacks: stacks(finding, report, limits.frames),
+            code_flows: flows.collect(),
+            baseline_state: baseline_state(finding, report),
+            suppressions: suppressions(finding),
+            properties: properties(finding, !is_recorded),
+        }
+    }
+
+    /// Drops what takes the most room.
+    pub(super) fn leave_out_details(&mut self) {
+        self.stacks.clear();
+        self.code_flows.clear();
+    }
+}
+
+/// The access that the result is shown at, and the other one: the same two whichever came first.
+fn in_stable_order(finding: &Finding) -> (&Access, &Access) {
+    let key = |access: &Access| {
+        let top = access.site();
+        let place = top.and_then(Place::of).map(|place| (place.file.to_owned(), place.line, place.column));
+        (!access.writes, place.is_none(), place, top.map(|frame| frame.function.clone()))
+    };
+    let (first, second) = (&finding.first, &finding.second);
+    if key(first) <= key(second) { (first, second) } else { (second, first) }
+}
+
+/// The headline, why, what to do, and a link to the other access.
+fn message<'a>(finding: &Finding, other: &Access, link: Option<&Location<'_>>) -> Message<'a> {
+    let mut text = format!("{} race on {}", capitalised(finding.verdict.word()), finding.headline);
+    for sentence in [&finding.why, &finding.remedy] {
+        if !sentence.is_empty() {
+            text = format!("{}\n\n{sentence}", text.trim_end());
+        }
+    }
+    // Names such as `operator[](int)` look like links.
+    text = text.replace("](", "] (");
+    if link.is_some_and(|location| location.has_number(OTHER_ACCESS)) {
+        text +=
+            &format!("\n\nThe other access: [{}]({OTHER_ACCESS}).", said_of(other).replace(['[', ']'], "|"));
+    }
+    Message::new(text)
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `write of 8 bytes by thread main in Stats::reset()`.
+fn said_of(access: &Access) -> String {
+    let mut text = access.operation.clone();
+    if access.bytes > 0 {
+        text += &format!(" of {} byte{}", access.bytes, if access.bytes == 1 { "" } else { "s" });
+    }
+    if !access.thread.name.is_empty() {
+        text += &format!(" by thread {}", access.thread.name);
+    }
+    match access.site() {
+        Some(top) if !top.function.is_empty() => text += &format!(" in {}", top.function),
+        _ => {}
+    }
+    text
+}
+
+/// The id of the related location that is the other access.
+const OTHER_ACCESS: usize = 1;
+
+/// Places that have to do with the race, with ids from 1; the other access first.
+fn related<'a>(
+    finding: &'a Finding,
+    other: &'a Access,
+    report: &'a Report,
+    limits: &Limits,
+) -> Vec<Location<'a>> {
+    let mut labelled: Vec<(String, &[Frame])> = vec![(said_of(other), &other.stack)];
+    labelled.push((format!("{} is allocated here", finding.memory.name), &finding.memory.allocated_at));
+    for access in [&finding.first, &finding.second] {
+        let name = &access.thread.name;
+        labelled.push((format!("thread {name} is created here"), &access.thread.created_at));
+        let held = access.held.iter();
+        labelled
+            .extend(held.map(|lock| (format!("thread {name} takes {} here", lock.name), &lock.taken_at[..])));
+    }
+    let mut id = OTHER_ACCESS;
+    let mut related = Vec::new();
+    for (number, (label, stack)) in labelled.into_iter().enumerate() {
+        // The other access has its number to itself, also if it has no place.
+        id += usize::from(number == 1);
+        let Some(top) = innermost_own(stack).filter(|frame| Place::of(frame).is_some()) else { continue };
+        related.push(Location::of(top, report).saying(label).numbered(id));
+        id += usize::from(number > 0);
+    }
+    related.truncate(limits.related);
+    related
+}
+
+fn stacks<'a>(finding: &'a Finding, report: &'a Report, limit: usize) -> Vec<Stack<'a>> {
+    let Finding { first, second, memory, .. } = finding;
+    let label = |word: &str, access: &Access| format!("{word} access: {}", said_of(access));
+    let mut labelled = vec![(label("first", first), &first.stack), (label("second", second), &second.stack)];
+    labelled.push((format!("allocation of {}", memory.name), &memory.allocated_at));
+    for access in [first, second] {
+        labelled.push((format!("creation of thread {}", access.thread.name), &access.thread.created_at));
+        for lock in &access.held {
+            labelled.push((format!("thread {} takes {}", access.thread.name, lock.name), &lock.taken_at));
+        }
+    }
+    labelled.retain(|(_, frames)| !frames.is_empty());
+    labelled.dedup_by(|a, b| a.0 == b.0);
+    let stack = |(text, frames): (String, &'a Vec<Frame>)| {
+        let text = match frames.len() > limit {
+            true => format!("{text} ({limit} of {} frames)", frames.len()),
+            false => text,
+        };
+        let frames = frames
+            .iter()
+            .take(limit)
+            .map(|frame| StackFrame { location: Location::of(frame, report), module: &frame.module });
+        Stack { message: Message::new(text), frames: frames.collect() }
+    };
+    labelled.into_iter().map(stack).collect()
+}
+
+/// What is suppressed was not compared with the baseline.
+fn baseline_state(finding: &Finding, report: &Report) -> Option<&'static str> {
+    if report.triage.baseline.is_empty() {
+        return None;
+    }
+    match finding.status {
+        Status::New => Some("new"),
+        Status::Known { .. } => Some("unchanged"),
+        Status::Suppressed { .. } => None,
+    }
+}
+
+fn suppressions(finding: &Finding) -> Vec<Suppression<'_>> {
+    match &finding.status {
+        Status::Suppressed { by } => {
+            vec![Suppression { kind: "external", status: "accepted", justification: by }]
+        }
+        _ => vec![],
+    }
+}
+
+fn properties(finding: &Finding, with_counts: bool) -> Value {
+    let mut properties = json!({
+        "id": finding.id,
+        "verdict": finding.verdict.word(),
+        "headline": finding.headline,
+        "fingerprint": finding.fingerprint,
+        "detectors": finding.detectors,
+        "runs": finding.runs,
+        "memory": {"name": finding.memory.name, "kind": finding.memory.kind, "bytes": finding.memory.bytes},
+    });
+    if let Status::Known { reason, since } = &finding.status {
+        properties["knownSince"] = since.as_str().into();
+        properties["reason"] = reason.as_str().into();
+    }
+    if with_counts {
+        properties["races"] = finding.count.into();
+        properties["observed"] = finding.observed.into();
+    }
+    properties
+}

@@ -1,0 +1,74 @@
+//! `overtake baseline`: the races that are known from now on.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use overtake_detect::Strictness;
+use overtake_report::collect::merge;
+use overtake_report::result::Report;
+use overtake_report::triage::{Baseline, Merged, today};
+
+use super::examine::Examined;
+use crate::args::{BaselineArguments, InputArguments, ReportArguments};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome, Verdict};
+use crate::files::{Input, OutputFile};
+use crate::reports;
+use crate::triage::{TriageArguments, read_baseline};
+
+/// Adds the races of results and traces to a baseline, which is made if it is not there.
+pub(crate) fn run(arguments: &BaselineArguments, console: Console) -> Outcome {
+    let found: Result<Vec<_>, _> =
+        arguments.inputs.iter().map(|input| races_of(input, arguments, console)).collect();
+    let mut report = merge(found?);
+    let triage =
+        TriageArguments { suppressions: arguments.suppressions.clone(), ..TriageArguments::default() };
+    triage.judge(&mut report, console)?;
+    let mut baseline = match arguments.out.exists() {
+        true => read_baseline(&arguments.out)?,
+        false => Baseline::default(),
+    };
+    let merged = baseline.merge(&report, &arguments.reason, &today(), arguments.prune);
+    write(&arguments.out, &baseline)?;
+    console.say(&told(&merged, arguments));
+    Ok(Verdict::Fine)
+}
+
+fn told(merged: &Merged, arguments: &BaselineArguments) -> String {
+    let Merged { added, kept, not_found } = merged;
+    let fate = match (not_found, arguments.prune) {
+        (0, _) => String::new(),
+        (_, true) => format!(", {not_found} not found and removed"),
+        (_, false) => format!(", {not_found} not found (--prune removes them)"),
+    };
+    format!("{}: {added} added, {kept} known before{fate}", arguments.out.display())
+}
+
+/// The races of a stored result, or those that an analysis finds in a trace.
+fn races_of(input: &Path, arguments: &BaselineArguments, console: Console) -> Result<Report, Failure> {
+    if is_result(input).map_err(|error| Failure::in_file(input, error))? {
+        return reports::stored(input);
+    }
+    let trace = InputArguments { trace: input.to_owned(), format: None, salvage: false };
+    let mut opened = Input::new(&trace);
+    let options = arguments.options.options();
+    let examined = Examined::of(&mut opened, &arguments.detector, &options, Strictness::Repair, console)?;
+    Ok(reports::collected_from_sample(&examined.analysed(), &ReportArguments::default()))
+}
+
+/// Whether a file is JSON: no format of traces begins like that.
+fn is_result(path: &Path) -> std::io::Result<bool> {
+    let mut start = [0; 16];
+    let length = File::open(path)?.read(&mut start)?;
+    Ok(start[..length].trim_ascii_start().starts_with(b"{"))
+}
+
+fn write(path: &Path, baseline: &Baseline) -> Result<(), Failure> {
+    let (file, mut output) = OutputFile::create(path)?;
+    let text = baseline.to_text();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    written.map_err(|error| Failure::in_file(path, error))?;
+    drop(output);
+    file.complete().map(drop)
+}
