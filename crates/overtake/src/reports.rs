@@ -46,8 +46,8 @@ fn timeline(input: &mut Input) -> Result<Timeline, Failure> {
     Ok(recorder.finish(opened.source().symbols()))
 }
 
-/// Spells out what a detector found in a sample of the trace, which is all of it that is read.
-pub(crate) fn collected_from_sample(analysed: &Analysed<'_>, arguments: &ReportArguments) -> Report {
+/// Spells out what was found without reading the trace again: there are no schedules, no locks and no explanations.
+pub(crate) fn collected_at_once(analysed: &Analysed<'_>, arguments: &ReportArguments) -> Report {
     Collector::new(analysed, &settings(arguments)).finish()
 }
 

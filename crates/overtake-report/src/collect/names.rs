@@ -1,6 +1,6 @@
 //! Names behind ids: stacks, threads and memory as a [`Report`](crate::result::Report) spells them out.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use overtake_detect::{Access, AccessKind, Extent};
 use overtake_trace::{
@@ -58,8 +58,12 @@ impl<'a> Names<'a> {
     }
 
     fn relative(&self, file: &str) -> String {
-        let path = Path::new(file);
-        path.strip_prefix(&self.directory).map_or_else(|_| file.to_owned(), |path| path.display().to_string())
+        // Relative names are those of libraries; how they begin tells whose they are.
+        if !file.starts_with('/') {
+            return file.to_owned();
+        }
+        let path = without_detours(Path::new(file));
+        path.strip_prefix(&self.directory).unwrap_or(&path).display().to_string()
     }
 
     /// The thread with where it was created.
@@ -177,7 +181,35 @@ fn kind_name(kind: MemoryKind) -> &'static str {
     }
 }
 
+/// `src/a.c` for `build/../src/./a.c`, as compilers name files that build systems give them. No link is followed: the names of
+/// files that are not here matter, too.
+fn without_detours(path: &Path) -> PathBuf {
+    let mut direct = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(direct.components().next_back(), Some(Component::Normal(_))) => {
+                direct.pop();
+            }
+            other => direct.push(other),
+        }
+    }
+    direct
+}
+
 /// What follows the last slash.
 pub(super) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detours_are_left_out() {
+        let direct = |path: &str| without_detours(Path::new(path)).display().to_string();
+        assert_eq!(direct("/w/build/../src/./a.c"), "/w/src/a.c");
+        assert_eq!(direct("/../a.c"), "/../a.c");
+    }
 }

@@ -70,10 +70,10 @@ impl<'a> ResultForm<'a> {
         let primary = Location::primary(shown.site(), trace, report);
         let related = related(finding, other, report, limits);
         let fingerprint = &finding.fingerprint;
-        let flows = finding
-            .schedule
-            .iter()
-            .filter_map(|steps| CodeFlow::of(steps, report, limits.flow, !is_recorded));
+        // In which order a program happened to do things, another run tells otherwise, too; a witness stays.
+        let schedule =
+            finding.schedule.as_ref().filter(|schedule| !is_recorded || !schedule.witness.is_empty());
+        let flow = schedule.and_then(|schedule| CodeFlow::of(schedule, report, limits.flow, !is_recorded));
         ResultForm {
             rule_id: rule.id,
             rule_index: index_of(finding.verdict),
@@ -88,7 +88,7 @@ impl<'a> ResultForm<'a> {
             occurrence_count: (!is_recorded).then_some(finding.count.max(1)),
             related_locations: related,
             stacks: stacks(finding, report, limits.frames),
-            code_flows: flows.collect(),
+            code_flows: flow.into_iter().collect(),
             baseline_state: baseline_state(finding, report),
             suppressions: suppressions(finding),
             properties: properties(finding, !is_recorded),

@@ -4,7 +4,8 @@
 //! - `ruleId` says how sure it is; `partialFingerprints` carry the finding's fingerprint, also under the name that GitHub looks
 //!   for, so that an alert stays the same alert when lines move.
 //! - The location is the same whichever access came first in the run: the write, then the one whose place sorts first.
-//! - `codeFlows` have one thread flow for each thread; `executionOrder` numbers the steps in the order that exhibits the race.
+//! - `codeFlows` have one thread flow for each thread; `executionOrder` numbers the steps in the order that exhibits the race. A
+//!   race that a recorded program exhibited has none.
 //! - `baselineState` is there if a baseline was given. Races that were not found again are named in a notification: GitHub would
 //!   show a result for them as an open alert.
 //!

@@ -54,7 +54,7 @@ fn races_of(input: &Path, arguments: &BaselineArguments, console: Console) -> Re
     let mut opened = Input::new(&trace);
     let options = arguments.options.options();
     let examined = Examined::of(&mut opened, &arguments.detector, &options, Strictness::Repair, console)?;
-    Ok(reports::collected_from_sample(&examined.analysed(), &ReportArguments::default()))
+    Ok(reports::collected_at_once(&examined.analysed(), &ReportArguments::default()))
 }
 
 /// Whether a file is JSON: no format of traces begins like that.
