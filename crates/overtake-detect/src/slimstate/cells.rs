@@ -53,7 +53,7 @@ pub(super) struct Cells {
     free: FxHashMap<u64, Vec<CellId>>,
     /// How many accesses, or footprints on parts, were judged.
     pub(super) checks: u64,
-    /// Bytes of what refers to cells: labels, pages, tables of classes.
+    /// Bytes of what refers to cells: labels, layers, tables of classes.
     pub(super) index_bytes: usize,
 }
 
@@ -81,18 +81,18 @@ impl Cells {
         self.free.entry(count).or_default().push(first);
     }
 
-    /// Gives `to` the history of `from`.
-    #[inline]
-    pub(super) fn copy(&mut self, from: CellId, to: CellId) {
-        self.histories.clear(to);
-        self.histories.copy(from, to);
+    /// Gives a cell that has no history that of `from`.
+    pub(super) fn fill(&mut self, from: CellId, to: CellId) {
+        if !self.histories.is_blank(from) {
+            self.histories.copy(from, to);
+        }
     }
 
-    /// Gives cells that were just allocated the history of `from`.
-    pub(super) fn fill(&mut self, from: CellId, to: CellId, count: u64) {
-        if !self.histories.is_blank(from) {
-            (0..count).for_each(|at| self.histories.copy(from, to.plus(at)));
-        }
+    /// A new cell with the history of `from`.
+    pub(super) fn copied(&mut self, from: CellId) -> CellId {
+        let cell = self.allocate(1);
+        self.fill(from, cell);
+        cell
     }
 
     /// Judges and records a plain access to all that the cell stands for.

@@ -1,30 +1,31 @@
 //! One stretch of an array: its partition, its cells, and how footprints are committed to them.
 //!
 //! **State.** While elements are treated together, one run of cells for the parts. Once some or all elements stand alone
-//! ([`Partition::Prefix`], [`Partition::Fine`]), these have pages of cells, which are made when an element of the page is
-//! first needed and get the history of the part that the element was in; so an array becomes fine at no cost, and what
-//! is never touched again has no cell of its own.
+//! ([`Partition::Prefix`], [`Partition::Fine`]), each has a cell of its own (`own.rs`) from when it is first needed, with
+//! the history of the part that it was in; so an array becomes fine at no cost, and what is never touched again
+//! has no cell of its own.
 //! **Invariants.**
-//!   I1  The history of an element is that of its cell in its page if it stands alone and has a page; else that of its part
-//!       in `base`.
-//!   I2  With a prefix of `i` elements, all of them have pages, and `base` is one part, that of the elements from `i` on.
+//!   I1  The history of an element that stands alone is that of its own cell if it is settled, else that of its part in
+//!       `base`, which no longer changes.
+//!   I2  With a prefix, `base` is layers, and the last of them is the part of the elements that do not stand alone.
 //! **Limits.** Lengths come from the input. So a partition never has more parts than the trace has variables, labels no more
-//! entries than four times that, and pages exist only where elements were accessed.
+//! entries than twice that, and own cells are those of variables.
 
-use rustc_hash::FxHashMap;
+use overtake_trace::VarId;
 
 use super::cells::{Accessor, CellId, Cells};
 use super::extended::Classes;
+use super::footprint::Taken;
+use super::own::Own;
 use super::partition::Partition;
 use super::range::StridedRange;
 use crate::hb::history::RaceSink;
 
-/// Elements of a page: as many as variables of a page of the detector's table. So few in tests that small traces fill
-/// pages.
-pub(super) const PAGE: u64 = if cfg!(test) { 4 } else { 64 };
+/// How many labels take about as much as a cell.
+const LABELS_PER_CELL: u64 = 16;
 
-/// How many labels take about as much as a cell. Fewer in tests, so that small arrays have prefixes before labels.
-const LABELS_PER_CELL: u64 = if cfg!(test) { 3 } else { 16 };
+/// So many parts are always allowed.
+const FEW: u64 = 64;
 
 /// What the representation of arrays may be.
 #[derive(Clone, Copy, Debug)]
@@ -37,13 +38,22 @@ pub(super) struct Limits {
     pub(super) variables: u64,
 }
 
-/// How elements find their cells.
+/// Where cells come from, and how many there may be.
+pub(super) struct Room<'a> {
+    pub(super) cells: &'a mut Cells,
+    pub(super) own: &'a mut Own,
+    pub(super) limits: Limits,
+}
+
+/// How elements find their cells, or found them before they stood alone.
 #[derive(Debug)]
 enum Base {
-    /// Every page has been made.
+    /// Every element is settled.
     Nothing,
     /// A cell per part.
     Parts(Partition, CellId),
+    /// A cell for the elements from the end of the layer before up to and without this end.
+    Layers(Vec<(u64, CellId)>),
     /// A cell per class of elements.
     Classes(Box<Classes>),
 }
@@ -66,13 +76,10 @@ enum Mode {
 pub(super) struct Segment {
     start: u64,
     length: u64,
-    /// Added to indices to get places, so that pages of places are pages of variables.
-    shift: u64,
     mode: Mode,
     base: Base,
-    /// By number, the cell of a page's first place, whether or not the stretch reaches that far down.
-    pages: FxHashMap<u64, CellId>,
-    page_cells: u64,
+    /// How many elements are settled.
+    settled: u64,
 }
 
 /// Where races of a part go.
@@ -83,10 +90,10 @@ pub(super) trait PartSink: RaceSink<CellId> {
 
 impl Segment {
     /// A stretch that was never accessed.
-    pub(super) fn new(start: u64, length: u64, shift: u64, cells: &mut Cells) -> Segment {
+    pub(super) fn new(start: u64, length: u64, cells: &mut Cells) -> Segment {
         debug_assert!(length > 0);
         let base = Base::Parts(Partition::Coarse, cells.allocate(1));
-        Segment { start, length, shift, mode: Mode::Parts, base, pages: FxHashMap::default(), page_cells: 0 }
+        Segment { start, length, mode: Mode::Parts, base, settled: 0 }
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -105,42 +112,67 @@ impl Segment {
         self.mode == Mode::Classes
     }
 
-    /// Judges the elements of `footprint` that lie in this stretch.
+    /// The indices that stand alone, and will do so to the end.
+    #[inline]
+    pub(super) fn alone(&self) -> std::ops::Range<u64> {
+        let count = match self.mode {
+            Mode::Fine => self.length,
+            Mode::Prefix(end) => end,
+            _ => 0,
+        };
+        self.start..self.start + count
+    }
+
+    /// Judges the elements of a footprint that lie in this stretch.
     pub(super) fn commit(
         &mut self,
-        footprint: StridedRange,
+        footprint: &Taken,
         accessor: Accessor<'_>,
-        cells: &mut Cells,
-        limits: Limits,
+        room: &mut Room<'_>,
         races: &mut impl PartSink,
     ) {
-        let Some(local) = footprint.within(self.start, self.end()) else { return };
-        self.make_precise(local, cells, limits);
-        match (self.mode, &self.base) {
-            (Mode::Parts, &Base::Parts(partition, first)) => {
+        let Some(local) = footprint.range.within(self.start, self.end()) else { return };
+        self.make_precise(local, room);
+        match (self.mode, &mut self.base) {
+            (Mode::Parts, &mut Base::Parts(partition, first)) => {
                 for part in partition.parts_in(local).iter() {
                     self.name(partition.part(self.length, part), races);
-                    cells.judge(first.plus(part), accessor, races);
+                    room.cells.judge(first.plus(part), accessor, races);
                 }
             }
-            (Mode::Prefix(end), &Base::Parts(_, rest)) => {
-                let singles = local.within(0, end).into_iter().flat_map(StridedRange::iter);
-                singles.for_each(|index| self.commit_single(index, accessor, cells, races));
-                if local.last >= end {
-                    self.name(StridedRange::interval(end, self.length), races);
-                    cells.judge(rest, accessor, races);
-                }
-            }
-            (Mode::Classes, _) => {
-                for index in local.iter() {
-                    self.name(StridedRange::single(index), races);
+            (Mode::Classes, Base::Classes(_)) => {
+                for (index, var) in footprint.elements(self.start, self.end()) {
+                    self.name(StridedRange::single(index - self.start), races);
                     if let Base::Classes(classes) = &mut self.base {
-                        classes.forget_steps(index); // the footprint may be older than they are
+                        classes.forget_steps(index - self.start); // the footprint may be older than they are
                     }
-                    self.move_labelled(index, accessor, cells, races);
+                    self.judge_labelled(index, var, accessor, room, races);
                 }
             }
-            _ => local.iter().for_each(|index| self.commit_single(index, accessor, cells, races)),
+            _ => self.commit_singles(footprint, local, accessor, room, races),
+        }
+    }
+
+    /// Judges elements that stand alone, and the rest of a prefix.
+    fn commit_singles(
+        &mut self,
+        footprint: &Taken,
+        local: StridedRange,
+        accessor: Accessor<'_>,
+        room: &mut Room<'_>,
+        races: &mut impl PartSink,
+    ) {
+        let alone = self.alone();
+        for (index, var) in footprint.elements(alone.start, alone.end) {
+            self.name(StridedRange::single(index - self.start), races);
+            let cell = self.settle(index, var, room);
+            room.cells.judge(cell, accessor, races);
+        }
+        if let (Mode::Prefix(end), Some(rest)) = (self.mode, self.rest())
+            && local.last >= end
+        {
+            self.name(StridedRange::interval(end, self.length), races);
+            room.cells.judge(rest, accessor, races);
         }
     }
 
@@ -149,102 +181,73 @@ impl Segment {
     pub(super) fn judge_element(
         &mut self,
         index: u64,
+        var: VarId,
         accessor: Accessor<'_>,
-        cells: &mut Cells,
-        limits: Limits,
+        room: &mut Room<'_>,
         races: &mut impl RaceSink<CellId>,
     ) {
-        if let Mode::Prefix(end) = self.mode
-            && index - self.start >= end
-        {
-            self.make_precise(StridedRange::single(index - self.start), cells, limits); // maybe by labels
+        if self.mode == Mode::Classes {
+            self.judge_labelled(index, var, accessor, room, races);
+            if let Base::Classes(classes) = &self.base
+                && classes.is_one()
+            {
+                self.make_coarse(room.cells);
+            }
+            return;
         }
-        if self.mode != Mode::Classes {
-            let cell = self.single_cell(index, cells, limits);
-            return cells.judge(cell, accessor, races);
+        if !self.alone().contains(&index) {
+            self.make_precise(StridedRange::single(index - self.start), room);
         }
-        self.move_labelled(index - self.start, accessor, cells, races);
-        if let Base::Classes(classes) = &self.base
-            && classes.is_one()
-        {
-            self.make_coarse(cells);
+        if !self.alone().contains(&index) {
+            self.make_fine(room); // it is all of the rest
         }
+        let cell = self.settle(index, var, room);
+        room.cells.judge(cell, accessor, races);
     }
 
     /// Judges an access to an element by its label. If there are too many classes, elements stand alone from here on.
     #[inline]
-    fn move_labelled(
+    fn judge_labelled(
         &mut self,
-        local: u64,
+        index: u64,
+        var: VarId,
         accessor: Accessor<'_>,
-        cells: &mut Cells,
+        room: &mut Room<'_>,
         races: &mut impl RaceSink<CellId>,
     ) {
         if let (Mode::Classes, Base::Classes(classes)) = (self.mode, &mut self.base) {
-            if classes.judge(local, accessor, cells, races) {
+            if classes.judge(index - self.start, accessor, room.cells, races) {
                 return;
             }
-            self.mode = Mode::Fine;
+            self.make_fine(room);
         }
-        let cell = self.page_cell(local, cells);
-        cells.judge(cell, accessor, races);
+        let cell = self.settle(index, var, room);
+        room.cells.judge(cell, accessor, races);
     }
 
-    /// The cell of an element that stands alone, or is all of the rest of a prefix and will stand alone from now on.
-    pub(super) fn single_cell(&mut self, index: u64, cells: &mut Cells, limits: Limits) -> CellId {
-        debug_assert!(matches!(self.mode, Mode::Fine | Mode::Prefix(_)));
-        let local = index - self.start;
-        if let Mode::Prefix(end) = self.mode
-            && local >= end
-        {
-            debug_assert!(end + 1 == self.length);
-            self.make_fine(cells, limits);
+    /// The own cell of an element that stands alone (I1).
+    pub(super) fn settle(&mut self, index: u64, var: VarId, room: &mut Room<'_>) -> CellId {
+        debug_assert!(self.alone().contains(&index));
+        if let Some(cell) = room.own.cell(var) {
+            return cell;
         }
-        self.page_cell(local, cells)
+        let cell = room.own.settle_element(var, self.base_cell(index - self.start), room.cells);
+        self.settled += 1;
+        if self.settled == self.length {
+            self.replace_base(Base::Nothing, room.cells);
+        }
+        cell
     }
 
     /// Lets every element stand alone from now on.
-    pub(super) fn make_fine(&mut self, cells: &mut Cells, limits: Limits) {
-        if let Mode::Prefix(end) = self.mode {
-            // The last page of the prefix may reach into the rest.
-            let lowest = self.start + self.shift;
-            let page_end = (end + lowest).next_multiple_of(PAGE) - lowest;
-            self.leave_rest(end..page_end.min(self.length), cells);
+    pub(super) fn make_fine(&mut self, room: &mut Room<'_>) {
+        if self.mode == Mode::Fine {
+            return;
         }
         self.mode = Mode::Fine;
-        if self.length <= limits.variables {
-            cells.make_room(self.length - self.page_cells);
-            let lowest = self.start + self.shift;
-            for number in lowest / PAGE..=(lowest + self.length - 1) / PAGE {
-                if !self.pages.contains_key(&number) {
-                    self.make_page(number, cells);
-                }
-            }
+        if self.length <= room.limits.variables {
+            room.cells.make_room(self.length - self.settled);
         }
-    }
-
-    /// How many elements stand alone from now on. With labels in reach a prefix may still be labelled.
-    fn alone_for_good(&self, limits: Limits) -> u64 {
-        match self.mode {
-            Mode::Fine => self.length,
-            Mode::Prefix(end) if limits.labels_from.is_none() => end,
-            _ => 0,
-        }
-    }
-
-    /// Whether the element will have the cell that it has now, or will be given, to the end.
-    #[inline]
-    pub(super) fn is_alone_for_good(&self, index: u64, limits: Limits) -> bool {
-        index - self.start < self.alone_for_good(limits)
-    }
-
-    /// The first cell of the page of `index`, if the page is whole and its elements stand alone for good.
-    pub(super) fn first_cell_of_page(&self, index: u64, limits: Limits) -> Option<CellId> {
-        let place = index + self.shift;
-        let origin = *self.pages.get(&(place / PAGE))?;
-        let first = (place / PAGE * PAGE).checked_sub(self.shift)?;
-        let whole = first >= self.start && first + PAGE <= self.start + self.alone_for_good(limits);
-        whole.then_some(origin)
     }
 
     /// How many cells the stretch has.
@@ -252,9 +255,10 @@ impl Segment {
         let base = match &self.base {
             Base::Nothing => 0,
             Base::Parts(partition, _) => partition.parts(self.length),
+            Base::Layers(layers) => layers.len() as u64,
             Base::Classes(classes) => classes.live() as u64,
         };
-        base + self.page_cells
+        base + self.settled
     }
 
     /// The partition by name.
@@ -275,20 +279,8 @@ impl Segment {
         races.about(StridedRange { first: first + self.start, last: last + self.start, step }, self.end());
     }
 
-    fn commit_single(
-        &mut self,
-        local: u64,
-        accessor: Accessor<'_>,
-        cells: &mut Cells,
-        races: &mut impl PartSink,
-    ) {
-        self.name(StridedRange::single(local), races);
-        let cell = self.page_cell(local, cells);
-        cells.judge(cell, accessor, races);
-    }
-
     /// Refines the partition so that `local` is a union of parts.
-    fn make_precise(&mut self, local: StridedRange, cells: &mut Cells, limits: Limits) {
+    fn make_precise(&mut self, local: StridedRange, room: &mut Room<'_>) {
         let partition = match (self.mode, &self.base) {
             (Mode::Parts, &Base::Parts(partition, _)) => partition,
             (Mode::Prefix(end), _) => Partition::Prefix(end),
@@ -296,24 +288,27 @@ impl Segment {
         };
         let refined = partition.refine(self.length, local);
         if refined != partition {
-            self.adopt(refined, cells, limits);
+            self.adopt(refined, room);
         }
     }
 
-    /// Changes to a finer partition, or to labels where they are allowed and take less than the cells of the parts.
-    fn adopt(&mut self, refined: Partition, cells: &mut Cells, limits: Limits) {
-        let few = limits.variables.max(PAGE);
+    /// Changes to a finer partition. Instead of elements that stand alone there may be labels, and instead of parts where
+    /// labels take less than their cells.
+    fn adopt(&mut self, refined: Partition, room: &mut Room<'_>) {
+        let few = room.limits.variables.max(FEW);
         let parts = refined.parts(self.length);
-        let may_label = limits.labels_from.is_some_and(|least| (least..=4 * few).contains(&self.length));
-        if may_label && parts > self.length / LABELS_PER_CELL {
-            return self.label(cells, limits);
+        let may_label = self.mode == Mode::Parts
+            && room.limits.labels_from.is_some_and(|least| (least..=2 * few).contains(&self.length));
+        let is_prefix = matches!(refined, Partition::Prefix(_));
+        if may_label && (is_prefix || parts > self.length / LABELS_PER_CELL) {
+            return self.label(room);
         }
         match refined {
-            Partition::Prefix(end) if parts <= few => self.lengthen_prefix(end, cells),
+            Partition::Prefix(end) => self.lengthen_prefix(end, room.cells),
             Partition::Block(_) | Partition::Stride(_) | Partition::Split(_) if parts <= few => {
-                self.split_parts(refined, cells);
+                self.split_parts(refined, room.cells);
             }
-            _ => self.make_fine(cells, limits),
+            _ => self.make_fine(room),
         }
     }
 
@@ -322,7 +317,7 @@ impl Segment {
         let first = cells.allocate(parts);
         for part in 0..parts {
             if let Some(source) = self.base_cell(refined.part(self.length, part).first) {
-                cells.fill(source, first.plus(part), 1);
+                cells.fill(source, first.plus(part));
             }
         }
         self.replace_base(Base::Parts(refined, first), cells);
@@ -330,68 +325,48 @@ impl Segment {
 
     /// Lets the elements below `end` stand alone (I2).
     fn lengthen_prefix(&mut self, end: u64, cells: &mut Cells) {
-        if let Mode::Prefix(before) = self.mode {
-            self.leave_rest(before..end, cells);
-        } else {
-            (0..end).for_each(|local| {
-                self.page_cell(local, cells);
-            });
-            let rest = cells.allocate(1);
-            if let Some(source) = self.base_cell(self.length - 1) {
-                cells.copy(source, rest);
-            }
-            self.replace_base(Base::Parts(Partition::Coarse, rest), cells);
-        }
         self.mode = Mode::Prefix(end);
+        if let Base::Layers(layers) = &mut self.base {
+            let Some(&(length, rest)) = layers.last() else { return };
+            let before = layers.capacity();
+            layers.insert(layers.len() - 1, (end, cells.copied(rest)));
+            debug_assert!(end < length);
+            cells.index_bytes += (layers.capacity() - before) * size_of::<(u64, CellId)>();
+            return;
+        }
+        let split = match self.base {
+            Base::Parts(Partition::Split(at), _) if at < end => Some(at),
+            _ => None,
+        };
+        let ends = split.into_iter().chain([end, self.length]);
+        let layers: Vec<_> =
+            ends.filter_map(|end| Some((end, cells.copied(self.base_cell(end - 1)?)))).collect();
+        cells.index_bytes += layers.capacity() * size_of::<(u64, CellId)>();
+        self.replace_base(Base::Layers(layers), cells);
     }
 
-    /// Gives elements of the rest of a prefix cells of their own. Pages that reach into the rest have stale ones.
-    fn leave_rest(&mut self, elements: std::ops::Range<u64>, cells: &mut Cells) {
-        let Base::Parts(_, rest) = self.base else { return };
-        for local in elements {
-            let cell = self.page_cell(local, cells);
-            cells.copy(rest, cell);
+    /// The cell of the elements of a prefix that do not stand alone.
+    fn rest(&self) -> Option<CellId> {
+        match &self.base {
+            Base::Layers(layers) => layers.last().map(|&(_, rest)| rest),
+            _ => None,
         }
     }
 
     /// Gives every element a label; or lets it stand alone if there would be too many classes.
-    fn label(&mut self, cells: &mut Cells, limits: Limits) {
-        let alone = if let Mode::Prefix(end) = self.mode { end } else { 0 };
-        let lowest = self.start + self.shift;
-        let cell_of = |local: u64| match self.pages.get(&((local + lowest) / PAGE)) {
-            Some(origin) if local < alone => Some(origin.plus((local + lowest) % PAGE)),
-            _ => self.base_cell(local),
-        };
-        match Classes::new(self.length, cell_of, cells) {
+    fn label(&mut self, room: &mut Room<'_>) {
+        match Classes::new(self.length, |local| self.base_cell(local), room.cells) {
             Some(classes) => {
-                self.replace_base(Base::Classes(Box::new(classes)), cells);
-                self.drop_pages(cells);
+                self.replace_base(Base::Classes(Box::new(classes)), room.cells);
                 self.mode = Mode::Classes;
             }
-            None => self.make_fine(cells, limits),
+            None => self.make_fine(room),
         }
-    }
-
-    /// Gives the cells of all pages back. Nobody may have been told of them.
-    fn drop_pages(&mut self, cells: &mut Cells) {
-        cells.index_bytes -= self.pages.capacity() * size_of::<(u64, CellId)>();
-        for (number, origin) in std::mem::take(&mut self.pages) {
-            let places = self.places_of(number);
-            cells.give_back(origin.plus(places.start - number * PAGE), places.end - places.start);
-        }
-        self.page_cells = 0;
-    }
-
-    /// The places of a page that belong to the stretch.
-    fn places_of(&self, number: u64) -> std::ops::Range<u64> {
-        let lowest = self.start + self.shift;
-        (number * PAGE).max(lowest)..((number + 1) * PAGE).min(lowest + self.length)
     }
 
     fn make_coarse(&mut self, cells: &mut Cells) {
-        let Base::Classes(classes) = &self.base else { return };
-        let cell = cells.allocate(1);
-        cells.copy(classes.cell_of(0), cell);
+        let Some(source) = self.base_cell(0) else { return };
+        let cell = cells.copied(source);
         self.replace_base(Base::Parts(Partition::Coarse, cell), cells);
         self.mode = Mode::Parts;
     }
@@ -401,6 +376,7 @@ impl Segment {
         match &self.base {
             Base::Nothing => None,
             Base::Parts(partition, first) => Some(first.plus(partition.part_of(local))),
+            Base::Layers(layers) => layers.iter().find(|(end, _)| local < *end).map(|&(_, cell)| cell),
             Base::Classes(classes) => Some(classes.cell_of(local)),
         }
     }
@@ -409,38 +385,11 @@ impl Segment {
         match std::mem::replace(&mut self.base, base) {
             Base::Nothing => {}
             Base::Parts(partition, first) => cells.give_back(first, partition.parts(self.length)),
+            Base::Layers(layers) => {
+                cells.index_bytes -= layers.capacity() * size_of::<(u64, CellId)>();
+                layers.into_iter().for_each(|(_, cell)| cells.give_back(cell, 1));
+            }
             Base::Classes(classes) => classes.give_back(cells),
         }
-    }
-
-    /// The cell in the page of an element that stands alone.
-    fn page_cell(&mut self, local: u64, cells: &mut Cells) -> CellId {
-        let place = local + self.start + self.shift;
-        if let Some(origin) = self.pages.get(&(place / PAGE)) {
-            return origin.plus(place % PAGE);
-        }
-        self.make_page(place / PAGE, cells).plus(place % PAGE)
-    }
-
-    /// Makes the cells of a page, with the histories of the parts that its elements were in (I1).
-    #[cold]
-    fn make_page(&mut self, number: u64, cells: &mut Cells) -> CellId {
-        let lowest = self.start + self.shift;
-        let std::ops::Range { start: from, end: to } = self.places_of(number);
-        let first = cells.allocate(to - from);
-        for place in from..to {
-            if let Some(source) = self.base_cell(place - lowest) {
-                cells.fill(source, first.plus(place - from), 1);
-            }
-        }
-        let origin = CellId(first.0.wrapping_sub((from - number * PAGE) as u32));
-        let before = self.pages.capacity();
-        self.pages.insert(number, origin);
-        cells.index_bytes += (self.pages.capacity() - before) * size_of::<(u64, CellId)>();
-        self.page_cells += to - from;
-        if self.page_cells == self.length && self.mode == Mode::Fine {
-            self.replace_base(Base::Nothing, cells);
-        }
-        origin
     }
 }

@@ -94,8 +94,7 @@ impl Classes {
             let known = by_cell.get(&cell.0).copied().or_else(|| new.with_history_of(cell, cells));
             let class = known.or_else(|| {
                 let most = most_classes(length) / 2; // there must be room to move
-                let copy = (new.live() as u64 <= most).then(|| cells.allocate(1))?;
-                cells.copy(cell, copy);
+                let copy = (new.live() as u64 <= most).then(|| cells.copied(cell))?;
                 new.add(copy, cells)
             });
             let Some(class) = class else { break };
@@ -210,8 +209,7 @@ impl Classes {
         if self.live() as u64 >= most_classes(self.labels.len() as u64) {
             return None;
         }
-        let after = cells.allocate(1);
-        cells.copy(self.classes[usize::from(label)].cell, after);
+        let after = cells.copied(self.classes[usize::from(label)].cell);
         let mut races = Noticing { races, raced: false };
         cells.judge(after, accessor, &mut races);
         let raced = races.raced;

@@ -1,13 +1,17 @@
 //! What a thread has accessed since its last synchronisation and nobody has judged yet.
 //!
 //! **State.** Per thread a list of arrays, and for each a strided range of the elements it has read and one of those it has
-//! written. An access that a range cannot take sends the range to be judged and begins a new one.
+//! written. An access that a range cannot take sends the range to be judged and begins a new one. Which variables the
+//! elements are is kept as pieces in which indices and variables advance evenly: mostly one, as programs touch arrays for
+//! the first time in order as well.
 //! **Runs.** Most accesses are the next step of a footprint. Where variables are known to be elements in order, up to the end
 //! of a page of them, the thread remembers which variable would be the next step, and only counts; the footprint is
 //! brought up to date when somebody looks at it.
 //! **Invariants.**
 //!   I1  While a run has counted steps, its footprint is not looked at but to add them.
-//! **Limit.** At most [`MOST_ARRAYS`] arrays per thread, as in the paper; then all of them are judged.
+//!   I2  The pieces of a footprint have each of its elements once.
+//! **Limits.** At most [`MOST_ARRAYS`] arrays per thread, as in the paper; then all of them are judged. About
+//! [`MOST_PIECES`] pieces per footprint; then it is judged.
 
 use overtake_trace::{EventIndex, LocationId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
@@ -17,36 +21,126 @@ use crate::access::At;
 
 /// Most arrays that a thread keeps accesses to unjudged.
 pub(super) const MOST_ARRAYS: usize = 2048;
+/// Most pieces of a footprint. An array whose variables are so unlike its indices is not worth more.
+const MOST_PIECES: usize = 64;
+
+/// Elements at equal distances whose variables are at equal distances, in the order in which they were accessed.
+#[derive(Clone, Copy, Default, Debug)]
+struct Piece {
+    index: u64,
+    var: u32,
+    /// Modulo 2³² and 2⁶⁴: variables and indices may descend.
+    var_step: u32,
+    index_step: u64,
+    count: u64,
+}
+
+impl Piece {
+    fn single(index: u64, var: VarId) -> Piece {
+        Piece { index, var: var.0, var_step: 0, index_step: 0, count: 1 }
+    }
+
+    fn index_at(&self, position: u64) -> u64 {
+        self.index.wrapping_add(self.index_step.wrapping_mul(position))
+    }
+
+    fn var_at(&self, position: u64) -> VarId {
+        VarId(self.var.wrapping_add(self.var_step.wrapping_mul(position as u32)))
+    }
+
+    /// Adds `count` elements, the first of them this one, each these steps on; false, without effect, if they do not fit.
+    #[inline]
+    fn extend(&mut self, (index, var): (u64, VarId), (index_step, var_step): (u64, u32), count: u64) -> bool {
+        let reached = (index.wrapping_sub(index_step), var.0.wrapping_sub(var_step));
+        let last = self.count - 1;
+        let fits = reached == (self.index_at(last), self.var_at(last).0)
+            && (last == 0 || (self.index_step, self.var_step) == (index_step, var_step));
+        if fits {
+            (self.index_step, self.var_step) = (index_step, var_step);
+            self.count += count;
+        }
+        fits
+    }
+
+    /// The elements with indices from `start` up to and without `end`.
+    fn elements(self, start: u64, end: u64) -> impl Iterator<Item = (u64, VarId)> {
+        let (one, other) = (self.index, self.index_at(self.count - 1));
+        let (first, last) = (one.min(other), one.max(other));
+        let step = ((last - first) / (self.count - 1).max(1)).max(1);
+        let within = StridedRange { first, last, step }.within(start, end);
+        within.into_iter().flat_map(StridedRange::iter).map(move |local| {
+            let index = start + local;
+            (index, self.var_at(index.abs_diff(one) / step))
+        })
+    }
+}
 
 /// Accesses of one kind by one thread to one array.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Footprint {
     /// The elements; step 0 for none.
     range: StridedRange,
     /// The first of the accesses.
     at: At,
+    /// The piece that the latest access began or lengthened.
+    piece: Piece,
+    pieces: Vec<Piece>,
+}
+
+/// A footprint that is to be judged.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// The elements.
+    pub(super) range: StridedRange,
+    /// The first of the accesses.
+    pub(super) at: At,
+    piece: Piece,
+    pieces: Vec<Piece>,
+}
+
+impl Taken {
+    /// The elements with indices from `start` up to and without `end`, and their variables.
+    pub(super) fn elements(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, VarId)> {
+        let pieces = self.pieces.iter().chain([&self.piece]);
+        pieces.flat_map(move |piece| piece.elements(start, end))
+    }
 }
 
 impl Footprint {
     const EMPTY: Footprint = Footprint {
         range: StridedRange { first: 0, last: 0, step: 0 },
         at: At { index: EventIndex(0), thread: ThreadId(0), location: LocationId::UNKNOWN },
+        piece: Piece { index: 0, var: 0, var_step: 0, index_step: 0, count: 0 },
+        pieces: Vec::new(),
     };
 
     /// Adds an access; false, without effect, if the result would be no strided range.
     #[inline]
-    pub(super) fn extend(&mut self, index: u64, at: At) -> bool {
+    pub(super) fn extend(&mut self, index: u64, var: VarId, at: At) -> bool {
         let StridedRange { last, step, .. } = self.range;
         if step == 0 {
-            *self = Footprint { range: StridedRange::single(index), at };
+            *self = Footprint {
+                range: StridedRange::single(index),
+                at,
+                piece: Piece::single(index, var),
+                ..Self::EMPTY
+            };
             return true;
         }
-        if index.wrapping_sub(last) == step {
+        if index.wrapping_sub(last) == step && self.piece.extend((index, var), self.steps(index, var), 1) {
             self.range.last = index; // the common case: one step on
             return true;
         }
         match self.range.extended(index) {
+            Some(range) if range == self.range => true,
             Some(range) => {
+                let steps = self.steps(index, var);
+                if !self.piece.extend((index, var), steps, 1) {
+                    if self.pieces.len() == MOST_PIECES {
+                        return false;
+                    }
+                    self.begin_piece(Piece::single(index, var));
+                }
                 self.range = range;
                 true
             }
@@ -54,15 +148,38 @@ impl Footprint {
         }
     }
 
-    /// Adds the next `count` steps.
-    fn advance(&mut self, count: u64) {
-        self.range.last += count * self.range.step;
+    /// How far an element is from the last one of the present piece, if that may be the piece's step.
+    #[inline]
+    fn steps(&self, index: u64, var: VarId) -> (u64, u32) {
+        let last = self.piece.count.wrapping_sub(1);
+        (index.wrapping_sub(self.piece.index_at(last)), var.0.wrapping_sub(self.piece.var_at(last).0))
+    }
+
+    #[cold]
+    fn begin_piece(&mut self, piece: Piece) {
+        self.pieces.push(std::mem::replace(&mut self.piece, piece));
+    }
+
+    /// Adds the next `count` steps, the first of which is `var`; variables take the same steps.
+    fn advance(&mut self, var: VarId, count: u64) {
+        let StridedRange { last, step, .. } = self.range;
+        let first = (last + step, var);
+        if !self.piece.extend(first, (step, step as u32), count) {
+            self.begin_piece(Piece {
+                index: last + step,
+                var: var.0,
+                var_step: step as u32,
+                index_step: step,
+                count,
+            });
+        }
+        self.range.last += count * step;
     }
 
     /// What there is to be judged; afterwards there is nothing.
-    pub(super) fn take(&mut self) -> Option<(StridedRange, At)> {
-        let Footprint { range, at } = std::mem::replace(self, Footprint::EMPTY);
-        (range.step > 0).then_some((range, at))
+    pub(super) fn take(&mut self) -> Option<Taken> {
+        let Footprint { range, at, piece, pieces } = std::mem::replace(self, Footprint::EMPTY);
+        (range.step > 0).then_some(Taken { range, at, piece, pieces })
     }
 }
 
@@ -143,7 +260,7 @@ impl Pending {
         self.settle(writes);
         let Some(position) = self.position(shadow) else { return Collected::Full };
         let footprint = self.touched[position].footprint(writes);
-        if !footprint.extend(index, at) {
+        if !footprint.extend(index, var, at) {
             return Collected::NoStep;
         }
         let StridedRange { last, step, .. } = footprint.range;
@@ -170,7 +287,7 @@ impl Pending {
         let Run { next, step, from, position, .. } = std::mem::take(&mut self.runs[usize::from(writes)]);
         if next != from {
             let count = u64::from(next.wrapping_sub(from) / step);
-            self.touched[position as usize].footprint(writes).advance(count);
+            self.touched[position as usize].footprint(writes).advance(VarId(from), count);
         }
     }
 
@@ -213,6 +330,10 @@ impl Pending {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.touched.capacity() * size_of::<Touched>() + self.positions.capacity() * 2 * size_of::<u32>()
+        let footprints = self.touched.iter().flat_map(|touched| [&touched.reads, &touched.writes]);
+        let pieces: usize = footprints.map(|footprint| footprint.pieces.capacity()).sum();
+        self.touched.capacity() * size_of::<Touched>()
+            + pieces * size_of::<Piece>()
+            + self.positions.capacity() * 2 * size_of::<u32>()
     }
 }

@@ -36,6 +36,7 @@ mod commit;
 mod extended;
 mod footprint;
 mod naming;
+mod own;
 mod partition;
 mod range;
 mod reports;
@@ -50,11 +51,11 @@ use overtake_trace::{
 
 pub(crate) use self::analysis::start;
 use self::cells::{Accessor, CellId, Cells, PackedAt, observed};
-use self::commit::{Limits, PAGE};
-use self::footprint::{Collected, Pending};
+use self::commit::{Limits, Room};
+use self::footprint::{Collected, Pending, Taken};
 use self::naming::FoundRaces;
-use self::range::StridedRange;
-use self::reports::{OnPart, OnVariable, Reports};
+use self::own::PAGE;
+use self::reports::{OnElement, OnPart, OnVariable, Reports};
 use self::shadow::Shadow;
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
@@ -134,8 +135,7 @@ impl VarPage {
 
 /// The variables of a page, if the trace has all of them yet.
 fn page_variables(page: usize, variables: &Variables) -> Option<impl Iterator<Item = VarId> + use<>> {
-    let first = page * PAGE as usize;
-    let end = first + PAGE as usize;
+    let (first, end) = (page * PAGE, (page + 1) * PAGE);
     (end <= variables.len()).then(|| (first..end).map(VarId::from_index))
 }
 
@@ -205,20 +205,33 @@ impl SlimState {
 
     /// An element of an array of which some stretch does not collect footprints.
     fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
-        let entry = &mut self.shadows[shadow as usize];
-        let segment = entry.segment(index, &mut self.cells);
-        if !segment.is_alone_for_good(index, self.limits) {
+        let segment = self.shadows[shadow as usize].segment(index, &mut self.cells);
+        let alone = segment.alone();
+        if !alone.contains(&index) {
             return SHARED;
         }
-        let cell = segment.single_cell(index, &mut self.cells, self.limits);
-        let page = var.index() / PAGE as usize;
+        let mut room = Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
+        let (page, offset) = (var.index() / PAGE, (var.index() % PAGE) as u64);
+        // Of a page of elements in order that all stand alone, all are settled at once.
         if self.pages[page] == VarPage::elements(shadow)
-            && let Some(origin) = segment.first_cell_of_page(index, self.limits)
+            && let Some(first) = index.checked_sub(offset)
+            && first >= alone.start
+            && first + PAGE as u64 <= alone.end
         {
-            self.pages[page] = VarPage::cells(origin); // I1: places in the page are those of the variables
+            for (index, var) in (first..).zip(page * PAGE..(page + 1) * PAGE) {
+                segment.settle(index, VarId::from_index(var), &mut room);
+            }
         }
-        entry.look_again();
+        let cell = segment.settle(index, var, &mut room);
+        self.promote(page);
         cell
+    }
+
+    /// Takes note of a page whose variables all have cells of their own (I1).
+    fn promote(&mut self, page: usize) {
+        if let Some(first) = self.reports.own.first_of_settled(page) {
+            self.pages[page] = VarPage::cells(first);
+        }
     }
 
     /// The shadow of an element, if it is not a variable like any other.
@@ -252,20 +265,19 @@ impl SlimState {
         }
     }
 
-    /// The cell of a variable that shares it with none.
+    /// The cell of a variable that shares it with none. Others of its page that surely do not either get theirs as well.
     fn own_cell(&mut self, var: VarId, variables: &Variables) -> CellId {
-        let (page, offset) = (var.index() / PAGE as usize, var.index() as u64 % PAGE);
-        if self.reports.own[page] == 0 {
-            let first = self.cells.allocate(PAGE);
-            self.reports.own[page] = first.0 + 1;
-            let all_own = page_variables(page, variables).is_some_and(|mut variables_of_page| {
-                variables_of_page.all(|var| self.is_own(var, variables))
-            });
-            if all_own {
-                self.pages[page] = VarPage::cells(first); // I1
+        let page = var.index() / PAGE;
+        if !self.reports.own.has_page(page) {
+            for var in page_variables(page, variables).into_iter().flatten() {
+                if self.is_own(var, variables) {
+                    self.reports.own.settle_variable(var, &mut self.cells);
+                }
             }
         }
-        CellId(self.reports.own[page] - 1).plus(offset)
+        let cell = self.reports.own.settle_variable(var, &mut self.cells);
+        self.promote(page);
+        cell
     }
 
     /// Whether a variable is surely none that shares its cell.
@@ -280,7 +292,7 @@ impl SlimState {
 
     /// Looks at the page of an element for the first time: are its variables elements of one array, in order?
     fn survey(&mut self, var: VarId, index: u64, shadow: u32, variables: &Variables) {
-        let page = var.index() / PAGE as usize;
+        let page = var.index() / PAGE;
         if self.pages[page] != VarPage::UNKNOWN {
             return;
         }
@@ -301,7 +313,7 @@ impl SlimState {
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         match self.located.cell {
             COLLECTED => {}
-            SHARED => self.access_element(PackedAt::new(at), var, kind, races),
+            SHARED => self.access_element(PackedAt::new(at), var, kind),
             cell => {
                 let clock = self.clocks.thread(at.thread);
                 let epoch =
@@ -322,7 +334,7 @@ impl SlimState {
 
     /// A plain access to an element whose cell is shared or may change.
     #[inline(never)]
-    fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind) {
         let (at, Located { shadow, index, .. }) = (at.at(), self.located);
         let entry = &mut self.shadows[shadow as usize];
         if !entry.collects() {
@@ -330,16 +342,17 @@ impl SlimState {
             if !segment.collects() {
                 let clock = self.clocks.thread(at.thread);
                 let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
-                let races = &mut OnVariable { var, reports: &mut self.reports, races };
+                let Reports { own, found } = &mut self.reports;
                 let was_labelled = segment.is_labelled();
-                segment.judge_element(index, accessor, &mut self.cells, self.limits, races);
+                let mut room = Room { cells: &mut self.cells, own, limits: self.limits };
+                segment.judge_element(index, var, accessor, &mut room, &mut OnElement { var, found });
                 if !(was_labelled && segment.is_labelled()) {
                     entry.look_again();
                 }
                 return;
             }
         }
-        let page = var.index() / PAGE as usize;
+        let page = var.index() / PAGE;
         let in_order = self.pages[page] == VarPage::elements(shadow);
         let ordered_end = if in_order { (page as u32 + 1).saturating_mul(PAGE as u32) } else { 0 };
         let pending = &mut self.pending[at.thread];
@@ -348,9 +361,9 @@ impl SlimState {
             Collected::NoStep => {
                 let Some(footprint) = pending.footprint(shadow, kind.writes()) else { return };
                 let before = footprint.take();
-                footprint.extend(index, at);
-                if let Some((range, first)) = before {
-                    self.commit_footprint(shadow, range, first, kind);
+                footprint.extend(index, var, at);
+                if let Some(before) = before {
+                    self.commit_footprint(shadow, &before, kind);
                 }
             }
             Collected::Full => {
@@ -379,8 +392,10 @@ impl SlimState {
             SHARED => {
                 let entry = &mut self.shadows[shadow as usize];
                 let segment = entry.segment(index, &mut self.cells);
-                segment.make_fine(&mut self.cells, self.limits);
-                let cell = segment.single_cell(index, &mut self.cells, self.limits);
+                let mut room =
+                    Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
+                segment.make_fine(&mut room);
+                let cell = segment.settle(index, var, &mut room);
                 entry.look_again();
                 cell
             }
@@ -408,21 +423,22 @@ impl SlimState {
     #[inline(never)]
     fn commit_one(&mut self, thread: ThreadId) {
         let Some(mut touched) = self.pending[thread].pop() else { return };
-        if let Some((range, at)) = touched.writes.take() {
-            self.commit_footprint(touched.shadow, range, at, AccessKind::Write);
+        if let Some(footprint) = touched.writes.take() {
+            self.commit_footprint(touched.shadow, &footprint, AccessKind::Write);
         }
-        if let Some((range, at)) = touched.reads.take() {
-            self.commit_footprint(touched.shadow, range, at, AccessKind::Read);
+        if let Some(footprint) = touched.reads.take() {
+            self.commit_footprint(touched.shadow, &footprint, AccessKind::Read);
         }
     }
 
-    fn commit_footprint(&mut self, shadow: u32, range: StridedRange, at: At, kind: AccessKind) {
-        let clock = self.clocks.thread(at.thread);
-        let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
+    fn commit_footprint(&mut self, shadow: u32, footprint: &Taken, kind: AccessKind) {
+        let clock = self.clocks.thread(footprint.at.thread);
+        let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(footprint.at, kind) };
         let entry = &mut self.shadows[shadow as usize];
         let extent = Extent { array: entry.array, first: 0, end: 0, step: 1 };
-        let mut races = OnPart { extent, found: &mut self.reports.found };
-        entry.commit(range, accessor, &mut self.cells, self.limits, &mut races);
+        let Reports { own, found } = &mut self.reports;
+        let mut room = Room { cells: &mut self.cells, own, limits: self.limits };
+        entry.commit(footprint, accessor, &mut room, &mut OnPart { extent, found });
     }
 
     /// The races of elements, whose accesses are still to be named.
@@ -459,18 +475,18 @@ impl Detector for SlimState {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.pending.grow_to(sizes.threads);
-        let pages = sizes.variables.div_ceil(PAGE as usize);
+        let pages = sizes.variables.div_ceil(PAGE);
         if pages > self.pages.len() {
             self.pages.resize(pages, VarPage::UNKNOWN);
-            self.reports.own.resize(pages, 0);
+            self.reports.own.grow_to(pages);
         }
         self.limits.variables = sizes.variables as u64;
     }
 
     #[inline(always)]
     fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
-        self.located.cell = match self.pages[var.index() / PAGE as usize].content() {
-            PageContent::Cells(first) => first.plus(var.index() as u64 % PAGE),
+        self.located.cell = match self.pages[var.index() / PAGE].content() {
+            PageContent::Cells(first) => first.plus((var.index() % PAGE) as u64),
             PageContent::Elements(shadow) => {
                 if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
                     COLLECTED
@@ -479,7 +495,10 @@ impl Detector for SlimState {
                     self.locate_element(var, shadow, index)
                 }
             }
-            PageContent::Anything => self.look_up(var, variables),
+            PageContent::Anything => match self.reports.own.cell(var) {
+                Some(cell) => cell,
+                None => self.look_up(var, variables),
+            },
         };
     }
 
@@ -545,7 +564,8 @@ impl Detector for SlimState {
 
     fn state_bytes(&self) -> usize {
         let pending: usize = self.pending.iter().map(Pending::heap_bytes).sum();
-        let tables = (self.pages.capacity() + self.reports.own.capacity()) * size_of::<VarPage>()
+        let tables = self.pages.capacity() * size_of::<VarPage>()
+            + self.reports.own.heap_bytes()
             + self.arrays.table_bytes()
             + self.shadows.capacity() * size_of::<Shadow>()
             + self.pending.table_bytes()

@@ -1,25 +1,25 @@
 //! Where races go: those of variables to the log, those of elements to be named first (`naming.rs`).
 
-use overtake_trace::{Id, VarId};
+use overtake_trace::VarId;
 
 use super::cells::CellId;
-use super::commit::{PAGE, PartSink};
+use super::commit::PartSink;
 use super::naming::{FoundRaces, Subject};
+use super::own::Own;
 use super::range::StridedRange;
 use crate::access::Access;
 use crate::extent::Extent;
 use crate::hb::history::RaceSink;
 use crate::race::{Race, RaceLog, Verdict};
 
-/// What is needed to tell races of variables from those of elements, and the latter.
+/// The cells of single variables, which tell races of elements from those of others, and the races of elements.
 #[derive(Default, Debug)]
 pub(super) struct Reports {
-    /// One more than the first cell for variables that are no elements with a shadow, by pages; 0 for none.
-    pub(super) own: Vec<u32>,
+    pub(super) own: Own,
     pub(super) found: FoundRaces,
 }
 
-/// Races of a cell that stands for one variable.
+/// Races of a variable's own cell.
 pub(super) struct OnVariable<'a> {
     pub(super) var: VarId,
     pub(super) reports: &'a mut Reports,
@@ -27,14 +27,24 @@ pub(super) struct OnVariable<'a> {
 }
 
 impl RaceSink<CellId> for OnVariable<'_> {
-    fn race(&mut self, cell: CellId, verdict: Verdict, first: Access, second: Access) {
-        let (page, offset) = (self.var.index() / PAGE as usize, self.var.index() as u64 % PAGE);
-        let own = self.reports.own[page].checked_sub(1).map(|first| CellId(first).plus(offset));
-        if own == Some(cell) {
-            self.races.report(Race { var: self.var, verdict, first, second });
-        } else {
+    fn race(&mut self, _: CellId, verdict: Verdict, first: Access, second: Access) {
+        if self.reports.own.is_element(self.var) {
             self.reports.found.add(Subject::Variable(self.var), first, second);
+        } else {
+            self.races.report(Race { var: self.var, verdict, first, second });
         }
+    }
+}
+
+/// Races of an element that has no cell of its own, or did not when it was accessed.
+pub(super) struct OnElement<'a> {
+    pub(super) var: VarId,
+    pub(super) found: &'a mut FoundRaces,
+}
+
+impl RaceSink<CellId> for OnElement<'_> {
+    fn race(&mut self, _: CellId, _: Verdict, first: Access, second: Access) {
+        self.found.add(Subject::Variable(self.var), first, second);
     }
 }
 

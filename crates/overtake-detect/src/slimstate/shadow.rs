@@ -7,8 +7,8 @@
 use overtake_trace::{ArrayId, VarId};
 
 use super::cells::{Accessor, Cells};
-use super::commit::{Limits, PAGE, PartSink, Segment};
-use super::range::StridedRange;
+use super::commit::{Limits, PartSink, Room, Segment};
+use super::footprint::Taken;
 
 /// An array that is long enough to be compressed.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ pub(super) struct Shadow {
     first_length: u64,
     /// The variable of element 0, if variables and elements are in the same order, which many are; may wrap around.
     var_of_first: u64,
-    /// Places of elements in pages: index plus this.
-    shift: u64,
     segments: Vec<Segment>,
     /// Whether every stretch collects accesses in footprints.
     collects: bool,
@@ -34,17 +32,7 @@ impl Shadow {
     pub(super) fn new(array: ArrayId, length: Option<u64>, var: VarId, index: u64, limits: Limits) -> Shadow {
         let var_of_first = u64::from(var.0).wrapping_sub(index);
         let (start, first_length) = length.map_or((limits.small, limits.small), |length| (0, length));
-        let shift = var_of_first % PAGE;
-        Shadow {
-            array,
-            start,
-            first_length,
-            var_of_first,
-            shift,
-            segments: Vec::new(),
-            collects: true,
-            reach: 0,
-        }
+        Shadow { array, start, first_length, var_of_first, segments: Vec::new(), collects: true, reach: 0 }
     }
 
     /// The index of an element whose variable is in order.
@@ -68,16 +56,15 @@ impl Shadow {
     /// Judges a footprint.
     pub(super) fn commit(
         &mut self,
-        footprint: StridedRange,
+        footprint: &Taken,
         accessor: Accessor<'_>,
-        cells: &mut Cells,
-        limits: Limits,
+        room: &mut Room<'_>,
         races: &mut impl PartSink,
     ) {
-        self.reach_to(footprint.last, cells);
-        let from = self.segments.partition_point(|segment| segment.end() <= footprint.first);
+        self.reach_to(footprint.range.last, room.cells);
+        let from = self.segments.partition_point(|segment| segment.end() <= footprint.range.first);
         for segment in &mut self.segments[from..] {
-            segment.commit(footprint, accessor, cells, limits, races);
+            segment.commit(footprint, accessor, room, races);
         }
         self.look_again();
     }
@@ -125,7 +112,7 @@ impl Shadow {
         while end <= index {
             let length = if end == self.start { self.first_length } else { end };
             let before = self.segments.capacity();
-            self.segments.push(Segment::new(end, length, self.shift, cells));
+            self.segments.push(Segment::new(end, length, cells));
             cells.index_bytes += (self.segments.capacity() - before) * size_of::<Segment>();
             end += length;
         }

@@ -1,6 +1,6 @@
 //! Partitions and ranges exhaustively, and whole analyses with limits so low that small traces reach everything.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_oracle::random::Shape;
 use overtake_oracle::{Pair, for_each_random_trace, happens_before_races, same, variables};
@@ -145,8 +145,11 @@ fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     expected[10] = false;
     assert_eq!(taken, expected);
     let footprint = pending.footprint(7, false).expect("accesses");
-    let (range, first) = footprint.take().expect("accesses");
-    assert_eq!((range, first.index), (StridedRange { first: 2, last: 10, step: 1 }, EventIndex(0)));
+    let taken = footprint.take().expect("accesses");
+    let range = StridedRange { first: 2, last: 10, step: 1 };
+    assert_eq!((taken.range, taken.at.index), (range, EventIndex(0)));
+    let elements: BTreeMap<_, _> = taken.elements(3, 10).collect();
+    assert!(elements.into_iter().eq((3..10).map(|index| (index, VarId(100 + index as u32)))));
     assert!(footprint.take().is_none());
     for shadow in 0..super::footprint::MOST_ARRAYS as u32 {
         assert!(pending.footprint(shadow, true).is_some());

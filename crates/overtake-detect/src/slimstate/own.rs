@@ -1,0 +1,112 @@
+//! Cells of what shares its cell with none: variables that are no elements, elements of small arrays, and elements that
+//! stand alone. They are found by variable, so what a trace does not name has no cell, however long its arrays are.
+//!
+//! **State.** Per page of variables, once one of them is needed, a cell for each and two sets of them.
+//! **Invariants.**
+//!   I1  The history of a variable that is settled is that of its own cell, to the end.
+
+use overtake_trace::{Id, VarId};
+
+use super::cells::{CellId, Cells};
+
+/// Variables of a page. So few in tests that small traces fill pages.
+pub(super) const PAGE: usize = if cfg!(test) { 4 } else { 64 };
+
+/// All variables of a page.
+const ALL: u64 = u64::MAX >> (64 - PAGE);
+
+#[derive(Debug)]
+struct OwnPage {
+    first: CellId,
+    settled: u64,
+    /// Those that are elements with a shadow: what is kept for them may stand for footprints.
+    elements: u64,
+}
+
+/// The cells, by variable.
+#[derive(Default, Debug)]
+pub(super) struct Own {
+    /// By number of the page, one more than its position in `pages`; 0 for none.
+    positions: Vec<u32>,
+    pages: Vec<OwnPage>,
+}
+
+fn place(var: VarId) -> (usize, u64) {
+    (var.index() / PAGE, (var.index() % PAGE) as u64)
+}
+
+impl Own {
+    /// Reaches to so many pages.
+    pub(super) fn grow_to(&mut self, pages: usize) {
+        if pages > self.positions.len() {
+            self.positions.resize(pages, 0);
+        }
+    }
+
+    #[inline]
+    fn page(&self, number: usize) -> Option<&OwnPage> {
+        self.pages.get((self.positions[number] as usize).wrapping_sub(1))
+    }
+
+    /// The cell of a variable that is settled.
+    #[inline]
+    pub(super) fn cell(&self, var: VarId) -> Option<CellId> {
+        let (number, offset) = place(var);
+        let page = self.page(number)?;
+        (page.settled >> offset & 1 == 1).then(|| page.first.plus(offset))
+    }
+
+    /// Whether a variable that is settled is an element with a shadow.
+    pub(super) fn is_element(&self, var: VarId) -> bool {
+        let (number, offset) = place(var);
+        self.page(number).is_some_and(|page| page.elements >> offset & 1 == 1)
+    }
+
+    /// Whether some variable of the page has been settled.
+    pub(super) fn has_page(&self, number: usize) -> bool {
+        self.page(number).is_some()
+    }
+
+    /// The first cell of a page whose variables all are settled.
+    pub(super) fn first_of_settled(&self, number: usize) -> Option<CellId> {
+        self.page(number).filter(|page| page.settled == ALL).map(|page| page.first)
+    }
+
+    /// Settles a variable that is not an element with a shadow.
+    pub(super) fn settle_variable(&mut self, var: VarId, cells: &mut Cells) -> CellId {
+        let (page, offset) = self.page_of(var, cells);
+        page.settled |= 1 << offset;
+        page.first.plus(offset)
+    }
+
+    /// Settles an element, which was not, with the history that it has so far.
+    pub(super) fn settle_element(
+        &mut self,
+        var: VarId,
+        history: Option<CellId>,
+        cells: &mut Cells,
+    ) -> CellId {
+        let (page, offset) = self.page_of(var, cells);
+        page.settled |= 1 << offset;
+        page.elements |= 1 << offset;
+        let cell = page.first.plus(offset);
+        if let Some(history) = history {
+            cells.fill(history, cell);
+        }
+        cell
+    }
+
+    fn page_of(&mut self, var: VarId, cells: &mut Cells) -> (&mut OwnPage, u64) {
+        let (number, offset) = place(var);
+        if self.positions[number] == 0 {
+            let first = cells.allocate(PAGE as u64);
+            self.pages.push(OwnPage { first, settled: 0, elements: 0 });
+            self.positions[number] = self.pages.len() as u32;
+        }
+        (&mut self.pages[self.positions[number] as usize - 1], offset)
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.positions.capacity() * size_of::<u32>() + self.pages.capacity() * size_of::<OwnPage>()
+    }
+}
