@@ -191,6 +191,36 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         ordered
     }
 
+    /// Takes a plain access if everything kept is ordered before it; else false, without effect. Nothing is passed on, so
+    /// nothing has to be in memory: what stores there are wait for the cell.
+    #[inline(always)]
+    pub(crate) fn take_ordered(
+        &mut self,
+        clock: &ThreadClock,
+        epoch: Epoch,
+        cell: Cell,
+        at: At,
+        kind: AccessKind,
+    ) -> bool {
+        let latest = &mut self.latest[cell];
+        if latest.write == epoch || (!kind.writes() && latest.read == epoch) {
+            return !EVERY_RACE;
+        }
+        if latest.spill().is_some() || !clock.covers(latest.write) || !clock.covers(latest.read) {
+            return false;
+        }
+        let place = Place::new(Judged { at, kind, verdict: Verdict::Observed });
+        let places = &mut self.places[cell];
+        if kind.writes() {
+            *latest = Latest { write: epoch, read: Epoch::NONE };
+            places.write = place;
+        } else {
+            latest.read = epoch;
+            places.read = place;
+        }
+        true
+    }
+
     /// A plain write or a free by the thread of `clock`, in `epoch`.
     #[inline(always)]
     pub(crate) fn write(

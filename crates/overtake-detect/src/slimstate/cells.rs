@@ -107,6 +107,20 @@ impl Cells {
         }
     }
 
+    /// Records a plain access if there is nothing to judge; else false, without effect.
+    #[inline(always)]
+    pub(super) fn take_ordered(
+        &mut self,
+        cell: CellId,
+        clock: &ThreadClock,
+        at: At,
+        kind: AccessKind,
+    ) -> bool {
+        let taken = self.histories.take_ordered(clock, clock.epoch(), cell, at, kind);
+        self.checks += u64::from(taken);
+        taken
+    }
+
     /// Judges and records an atomic access to the one variable that the cell stands for.
     pub(super) fn judge_atomic(
         &mut self,
@@ -120,8 +134,8 @@ impl Cells {
 
     /// Whether a plain access would change nothing.
     #[inline]
-    pub(super) fn knows(&self, cell: CellId, accessor: &Accessor<'_>) -> bool {
-        self.histories.knows(cell, accessor.epoch, accessor.writes())
+    pub(super) fn knows(&self, cell: CellId, epoch: Epoch, writes: bool) -> bool {
+        self.histories.knows(cell, epoch, writes)
     }
 
     /// Lets a cell name no access that is later than that of another cell, which is the same.
@@ -167,10 +181,15 @@ impl PackedAt {
     }
 
     #[inline]
+    pub(super) fn thread(self) -> ThreadId {
+        ThreadId((self.thread_and_location >> 32) as u32)
+    }
+
+    #[inline]
     pub(super) fn at(self) -> At {
         At {
             index: EventIndex(self.index),
-            thread: ThreadId((self.thread_and_location >> 32) as u32),
+            thread: self.thread(),
             location: LocationId(self.thread_and_location as u32),
         }
     }

@@ -11,6 +11,7 @@
 //! **Limits.** Lengths come from the input. So a partition never has more parts than the trace has variables, labels no more
 //! entries than twice that, and own cells are those of variables.
 
+use overtake_clock::Epoch;
 use overtake_trace::VarId;
 
 use super::cells::{Accessor, CellId, Cells};
@@ -106,12 +107,6 @@ impl Segment {
         self.mode == Mode::Parts
     }
 
-    /// Whether elements have labels.
-    #[inline]
-    pub(super) fn is_labelled(&self) -> bool {
-        self.mode == Mode::Classes
-    }
-
     /// The indices that stand alone, and will do so to the end.
     #[inline]
     pub(super) fn alone(&self) -> std::ops::Range<u64> {
@@ -176,8 +171,24 @@ impl Segment {
         }
     }
 
-    /// Judges an access to an element of a stretch that does not collect footprints.
+    /// Takes an access to an element with a label if it only has to follow another element of its class. To be judged if not.
     #[inline]
+    pub(super) fn follow_label(&mut self, index: u64, epoch: Epoch, writes: bool, cells: &mut Cells) -> bool {
+        match (self.mode, &mut self.base) {
+            (Mode::Classes, Base::Classes(classes)) => {
+                classes.follow(index - self.start, epoch, writes, cells)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether there is only one class. To be made coarse then.
+    #[inline]
+    pub(super) fn is_one_class(&self) -> bool {
+        matches!((self.mode, &self.base), (Mode::Classes, Base::Classes(classes)) if classes.is_one())
+    }
+
+    /// Judges an access to an element of a stretch that does not collect footprints.
     pub(super) fn judge_element(
         &mut self,
         index: u64,
@@ -188,9 +199,7 @@ impl Segment {
     ) {
         if self.mode == Mode::Classes {
             self.judge_labelled(index, var, accessor, room, races);
-            if let Base::Classes(classes) = &self.base
-                && classes.is_one()
-            {
+            if self.is_one_class() {
                 self.make_coarse(room.cells);
             }
             return;
@@ -206,7 +215,6 @@ impl Segment {
     }
 
     /// Judges an access to an element by its label. If there are too many classes, elements stand alone from here on.
-    #[inline]
     fn judge_labelled(
         &mut self,
         index: u64,
@@ -364,7 +372,8 @@ impl Segment {
         }
     }
 
-    fn make_coarse(&mut self, cells: &mut Cells) {
+    /// Lets all elements share their cell again.
+    pub(super) fn make_coarse(&mut self, cells: &mut Cells) {
         let Some(source) = self.base_cell(0) else { return };
         let cell = cells.copied(source);
         self.replace_base(Base::Parts(Partition::Coarse, cell), cells);

@@ -143,8 +143,21 @@ impl Classes {
         self.one
     }
 
-    /// Judges an access to an element. False, without effect, if there would be too many classes.
+    /// Takes an access to an element that changes nothing, or whose class knows where members go in this epoch. Else false,
+    /// without effect.
     #[inline]
+    pub(super) fn follow(&mut self, index: u64, epoch: Epoch, writes: bool, cells: &mut Cells) -> bool {
+        let label = self.labels[index as usize];
+        let class = &self.classes[usize::from(label)];
+        let step = if writes { class.after_write } else { class.after_read };
+        if step.epoch == epoch && self.classes[usize::from(step.class)].generation == step.generation {
+            self.enter(index, label, step.class, cells);
+            return true;
+        }
+        cells.knows(class.cell, epoch, writes)
+    }
+
+    /// Judges an access to an element. False, without effect, if there would be too many classes.
     pub(super) fn judge(
         &mut self,
         index: u64,
@@ -152,31 +165,27 @@ impl Classes {
         cells: &mut Cells,
         races: &mut impl RaceSink<CellId>,
     ) -> bool {
-        let label = self.labels[index as usize];
-        let class = &self.classes[usize::from(label)];
-        let step = if accessor.writes() { class.after_write } else { class.after_read };
-        let target = if step.epoch == accessor.epoch
-            && self.classes[usize::from(step.class)].generation == step.generation
-        {
-            step.class
-        } else if cells.knows(class.cell, &accessor) {
+        if self.follow(index, accessor.epoch, accessor.writes(), cells) {
             return true;
-        } else {
-            match self.find_target(label, accessor, cells, races) {
-                Some(target) => target,
-                None => return false,
-            }
-        };
+        }
+        let label = self.labels[index as usize];
+        let Some(target) = self.find_target(label, accessor, cells, races) else { return false };
+        self.enter(index, label, target, cells);
+        true
+    }
+
+    /// Moves an element from one class to another.
+    #[inline]
+    fn enter(&mut self, index: u64, from: u16, to: u16, cells: &mut Cells) {
         self.moves += 1;
         self.one = false;
-        self.labels[index as usize] = target;
-        self.classes[usize::from(target)].members += 1;
-        let left = &mut self.classes[usize::from(label)];
+        self.labels[index as usize] = to;
+        self.classes[usize::from(to)].members += 1;
+        let left = &mut self.classes[usize::from(from)];
         left.members -= 1;
         if left.members == 0 {
-            self.abandon(label, cells);
+            self.abandon(from, cells);
         }
-        true
     }
 
     /// Takes note of a class that its last member has left. Another may come soon: an update takes each element through

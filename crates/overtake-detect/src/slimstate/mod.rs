@@ -197,13 +197,13 @@ impl SlimState {
     #[inline]
     fn locate_element(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
         (self.located.shadow, self.located.index) = (shadow, index);
-        match self.shadows[shadow as usize].collects() {
-            true => SHARED,
-            false => self.locate_divided(var, shadow, index),
+        match self.shadows[shadow as usize].has_alone() {
+            true => self.locate_divided(var, shadow, index),
+            false => SHARED,
         }
     }
 
-    /// An element of an array of which some stretch does not collect footprints.
+    /// An element of an array of which some elements stand alone.
     fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
         let segment = self.shadows[shadow as usize].segment(index, &mut self.cells);
         let alone = segment.alone();
@@ -316,42 +316,64 @@ impl SlimState {
             SHARED => self.access_element(PackedAt::new(at), var, kind),
             cell => {
                 let clock = self.clocks.thread(at.thread);
-                let epoch =
-                    if at.index == self.latest_atomic.0 { self.atomic_epoch() } else { clock.epoch() };
-                let accessor = Accessor { clock, epoch, access: observed(at, kind) };
-                let reports = &mut self.reports;
-                self.cells.judge(cell, accessor, &mut OnVariable { var, reports, races });
+                if at.index == self.latest_atomic.0 || !self.cells.take_ordered(cell, clock, at, kind) {
+                    self.access_own(PackedAt::new(at), var, kind, races);
+                }
             }
         }
     }
 
-    /// The epoch of the latest atomic access; a call, so that accesses that are no part of it do not wait for it.
-    #[cold]
+    /// A plain access to a variable or an element with a cell of its own, where something is unordered or shared.
     #[inline(never)]
-    fn atomic_epoch(&self) -> Epoch {
-        self.latest_atomic.1
+    fn access_own(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        let (at, cell) = (at.at(), self.located.cell);
+        let clock = self.clocks.thread(at.thread);
+        let epoch = if at.index == self.latest_atomic.0 { self.latest_atomic.1 } else { clock.epoch() };
+        let accessor = Accessor { clock, epoch, access: observed(at, kind) };
+        let reports = &mut self.reports;
+        self.cells.judge(cell, accessor, &mut OnVariable { var, reports, races });
     }
 
     /// A plain access to an element whose cell is shared or may change.
     #[inline(never)]
     fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind) {
-        let (at, Located { shadow, index, .. }) = (at.at(), self.located);
+        // One by one: they were written so, and a load of both would have to wait.
+        let (shadow, index) = (self.located.shadow, self.located.index);
         let entry = &mut self.shadows[shadow as usize];
         if !entry.collects() {
             let segment = entry.segment(index, &mut self.cells);
-            if !segment.collects() {
-                let clock = self.clocks.thread(at.thread);
-                let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
-                let Reports { own, found } = &mut self.reports;
-                let was_labelled = segment.is_labelled();
-                let mut room = Room { cells: &mut self.cells, own, limits: self.limits };
-                segment.judge_element(index, var, accessor, &mut room, &mut OnElement { var, found });
-                if !(was_labelled && segment.is_labelled()) {
+            let epoch = self.clocks.thread(at.thread()).epoch();
+            if segment.follow_label(index, epoch, kind.writes(), &mut self.cells) {
+                if segment.is_one_class() {
+                    segment.make_coarse(&mut self.cells);
                     entry.look_again();
                 }
                 return;
             }
+            if !segment.collects() {
+                return self.judge_element(at, var, kind);
+            }
         }
+        self.collect(at.at(), var, kind);
+    }
+
+    /// Judges an access to an element of a stretch that does not collect footprints.
+    #[inline(never)]
+    fn judge_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind) {
+        let (at, shadow, index) = (at.at(), self.located.shadow, self.located.index);
+        let clock = self.clocks.thread(at.thread);
+        let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
+        let entry = &mut self.shadows[shadow as usize];
+        let segment = entry.segment(index, &mut self.cells);
+        let Reports { own, found } = &mut self.reports;
+        let mut room = Room { cells: &mut self.cells, own, limits: self.limits };
+        segment.judge_element(index, var, accessor, &mut room, &mut OnElement { var, found });
+        entry.look_again();
+    }
+
+    /// Adds an access to the footprint of its thread.
+    fn collect(&mut self, at: At, var: VarId, kind: AccessKind) {
+        let (shadow, index) = (self.located.shadow, self.located.index);
         let page = var.index() / PAGE;
         let in_order = self.pages[page] == VarPage::elements(shadow);
         let ordered_end = if in_order { (page as u32 + 1).saturating_mul(PAGE as u32) } else { 0 };

@@ -23,6 +23,8 @@ pub(super) struct Shadow {
     segments: Vec<Segment>,
     /// Whether every stretch collects accesses in footprints.
     collects: bool,
+    /// Whether some elements stand alone.
+    has_alone: bool,
     /// One more than the highest index accessed.
     reach: u64,
 }
@@ -32,7 +34,16 @@ impl Shadow {
     pub(super) fn new(array: ArrayId, length: Option<u64>, var: VarId, index: u64, limits: Limits) -> Shadow {
         let var_of_first = u64::from(var.0).wrapping_sub(index);
         let (start, first_length) = length.map_or((limits.small, limits.small), |length| (0, length));
-        Shadow { array, start, first_length, var_of_first, segments: Vec::new(), collects: true, reach: 0 }
+        Shadow {
+            array,
+            start,
+            first_length,
+            var_of_first,
+            segments: Vec::new(),
+            collects: true,
+            has_alone: false,
+            reach: 0,
+        }
     }
 
     /// The index of an element whose variable is in order.
@@ -51,6 +62,12 @@ impl Shadow {
     #[inline]
     pub(super) fn collects(&self) -> bool {
         self.collects
+    }
+
+    /// Whether some elements stand alone.
+    #[inline]
+    pub(super) fn has_alone(&self) -> bool {
+        self.has_alone
     }
 
     /// Judges a footprint.
@@ -83,6 +100,7 @@ impl Shadow {
     /// To be called after a stretch may have changed its ways.
     pub(super) fn look_again(&mut self) {
         self.collects = self.segments.iter().all(Segment::collects);
+        self.has_alone = self.segments.iter().any(|segment| !segment.alone().is_empty());
     }
 
     /// Elements, cells and partition of each stretch.
