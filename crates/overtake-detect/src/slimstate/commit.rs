@@ -15,9 +15,9 @@ use overtake_clock::Epoch;
 use overtake_trace::VarId;
 
 use super::cells::{Accessor, CellId, Cells};
-use super::extended::Classes;
+use super::extended::{Classes, Followed};
 use super::footprint::Taken;
-use super::own::Own;
+use super::own::{Own, PAGE};
 use super::partition::Partition;
 use super::range::StridedRange;
 use crate::hb::history::RaceSink;
@@ -173,19 +173,19 @@ impl Segment {
 
     /// Takes an access to an element with a label if it only has to follow another element of its class. To be judged if not.
     #[inline]
-    pub(super) fn follow_label(&mut self, index: u64, epoch: Epoch, writes: bool, cells: &mut Cells) -> bool {
+    pub(super) fn follow_label(
+        &mut self,
+        index: u64,
+        epoch: Epoch,
+        writes: bool,
+        cells: &mut Cells,
+    ) -> Followed {
         match (self.mode, &mut self.base) {
             (Mode::Classes, Base::Classes(classes)) => {
                 classes.follow(index - self.start, epoch, writes, cells)
             }
-            _ => false,
+            _ => Followed::No,
         }
-    }
-
-    /// Whether there is only one class. To be made coarse then.
-    #[inline]
-    pub(super) fn is_one_class(&self) -> bool {
-        matches!((self.mode, &self.base), (Mode::Classes, Base::Classes(classes)) if classes.is_one())
     }
 
     /// Judges an access to an element of a stretch that does not collect footprints.
@@ -198,11 +198,7 @@ impl Segment {
         races: &mut impl RaceSink<CellId>,
     ) {
         if self.mode == Mode::Classes {
-            self.judge_labelled(index, var, accessor, room, races);
-            if self.is_one_class() {
-                self.make_coarse(room.cells);
-            }
-            return;
+            return self.judge_labelled(index, var, accessor, room, races);
         }
         if !self.alone().contains(&index) {
             self.make_precise(StridedRange::single(index - self.start), room);
@@ -247,6 +243,16 @@ impl Segment {
         cell
     }
 
+    /// Settles the elements from `first` on, which are the variables of a page in order and stand alone.
+    pub(super) fn settle_page(&mut self, first: u64, page: usize, room: &mut Room<'_>) {
+        let local = first - self.start;
+        let history = |offset: u64| self.base_cell(local + offset);
+        self.settled += room.own.settle_page(page, history, room.cells);
+        if self.settled == self.length {
+            self.replace_base(Base::Nothing, room.cells);
+        }
+    }
+
     /// Lets every element stand alone from now on.
     pub(super) fn make_fine(&mut self, room: &mut Room<'_>) {
         if self.mode == Mode::Fine {
@@ -254,7 +260,7 @@ impl Segment {
         }
         self.mode = Mode::Fine;
         if self.length <= room.limits.variables {
-            room.cells.make_room(self.length - self.settled);
+            room.cells.make_room(self.length - self.settled + 2 * PAGE as u64); // the first and last pages have others, too
         }
     }
 
@@ -372,12 +378,16 @@ impl Segment {
         }
     }
 
-    /// Lets all elements share their cell again.
-    pub(super) fn make_coarse(&mut self, cells: &mut Cells) {
-        let Some(source) = self.base_cell(0) else { return };
-        let cell = cells.copied(source);
+    /// Lets all elements share their cell again if they have one label. Returns whether they do.
+    pub(super) fn make_coarse(&mut self, cells: &mut Cells) -> bool {
+        let (Mode::Classes, Base::Classes(classes)) = (self.mode, &self.base) else { return false };
+        if !classes.is_one() {
+            return false;
+        }
+        let cell = cells.copied(classes.cell_of(0));
         self.replace_base(Base::Parts(Partition::Coarse, cell), cells);
         self.mode = Mode::Parts;
+        true
     }
 
     /// The cell of an element's part.

@@ -33,6 +33,17 @@ fn most_classes(length: u64) -> u64 {
 /// Most classes that are kept although their last member left.
 const MOST_ABANDONED: usize = 32;
 
+/// What became of an access that may only have to follow another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Followed {
+    /// It has to be judged.
+    No,
+    /// It is done.
+    Yes,
+    /// It is done, and its element was the last of a class: there may be only one class now.
+    AsLast,
+}
+
 /// Where members of a class went in an epoch.
 #[derive(Clone, Copy, Default, Debug)]
 struct Step {
@@ -67,9 +78,6 @@ pub(super) struct Classes {
     /// Classes that lost their last member, the first to do so first.
     abandoned: VecDeque<u16>,
     by_history: FxHashMap<u64, u16>,
-    /// Moves since the labels were made.
-    moves: u64,
-    one: bool,
 }
 
 impl Classes {
@@ -85,12 +93,16 @@ impl Classes {
             free: Vec::new(),
             abandoned: VecDeque::new(),
             by_history: FxHashMap::default(),
-            moves: 0,
-            one: false,
         };
         cells.index_bytes += new.labels.capacity() * size_of::<u16>();
         let mut by_cell: FxHashMap<u32, u16> = FxHashMap::default();
+        let mut latest = None;
         for cell in (0..length).map_while(cell_of) {
+            if let Some((_, class)) = latest.filter(|&(of, _)| of == cell) {
+                new.labels.push(class);
+                new.classes[usize::from(class)].members += 1;
+                continue;
+            }
             let known = by_cell.get(&cell.0).copied().or_else(|| new.with_history_of(cell, cells));
             let class = known.or_else(|| {
                 let most = most_classes(length) / 2; // there must be room to move
@@ -99,6 +111,7 @@ impl Classes {
             });
             let Some(class) = class else { break };
             by_cell.insert(cell.0, class);
+            latest = Some((cell, class));
             new.labels.push(class);
             new.classes[usize::from(class)].members += 1;
         }
@@ -137,24 +150,25 @@ impl Classes {
         self.classes[usize::from(self.labels[index as usize])].cell
     }
 
-    /// Whether all elements have the same history again, and labels have paid for themselves since they were made.
-    #[inline]
+    /// Whether all elements have the same history again.
     pub(super) fn is_one(&self) -> bool {
-        self.one
+        self.classes[usize::from(self.labels[0])].members == self.labels.len() as u64
     }
 
-    /// Takes an access to an element that changes nothing, or whose class knows where members go in this epoch. Else false,
-    /// without effect.
+    /// Takes an access to an element that changes nothing, or whose class knows where members go in this epoch.
     #[inline]
-    pub(super) fn follow(&mut self, index: u64, epoch: Epoch, writes: bool, cells: &mut Cells) -> bool {
+    pub(super) fn follow(&mut self, index: u64, epoch: Epoch, writes: bool, cells: &mut Cells) -> Followed {
         let label = self.labels[index as usize];
         let class = &self.classes[usize::from(label)];
-        let step = if writes { class.after_write } else { class.after_read };
+        let step = if writes { &class.after_write } else { &class.after_read };
         if step.epoch == epoch && self.classes[usize::from(step.class)].generation == step.generation {
-            self.enter(index, label, step.class, cells);
-            return true;
+            let to = step.class;
+            return self.enter(index, label, to, cells);
         }
-        cells.knows(class.cell, epoch, writes)
+        match cells.knows(class.cell, epoch, writes) {
+            true => Followed::Yes,
+            false => Followed::No,
+        }
     }
 
     /// Judges an access to an element. False, without effect, if there would be too many classes.
@@ -165,7 +179,7 @@ impl Classes {
         cells: &mut Cells,
         races: &mut impl RaceSink<CellId>,
     ) -> bool {
-        if self.follow(index, accessor.epoch, accessor.writes(), cells) {
+        if self.follow(index, accessor.epoch, accessor.writes(), cells) != Followed::No {
             return true;
         }
         let label = self.labels[index as usize];
@@ -175,17 +189,17 @@ impl Classes {
     }
 
     /// Moves an element from one class to another.
-    #[inline]
-    fn enter(&mut self, index: u64, from: u16, to: u16, cells: &mut Cells) {
-        self.moves += 1;
-        self.one = false;
+    #[inline(always)]
+    fn enter(&mut self, index: u64, from: u16, to: u16, cells: &mut Cells) -> Followed {
         self.labels[index as usize] = to;
         self.classes[usize::from(to)].members += 1;
         let left = &mut self.classes[usize::from(from)];
         left.members -= 1;
-        if left.members == 0 {
-            self.abandon(from, cells);
+        if left.members > 0 {
+            return Followed::Yes;
         }
+        self.abandon(from, cells);
+        Followed::AsLast
     }
 
     /// Takes note of a class that its last member has left. Another may come soon: an update takes each element through
@@ -202,8 +216,6 @@ impl Classes {
                 self.remove(class, cells);
             }
         }
-        let members = self.classes[usize::from(self.labels[0])].members;
-        self.one = members.min(self.moves) == self.labels.len() as u64;
     }
 
     /// The class of the history after an access to a member of `label`. `None`, without effect, if there are too many.

@@ -52,6 +52,7 @@ use overtake_trace::{
 pub(crate) use self::analysis::start;
 use self::cells::{Accessor, CellId, Cells, PackedAt, observed};
 use self::commit::{Limits, Room};
+use self::extended::Followed;
 use self::footprint::{Collected, Pending, Taken};
 use self::naming::FoundRaces;
 use self::own::PAGE;
@@ -218,9 +219,7 @@ impl SlimState {
             && first >= alone.start
             && first + PAGE as u64 <= alone.end
         {
-            for (index, var) in (first..).zip(page * PAGE..(page + 1) * PAGE) {
-                segment.settle(index, VarId::from_index(var), &mut room);
-            }
+            segment.settle_page(first, page, &mut room);
         }
         let cell = segment.settle(index, var, &mut room);
         self.promote(page);
@@ -340,21 +339,27 @@ impl SlimState {
         // One by one: they were written so, and a load of both would have to wait.
         let (shadow, index) = (self.located.shadow, self.located.index);
         let entry = &mut self.shadows[shadow as usize];
-        if !entry.collects() {
-            let segment = entry.segment(index, &mut self.cells);
-            let epoch = self.clocks.thread(at.thread()).epoch();
-            if segment.follow_label(index, epoch, kind.writes(), &mut self.cells) {
-                if segment.is_one_class() {
-                    segment.make_coarse(&mut self.cells);
-                    entry.look_again();
-                }
-                return;
-            }
-            if !segment.collects() {
-                return self.judge_element(at, var, kind);
-            }
+        if entry.collects() {
+            return self.collect(at, var, kind);
         }
-        self.collect(at.at(), var, kind);
+        let segment = entry.segment(index, &mut self.cells);
+        let epoch = self.clocks.thread(at.thread()).epoch();
+        match segment.follow_label(index, epoch, kind.writes(), &mut self.cells) {
+            Followed::Yes => {}
+            Followed::AsLast => self.make_coarse(),
+            Followed::No if segment.collects() => self.collect(at, var, kind),
+            Followed::No => self.judge_element(at, var, kind),
+        }
+    }
+
+    /// Lets the elements of a stretch share one cell if they have the same history.
+    #[inline(never)]
+    fn make_coarse(&mut self) {
+        let entry = &mut self.shadows[self.located.shadow as usize];
+        let segment = entry.segment(self.located.index, &mut self.cells);
+        if segment.make_coarse(&mut self.cells) {
+            entry.look_again();
+        }
     }
 
     /// Judges an access to an element of a stretch that does not collect footprints.
@@ -372,8 +377,9 @@ impl SlimState {
     }
 
     /// Adds an access to the footprint of its thread.
-    fn collect(&mut self, at: At, var: VarId, kind: AccessKind) {
-        let (shadow, index) = (self.located.shadow, self.located.index);
+    #[inline(never)]
+    fn collect(&mut self, at: PackedAt, var: VarId, kind: AccessKind) {
+        let (at, shadow, index) = (at.at(), self.located.shadow, self.located.index);
         let page = var.index() / PAGE;
         let in_order = self.pages[page] == VarPage::elements(shadow);
         let ordered_end = if in_order { (page as u32 + 1).saturating_mul(PAGE as u32) } else { 0 };

@@ -96,6 +96,25 @@ impl Own {
         cell
     }
 
+    /// Settles all variables of a page that are not, each an element with the history that it has so far. Returns how many.
+    pub(super) fn settle_page(
+        &mut self,
+        number: usize,
+        history: impl Fn(u64) -> Option<CellId>,
+        cells: &mut Cells,
+    ) -> u64 {
+        let (page, _) = self.page_of(VarId::from_index(number * PAGE), cells);
+        let new = ALL & !page.settled;
+        for offset in (0..PAGE as u64).filter(|offset| new >> offset & 1 == 1) {
+            if let Some(history) = history(offset) {
+                cells.fill(history, page.first.plus(offset));
+            }
+        }
+        page.settled |= new;
+        page.elements |= new;
+        u64::from(new.count_ones())
+    }
+
     fn page_of(&mut self, var: VarId, cells: &mut Cells) -> (&mut OwnPage, u64) {
         let (number, offset) = place(var);
         if self.positions[number] == 0 {
