@@ -235,7 +235,8 @@ record_kinds! {
     CondSignal = 29, 3;
     /// Return from a wait on the condition variable at value, extra 1 if it timed out; pc; stamp.
     CondWake = 30, 3;
-    /// Heap block allocated at value; pc; stamp; size.
+    /// Heap block allocated at value; pc; stamp; size. Extra: bytes behind it that the allocator rounded up to and programs that
+    /// ask may use.
     Alloc = 31, 4;
     /// Heap block at value freed; pc; stamp.
     Free = 32, 3;
@@ -307,13 +308,17 @@ pub const fn run(stride: i32) -> u64 {
     stride as u32 as u64 | ONE_MORE
 }
 
+/// A run has at most so many accesses: what one record may stand for has a limit that readers can rely on.
+pub const LONGEST_RUN: u64 = 1024;
+
 /// What adds an access to a run.
 pub const ONE_MORE: u64 = 1 << 32;
 
 /// Distance in bytes from one access to the next, and number of accesses, from the third word of a run.
 #[inline]
 pub const fn split_run(word: u64) -> (i64, u64) {
-    (word as u32 as i32 as i64, word >> 32 & 0xff_ffff)
+    let count = word >> 32 & 0xff_ffff;
+    (word as u32 as i32 as i64, if count < LONGEST_RUN { count } else { LONGEST_RUN })
 }
 
 /// Extra byte of [`RecordKind::Acquire`]: whether the caller would not have waited, and whether the last owner ended without

@@ -19,7 +19,7 @@ const NOT_FOUND: i32 = 127;
 /// Hands the log over and waits for the report, unless whoever started the program does. The exit code that the process must
 /// end with because there were races.
 pub(crate) fn hand_over() -> Option<i32> {
-    if !process::is_recording() || process::setting(b"OVERTAKE_LOG").is_some() {
+    if !process::is_recording() || !process::is_started_directly() {
         return None;
     }
     let raced = report();

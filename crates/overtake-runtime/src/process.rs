@@ -25,6 +25,7 @@ const DISABLED: u8 = 3;
 
 static PHASE: AtomicU8 = AtomicU8::new(UNSTARTED);
 static EXACT: AtomicBool = AtomicBool::new(false);
+static STARTED_DIRECTLY: AtomicBool = AtomicBool::new(false);
 static SIZE_LIMIT: AtomicU64 = AtomicU64::new(0);
 static MAPS: AtomicU32 = AtomicU32::new(0);
 static NEW_MODULES: AtomicBool = AtomicBool::new(false);
@@ -98,6 +99,7 @@ pub(crate) fn start() {
     }
     EXACT.store(setting(b"OVERTAKE_EXACT").is_some_and(|value| value == b"1"), Ordering::Relaxed);
     SIZE_LIMIT.store(setting(b"OVERTAKE_MAX_BYTES").map_or(0, number), Ordering::Relaxed);
+    STARTED_DIRECTLY.store(setting(b"OVERTAKE_LOG").is_none(), Ordering::Relaxed);
     choose_root();
     if !make_log() {
         PHASE.store(DISABLED, Ordering::Release);
@@ -114,6 +116,13 @@ pub(crate) fn start() {
     PHASE.store(RECORDING, Ordering::Release);
     thread::begin(thread::next_number(), thread::NO_THREAD, 0);
     note_options();
+    // From here on libc knows the environment. Programs write over the one they got, to show something in `ps`.
+    ENVIRONMENT.store(core::ptr::null_mut(), Ordering::Relaxed);
+}
+
+/// Whether nobody but the process itself sees to its log.
+pub(crate) fn is_started_directly() -> bool {
+    STARTED_DIRECTLY.load(Ordering::Relaxed)
 }
 
 /// Registers our exit handler past our own hook.
@@ -199,10 +208,10 @@ pub(crate) fn restart_after_fork() {
     }
 }
 
-/// The value of an environment variable as the process got it.
+/// The value of an environment variable.
 pub(crate) fn setting(name: &[u8]) -> Option<&'static [u8]> {
     let mut entry = environment();
-    // SAFETY: a list of zero-terminated texts that ends with a null pointer, which the kernel put above the stack.
+    // SAFETY: a list of zero-terminated texts that ends with a null pointer, or null.
     unsafe {
         while !entry.is_null() && !(*entry).is_null() {
             let text = bytes(*entry);
@@ -217,7 +226,7 @@ pub(crate) fn setting(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
-/// The environment as the process got it.
+/// The environment.
 pub(crate) fn environment() -> *const *const c_char {
     let given = ENVIRONMENT.load(Ordering::Relaxed).cast_const();
     // SAFETY: reads a pointer that libc sets before any constructor that could call us otherwise.

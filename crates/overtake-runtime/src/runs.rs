@@ -15,7 +15,7 @@
 
 use core::cell::Cell;
 
-use overtake_rawlog::ONE_MORE;
+use overtake_rawlog::{LONGEST_RUN, ONE_MORE, split_run};
 
 /// Number of instructions that are followed at once.
 const PLACES: usize = 256;
@@ -68,11 +68,12 @@ impl Runs {
         let place = self.place(pc);
         let record = place.record.get();
         let is_next = place.pc.get() == pc && place.next.get() == address;
-        (is_next && record >= self.floor.get() && record >= since).then_some(Continued {
-            place,
-            record,
-            address,
-        })
+        if !is_next || record < self.floor.get() || record < since {
+            return None;
+        }
+        // SAFETY: a record of three words that this thread wrote into the tail in use (R1, R4).
+        let (_, count) = split_run(unsafe { *((record + 16) as *const u64) });
+        (count < LONGEST_RUN).then_some(Continued { place, record, address })
     }
 
     /// An access that continues no run: the distance to the next if it is known, see [`start`](Self::start).
@@ -155,7 +156,7 @@ impl Continued<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use overtake_rawlog::{run, split_run};
+    use overtake_rawlog::run;
 
     extern crate std;
     use std::vec::Vec;
@@ -211,6 +212,13 @@ mod tests {
         assert!(runs_of(&scattered).iter().all(|(_, _, count)| *count == 0));
         let same: Vec<_> = (0..10).map(|_| (1000, 7)).collect();
         assert_eq!(runs_of(&same).len(), 10);
+    }
+
+    #[test]
+    fn long_runs_are_several() {
+        let long: Vec<_> = (0..3000).map(|i| (i, 7)).collect();
+        let counts: Vec<_> = runs_of(&long).iter().map(|(_, _, count)| *count).collect();
+        assert_eq!(counts, [0, 0, 1024, 1024, 3000 - 2 - 2 * 1024]);
     }
 
     #[test]

@@ -420,12 +420,13 @@ impl ThreadState {
         }
     }
 
-    /// A block of memory was allocated.
-    pub(crate) fn allocated(&self, address: u64, size: u64, pc: u64) {
+    /// A block of memory was allocated, of which `usable` bytes may be used.
+    pub(crate) fn allocated(&self, address: u64, size: u64, usable: u64, pc: u64) {
         let pc = self.caller_or(pc);
-        self.forget(address, size);
+        let more = usable.saturating_sub(size).min(255) as u8;
+        self.forget(address, usable);
         self.write_stamped(false, |stamp| {
-            [head(RecordKind::Alloc, 0, address), pc, stamp, size & (u64::MAX >> 8)]
+            [head(RecordKind::Alloc, more, address), pc, stamp, size & (u64::MAX >> 8)]
         });
         self.end_runs();
     }

@@ -70,12 +70,19 @@ impl AddressSpace {
         }
     }
 
-    /// A heap block comes into being.
-    pub(crate) fn alloc(&mut self, start: u64, bytes: u64, thread: ThreadId, location: LocationId) {
+    /// A heap block comes into being, with `more` bytes behind it that are its own as well.
+    pub(crate) fn alloc(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        more: u64,
+        thread: ThreadId,
+        location: LocationId,
+    ) {
         self.heap_blocks += 1;
         let memory =
             Memory { kind: MemoryKind::Heap, bytes, thread: Some(thread), allocated_at: Some(location) };
-        self.begin(start, bytes.max(1), memory, AreaName::Heap(self.heap_blocks));
+        self.begin(start, bytes.saturating_add(more).max(1), memory, AreaName::Heap(self.heap_blocks));
     }
 
     /// A heap block is freed. Returns the variable of the block if anything in it was accessed.
@@ -276,7 +283,7 @@ impl Area {
         self.array = Some(array);
         *context.symbols.program.memory.entry(array) = self.memory;
         if self.memory.kind == MemoryKind::Heap && !self.freed {
-            variables.set_length(array, self.memory.bytes);
+            variables.set_length(array, (self.end - start).max(self.memory.bytes));
             let block = variables.intern_block(array)?;
             // The allocation orders nothing, so it may stand here, where the block first matters.
             let location = self.memory.allocated_at.unwrap_or(LocationId::UNKNOWN);

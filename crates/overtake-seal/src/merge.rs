@@ -357,7 +357,7 @@ impl Merger {
             RecordKind::CondWake if record.extra == 0 => objects.wake(address).map(waited),
             RecordKind::Alloc => {
                 objects.forget(address, number);
-                memory.alloc(address, number, thread, location);
+                memory.alloc(address, number, u64::from(record.extra), thread, location);
                 None
             }
             RecordKind::Free => memory.free(address, symbols).map(Action::Free),

@@ -6,7 +6,7 @@ use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_run};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::log::{Log, PIECE_BYTES, ThreadLog};
+use crate::log::{Log, ThreadLog};
 use crate::pages::Cuts;
 
 /// Where a stamp is in the file of a thread.
@@ -182,7 +182,7 @@ impl Scan {
                 }
                 if offset >= next_piece {
                     scan.stamps.push(Stamp { offset, time: last });
-                    next_piece = (offset / PIECE_BYTES + 1) * PIECE_BYTES;
+                    next_piece = reader.piece_end();
                 }
             }
             match record.kind {

@@ -69,6 +69,15 @@ fn a_block_that_comes_again_is_another_block() {
 }
 
 #[test]
+fn what_the_allocator_rounded_up_to_belongs_to_the_block() {
+    let mut log = LogMaker::new(1);
+    log.sync(0, K::ThreadStart, 0).sync_with(0, K::Alloc, 0, HEAP + 32, 24).write(0, HEAP + 32, 8);
+    log.sync(0, K::Free, HEAP + 32).sync_with(0, K::Alloc, 8, HEAP, 32).write(0, HEAP + 32, 8);
+    let lines = log.sealed().lines();
+    assert_eq!(lines[3..], ["T0|alloc(heap#2[40])", "T0|w(heap#2[32])"]);
+}
+
+#[test]
 fn an_access_behind_a_free_meets_the_block() {
     let mut log = LogMaker::new(1);
     log.sync(0, K::ThreadStart, 0).sync_with(0, K::Alloc, 0, HEAP, 32).write(0, HEAP, 8);
@@ -268,4 +277,26 @@ fn accesses_that_share_a_record_are_apart() {
     let more = [280, 264, 288, 291].map(|at| format!("T0|r(memory[{at}])"));
     let lines = log.sealed().lines();
     assert_eq!(lines, expected.into_iter().chain(more).collect::<Vec<_>>());
+}
+
+#[test]
+fn stamps_in_the_tail_end_the_region_before_it() {
+    let mut log = LogMaker::new(2);
+    log.sync(0, K::ThreadStart, 0).sync(0, K::Fork, 1).sync(1, K::ThreadStart, 1);
+    for word in 0..300 {
+        log.write(0, 0x1000 + 8 * word, 8);
+    }
+    log.start_tail(0);
+    for word in 300..400 {
+        log.write(0, 0x1000 + 8 * word, 8);
+    }
+    log.sync(0, K::Acquire, LOCK).sync(0, K::Release, LOCK);
+    log.sync(1, K::Acquire, LOCK).sync(1, K::Release, LOCK);
+    for _ in 0..100 {
+        log.sync(1, K::Acquire, LOCK + 8).sync(1, K::Release, LOCK + 8);
+    }
+    log.sync(1, K::ThreadEnd, 0).sync(0, K::Join, 1);
+    let lines = log.sealed().lines();
+    let first = |thread: &str| lines.iter().position(|line| *line == format!("{thread}|acq(0x9000)"));
+    assert!(first("T0") < first("T1"), "{:?} {:?}", first("T0"), first("T1"));
 }

@@ -72,13 +72,15 @@ macro_rules! accesses {
             "jb 6b",
             "cmp r10, [rdx + {since}]",
             "jb 6b",
+            "cmp dword ptr [r10 + 20], {longest}", // the number of accesses
+            "jae 6b",
             concat!("mov eax, (1 << ", stringify!($size), ") - 1"),
             "shl rax, cl",
             "test [r8 + {bars}], rax",
             "jne 6b",
             "or [r8 + {read}], rax",
             $($note,)?
-            "add dword ptr [r10 + 20], 1", // the number of accesses
+            "add dword ptr [r10 + 20], 1",
             "mov rax, [r9 + {stride}]",
             "add rax, rdi",
             "mov [r9 + {next}], rax",
@@ -99,6 +101,7 @@ macro_rules! accesses {
             known = const offsets::$known,
             bars = const offsets::$bars,
             read = const offsets::READ,
+            longest = const overtake_rawlog::LONGEST_RUN,
             place = const runs::offsets::PLACE_SHIFT,
             places = const thread::offsets::PLACES,
             floor = const thread::offsets::FLOOR,

@@ -54,7 +54,7 @@ fn allocated(block: usize, size: usize, pc: usize) -> usize {
     if block != 0
         && let Some(thread) = thread::current()
     {
-        thread.allocated(block as u64, size as u64, pc as u64);
+        thread.allocated(block as u64, size as u64, usable(block) as u64, pc as u64);
     }
     block
 }
@@ -69,7 +69,7 @@ fn freed(block: usize, pc: usize) {
 }
 
 fn usable(block: usize) -> usize {
-    // SAFETY: a block of the allocator; our caller is about to free it.
+    // SAFETY: a block of the allocator that is not free.
     unsafe { libc::malloc_usable_size(block as *mut c_void) }
 }
 

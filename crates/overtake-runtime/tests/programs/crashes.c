@@ -14,8 +14,16 @@ static __attribute__((noinline)) int overflow(int depth) {
     room[depth % 1000] = 1;
     return overflow(depth + 1) + room[(depth + 1) % 1000];
 }
+extern char **environ;
 int main(int count, char **arguments) {
-    const char *way = arguments[1];
+    const char *way = strdup(arguments[1]);
+    // As programs do that show what they are at in the list of processes.
+    char *first = environ[0], *last_byte = first;
+    for (char **entry = environ; *entry; entry++) {
+        last_byte = *entry + strlen(*entry);
+        *entry = strdup(*entry);
+    }
+    memset(first, 'x', (size_t)(last_byte - first));
     pthread_t thread;
     pthread_barrier_init(&started, 0, 2);
     pthread_create(&thread, 0, hang, 0);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use overtake_rawlog::{CHUNKS_AT, HEADER_BYTES, RecordKind, THREAD_MAGIC, VERSION, head};
+use overtake_rawlog::{CHUNKS_AT, HEADER_BYTES, RecordKind, TAILS, THREAD_MAGIC, VERSION, chunk_count, head};
 use overtake_seal::{Sealed, seal};
 use overtake_trace::{Block, Checker, Event, EventIndex, EventSink, Result, StdWriter, Symbols};
 
@@ -12,12 +12,15 @@ use overtake_trace::{Block, Checker, Event, EventIndex, EventSink, Result, StdWr
 pub(crate) struct LogMaker {
     threads: Vec<Vec<u64>>,
     stacks: Vec<(u64, u64)>,
+    /// Words of each thread that are in chunks; the others are in the tail.
+    in_chunks: Vec<Option<usize>>,
     clock: u64,
 }
 
 impl LogMaker {
     pub(crate) fn new(threads: usize) -> LogMaker {
-        let mut maker = LogMaker { stacks: vec![(0, 0); threads], ..LogMaker::default() };
+        let mut maker =
+            LogMaker { stacks: vec![(0, 0); threads], in_chunks: vec![None; threads], ..LogMaker::default() };
         maker.threads.resize(threads, Vec::new());
         for thread in 0..threads {
             maker.raw(thread, &[head(RecordKind::Chunk, 0, 0), 0, 0]);
@@ -72,6 +75,14 @@ impl LogMaker {
         self.access(thread, RecordKind::Read, address, bytes)
     }
 
+    /// What a thread records from now on is in the tail of its file.
+    pub(crate) fn start_tail(&mut self, thread: usize) {
+        let words = self.threads[thread].len();
+        self.in_chunks[thread] = Some(words);
+        let number = chunk_count(CHUNKS_AT + 8 * words as u64);
+        self.raw(thread, &[head(RecordKind::Chunk, 0, 0), 0, number]);
+    }
+
     /// The bytes of a thread's file.
     pub(crate) fn file(&self, thread: usize) -> Vec<u8> {
         let mut header = vec![0_u64; HEADER_BYTES / 8];
@@ -79,9 +90,12 @@ impl LogMaker {
         header[1] = thread as u64;
         (header[3], header[4]) = self.stacks[thread];
         header[7] = CHUNKS_AT;
-        header[8] = CHUNKS_AT + 8 * self.threads[thread].len() as u64;
+        let words = &self.threads[thread];
+        let (chunks, tail) = words.split_at(self.in_chunks[thread].unwrap_or(words.len()));
+        header[8] = CHUNKS_AT + 8 * chunks.len() as u64;
         header.resize(CHUNKS_AT as usize / 8, 0);
-        header.extend_from_slice(&self.threads[thread]);
+        header.extend_from_slice(chunks);
+        header[TAILS[0].0 / 8..][..tail.len()].copy_from_slice(tail);
         header.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
