@@ -148,6 +148,50 @@ fn bytes_that_are_no_text_do_no_harm() {
     assert!(Suppressions::parse("x", b"\xff\xfe").is_err());
 }
 
+/// Rules put together at random from what rules are made of: all are read or refused, none does harm.
+#[test]
+fn whatever_is_written_is_a_rule_or_an_error() {
+    let parts = [
+        "race",
+        "race_top",
+        "race_pair",
+        "race_stack",
+        "race_var",
+        ":",
+        ":",
+        " <> ",
+        " <- ",
+        "...",
+        "*",
+        "^",
+        "$",
+        "#",
+        " ",
+        "main",
+        "Server::poll",
+        "é",
+        "\u{fffd}",
+        "\t",
+    ];
+    let mut state = 7_u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut accepted = 0;
+    for _ in 0..20_000 {
+        let line: String = (0..1 + next(8)).map(|_| parts[next(parts.len())]).collect();
+        match Suppressions::parse("x", line.as_bytes()) {
+            Ok(rules) => {
+                triage::apply(&mut sample(), Some(&rules), None);
+                accepted += 1;
+            }
+            Err(error) => assert!(error.to_string().starts_with("x:1:"), "{line}: {error}"),
+        }
+    }
+    assert!(accepted > 1_000, "{accepted}");
+}
+
 fn baseline_of(report: &Report) -> Baseline {
     let mut baseline = Baseline::default();
     baseline.merge(report, "old code", "2026-11-15", false);

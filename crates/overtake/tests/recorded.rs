@@ -348,36 +348,32 @@ fn examples_are_reported_as_expected() {
 }
 
 #[test]
-fn sarif_is_the_same_whatever_the_timing() {
+fn reports_for_tools_are_the_same_whatever_the_timing() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bank.c");
     let directory = tempfile::tempdir().expect("writable");
     let program = compiled(&source, &directory);
     let root = source.parent().and_then(Path::parent).expect("the repository");
-    let run = |number: usize| {
-        let file = directory.path().join(format!("{number}.sarif"));
-        let mut target = std::ffi::OsString::from("sarif=");
-        target.push(&file);
-        let output = overtake()
-            .current_dir(root)
-            .args(["run", "--report"])
-            .arg(target)
-            .arg("--")
-            .arg(&program)
-            .output();
-        assert_eq!(output.expect("it starts").status.code(), Some(66));
-        std::fs::read_to_string(&file)
-            .expect("the report is there")
-            .replace(&*program.to_string_lossy(), "bank")
+    let run = || {
+        let mut run = overtake();
+        run.current_dir(root).arg("run");
+        let files = ["sarif", "tsan"].map(|format| (format, directory.path().join(format)));
+        for (format, file) in &files {
+            run.arg("--report").arg(format!("{format}={}", file.display()));
+        }
+        let output = run.arg("--").arg(&program).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+        let [sarif, tsan] =
+            files.map(|(_, file)| std::fs::read_to_string(file).expect("the report is there"));
+        let process = tsan.split("==").nth(1).expect("it begins with the process").to_owned();
+        (sarif, tsan.replace(&process, "N"))
     };
-    let first = run(0);
-    assert!(
-        first.contains(
-            "\"uri\":\"examples/bank.c\",\"uriBaseId\":\"%SRCROOT%\"},\"region\":{\"startLine\":15"
-        ),
-        "{first}"
-    );
-    for number in 1..5 {
-        assert_eq!(run(number), first);
+    let (sarif, tsan) = run();
+    let place = r#""uri":"examples/bank.c","uriBaseId":"%SRCROOT%"},"region":{"startLine":15"#;
+    assert!(sarif.contains(place), "{sarif}");
+    let summary = "SUMMARY: ThreadSanitizer: data race examples/bank.c:15:";
+    assert!(tsan.contains(summary) && tsan.ends_with("ThreadSanitizer: reported 1 warnings\n"), "{tsan}");
+    for _ in 0..5 {
+        assert_eq!(run(), (sarif.clone(), tsan.clone()));
     }
 }
 
