@@ -12,7 +12,7 @@
 //! Results of a recorded program have no counts and no numbers of events: same findings, same bytes, whatever the timing.
 //!
 //! **Limits.** GitHub rejects files past its limits, and shows the most severe 5,000 results of the 25,000 it takes. We keep
-//! to [`Limits::CODE_SCANNING`] and say in a notification what was left out.
+//! to `Limits::CODE_SCANNING` and say in a notification what was left out.
 
 mod finding;
 mod flow;
