@@ -307,39 +307,107 @@ fn builds_use_our_compilers() {
     assert_eq!(command(path("racy")).output().expect("it starts").status.code(), Some(66));
 }
 
-/// What does not change from run to run: each race's headline, and the innermost lines of its accesses.
-fn essence(report: &str, code: Option<i32>) -> String {
-    let mut essence = String::new();
-    let mut lines = report.lines();
-    while let Some(headline) = lines.next() {
-        if !headline.contains(" race on ") {
-            continue;
-        }
-        essence.push_str(headline);
-        essence.push('\n');
-        for frame in lines.by_ref().filter_map(|line| line.trim().strip_prefix("#0 ")).take(2) {
-            let (function, place) = frame.rsplit_once(' ').unwrap_or(("", frame));
-            let file = place.rsplit('/').next().unwrap_or(place);
-            let place: Vec<_> = file.split(':').take(2).collect();
-            essence.push_str(&format!("    {function} {}\n", place.join(":")));
+/// The reports of all runs are the same, byte by byte, whatever their timing was, and their results fit the schema.
+#[test]
+fn examples_are_reported_as_expected() {
+    let directory = tempfile::tempdir().expect("writable");
+    let result = directory.path().join("result.json");
+    for source in sources("../../examples") {
+        let program = compiled(&source, &directory);
+        // As people do it, then often.
+        for program in [&source].into_iter().chain(std::iter::repeat_n(&program, runs().min(5))) {
+            let mut run = overtake();
+            run.current_dir(source.parent().expect("a directory")).args(["run", "--report"]);
+            let output = run.arg(format!("result={}", result.display())).arg(program).output();
+            let output = output.expect("it starts");
+            let found = format!("{}exit code {}\n", said(&output), output.status.code().unwrap_or(-1));
+            expect_report(&source, &found);
+            assert!(!output.stdout.is_empty(), "what the program prints is its own");
+            let stored = std::fs::read(&result).expect("a result");
+            support::schema::check_result(&serde_json::from_slice(&stored).expect("JSON"));
         }
     }
-    format!("{essence}exit code {}\n", code.unwrap_or(-1))
+}
+
+#[track_caller]
+fn expect_report(source: &Path, found: &str) {
+    let expected = source.with_extension("expected");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&expected, found).expect("writable");
+    }
+    let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
+    assert_eq!(found, wanted, "{}", source.display());
 }
 
 #[test]
-fn examples_are_reported_as_expected() {
-    for source in sources("../../examples") {
-        let output = overtake().arg("run").arg(&source).output().expect("it starts");
-        let found = essence(&said(&output), output.status.code());
-        let expected = source.with_extension("expected");
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&expected, &found).expect("writable");
-        }
-        let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
-        assert_eq!(found, wanted, "{}\n{}", source.display(), said(&output));
-        assert!(!output.stdout.is_empty(), "what the program prints is its own");
-    }
+fn what_is_not_known_of_a_program_is_left_out() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("racy.c");
+    std::fs::write(
+        &source,
+        "#include <pthread.h>\nint shared;\nvoid *racer(void *unused) { shared = 1; return unused; }\n\
+         int main(void) { pthread_t thread; pthread_create(&thread, 0, racer, 0); shared = 2;\n\
+         return pthread_join(thread, 0); }\n",
+    )
+    .expect("writable");
+    let program = compiled(&source, &directory);
+    let report = || {
+        let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+        said(&output)
+    };
+    assert!(report().contains("> 3 | void *racer(void *unused) { shared = 1; return unused; }"));
+    std::fs::remove_file(&source).expect("removable");
+    let without_source = report();
+    assert!(without_source.contains("racy.c:3:") && !without_source.contains(" | "), "{without_source}");
+    succeed(command("strip").arg("--strip-debug").arg(&program));
+    let without_lines = report();
+    assert!(
+        without_lines.contains("#0 racer (racy)") && !without_lines.contains("racy.c"),
+        "{without_lines}"
+    );
+    succeed(command("strip").arg("--strip-all").arg(&program));
+    let stripped = report();
+    assert!(stripped.contains("#0 (racy+0x") && !stripped.contains("racer"), "{stripped}");
+}
+
+#[test]
+fn fingerprints_survive_edits_elsewhere_and_everything_a_run_numbers() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("racy.c");
+    let code = "#include <pthread.h>\nint shared, other;\nvoid *racer(void *unused) { shared = 1; other++; return unused; }\n\
+                int main(void) { pthread_t thread; pthread_create(&thread, 0, racer, 0); shared = 2; other++;\n\
+                return pthread_join(thread, 0); }\n";
+    let result = directory.path().join("result.json");
+    let mut fingerprints = |code: &str| -> Vec<String> {
+        std::fs::write(&source, code).expect("writable");
+        let program = compiled(&source, &directory);
+        let target = format!("result={}", result.display());
+        overtake().args(["run", "--report", &target]).arg(&program).output().expect("it starts");
+        let stored: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&result).expect("a result")).expect("JSON");
+        let findings = stored["findings"].as_array().expect("findings").iter();
+        let mut fingerprints: Vec<_> =
+            findings.map(|finding| finding["fingerprint"].as_str().expect("text").to_owned()).collect();
+        fingerprints.sort();
+        fingerprints
+    };
+    let expected = fingerprints(code);
+    assert_eq!(expected.len(), 2);
+    let moved = format!(
+        "/* a new line */\n\n{}",
+        code.replace("int main", "int before; int unused(void) { return before; }\nint main")
+    );
+    assert_eq!(fingerprints(&moved), expected, "lines above");
+    let one_thread_before = code.replace(
+        "pthread_t thread;",
+        "pthread_t thread; pthread_create(&thread, 0, idle, 0); pthread_join(thread, 0);",
+    );
+    let one_thread_before = one_thread_before
+        .replace("int main", "int main")
+        .replace("void *racer", "void *idle(void *unused) { return unused; }\nvoid *racer");
+    assert_eq!(fingerprints(&one_thread_before), expected, "another thread number");
+    assert_ne!(fingerprints(&code.replace("racer", "runner")), expected, "another function");
 }
 
 #[test]
