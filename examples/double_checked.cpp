@@ -23,10 +23,11 @@ static Settings *get()
 int main()
 {
     bool seen[2];
-    std::thread first([&] { seen[0] = get() != nullptr; });
-    std::thread second([&] { seen[1] = get() != nullptr; });
-    first.join();
-    second.join();
+    std::thread threads[2];
+    for (int i = 0; i < 2; i++)
+        threads[i] = std::thread([&seen, i] { seen[i] = get() != nullptr; });
+    for (auto &thread : threads)
+        thread.join();
     std::printf("%d %d\n", seen[0], seen[1]);
     delete settings;
 }

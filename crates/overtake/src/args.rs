@@ -89,6 +89,10 @@ pub(crate) enum Command {
     #[command(after_help = BASELINE_EXAMPLES)]
     Baseline(BaselineArguments),
 
+    /// Print everything about one race
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArguments),
+
     /// Show the schedule that exhibits a predicted race, checked
     #[command(after_help = WITNESS_EXAMPLES)]
     Witness(WitnessArguments),
@@ -187,6 +191,14 @@ Examples:
   overtake baseline races.json -o races.toml --prune        forget those that are gone
 
 Reasons and dates of races that are already there stay. Commit the file.";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  overtake explain races.json 3            of a stored result
+  overtake explain races.json 1b560a57     by the beginning of its fingerprint
+  overtake explain run.otr 3               of a trace, which is analysed again
+
+Races have the numbers that the report gives them for the same detectors and options.";
 
 const WITNESS_EXAMPLES: &str = "\
 Examples:
@@ -325,6 +337,10 @@ pub(crate) struct ReportArguments {
     /// Build schedules for this many predicted races
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) witnesses: usize,
+
+    /// What is printed instead of text; commands whose `--format` is not that of a trace have it.
+    #[arg(skip)]
+    pub(crate) printed: Option<&'static Renderer>,
 }
 
 impl ReportArguments {
@@ -337,11 +353,17 @@ impl ReportArguments {
     pub(crate) fn want_timeline(&self) -> bool {
         self.report.iter().any(|target| target.renderer.wants_timeline())
     }
+
+    /// The same, printed in another format than text.
+    pub(crate) fn printed_as(&self, format: Option<&'static Renderer>) -> ReportArguments {
+        ReportArguments { printed: format, ..self.clone() }
+    }
 }
 
 impl Default for ReportArguments {
     fn default() -> Self {
-        ReportArguments { report: Vec::new(), triage: TriageArguments::default(), limit: 25, witnesses: 20 }
+        let triage = TriageArguments::default();
+        ReportArguments { report: Vec::new(), triage, limit: 25, witnesses: 20, printed: None }
     }
 }
 
@@ -361,6 +383,30 @@ pub(crate) struct StoredArguments {
 
     #[command(flatten)]
     pub(crate) reports: ReportArguments,
+
+    /// Print the report in this format instead of text
+    #[arg(long, value_name = "FORMAT", value_parser = renderer_parser())]
+    pub(crate) format: Option<&'static Renderer>,
+}
+
+/// `explain`.
+#[derive(Args)]
+pub(crate) struct ExplainArguments {
+    /// A stored result, or a trace
+    #[arg(value_name = "RESULT|TRACE")]
+    pub(crate) input: PathBuf,
+
+    /// Number of the race, or the beginning of its fingerprint
+    #[arg(value_name = "RACE")]
+    pub(crate) race: String,
+
+    /// Detectors to run on a trace, separated by commas
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
+          value_parser = detector_parser())]
+    pub(crate) detector: Vec<&'static Entry>,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
 }
 
 /// `baseline`.
@@ -423,6 +469,10 @@ pub(crate) struct RunArguments {
 
     #[command(flatten)]
     pub(crate) reports: ReportArguments,
+
+    /// Print the report in this format instead of text
+    #[arg(long, value_name = "FORMAT", value_parser = renderer_parser())]
+    pub(crate) format: Option<&'static Renderer>,
 
     /// Keep the traces in this directory
     #[arg(long, value_name = "DIR")]
@@ -805,7 +855,13 @@ fn table<'a>(heading: &str, rows: impl Iterator<Item = (&'a str, &'a str)> + Clo
     })
 }
 
-fn report_parser(text: &str) -> Result<ReportTarget, String> {
+fn renderer_parser() -> impl TypedValueParser<Value = &'static Renderer> {
+    let names = RENDERERS.iter().map(|renderer| PossibleValue::new(renderer.name).help(renderer.summary));
+    PossibleValuesParser::new(names).try_map(|name| find_renderer(&name).ok_or("no such format"))
+}
+
+/// A format and a file: `sarif=races.sarif`.
+pub(crate) fn report_parser(text: &str) -> Result<ReportTarget, String> {
     let expected = || {
         let names: Vec<_> = RENDERERS.iter().map(|renderer| renderer.name).collect();
         format!("expected FORMAT=FILE with a format of {}, found `{text}`", names.join(", "))

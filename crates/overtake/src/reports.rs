@@ -1,6 +1,6 @@
 //! Findings on their way to people and files.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use overtake_detect::Race;
@@ -21,18 +21,23 @@ pub(crate) fn collected(
     input: &mut Input,
     arguments: &ReportArguments,
 ) -> Result<Report, Failure> {
-    let mut collector = Collector::new(analysed, &settings(arguments));
+    let settings = Settings { witnesses: arguments.witnesses, ..settings() };
+    let mut report = read(Collector::new(analysed, &settings), input)?;
+    if let (true, [run]) = (arguments.want_timeline(), &mut report.runs[..]) {
+        run.timeline = Some(timeline(input)?);
+    }
+    Ok(report)
+}
+
+/// Reads the trace for findings.
+pub(crate) fn read(mut collector: Collector<'_>, input: &mut Input) -> Result<Report, Failure> {
     if !collector.is_empty() {
         let races = collector.to_be_witnessed();
         collector.witnessed(&witnesses(input, &races)?);
         let mut opened = input.open()?;
         collector.read(opened.source_mut()).map_err(|error| opened.failure(error))?;
     }
-    let mut report = collector.finish();
-    if let (true, [run]) = (arguments.want_timeline(), &mut report.runs[..]) {
-        run.timeline = Some(timeline(input)?);
-    }
-    Ok(report)
+    Ok(collector.finish())
 }
 
 /// The threads and critical sections of the whole run.
@@ -47,13 +52,13 @@ fn timeline(input: &mut Input) -> Result<Timeline, Failure> {
 }
 
 /// Spells out what was found without reading the trace again: there are no schedules, no locks and no explanations.
-pub(crate) fn collected_at_once(analysed: &Analysed<'_>, arguments: &ReportArguments) -> Report {
-    Collector::new(analysed, &settings(arguments)).finish()
+pub(crate) fn collected_at_once(analysed: &Analysed<'_>) -> Report {
+    Collector::new(analysed, &settings()).finish()
 }
 
-fn settings(arguments: &ReportArguments) -> Settings {
-    let directory = std::env::current_dir().unwrap_or_default();
-    Settings { directory, witnesses: arguments.witnesses, ..Settings::default() }
+/// How findings are collected, if nothing else is asked for.
+pub(crate) fn settings() -> Settings {
+    Settings { directory: std::env::current_dir().unwrap_or_default(), ..Settings::default() }
 }
 
 /// The schedules of races, built and checked.
@@ -104,9 +109,16 @@ fn tell(
 ) -> Result<(), Failure> {
     let occupied = arguments.report.iter().any(|target| is_standard(&target.file));
     let text = |stream| text::findings(report, &console.layout_of(stream, arguments.limit));
-    match stream {
-        Some(Stream::Output) if !occupied => return console.print(&text(Stream::Output)),
-        Some(Stream::Error) if !report.findings.is_empty() => console.report(&text(Stream::Error)),
+    match (stream, arguments.printed) {
+        (Some(Stream::Output), None) if !occupied => return console.print(&text(Stream::Output)),
+        (Some(Stream::Output), Some(renderer)) if !occupied => {
+            return console.write(|out| (renderer.write)(out, report));
+        }
+        (Some(Stream::Error), None) if !report.findings.is_empty() => console.report(&text(Stream::Error)),
+        (Some(Stream::Error), Some(renderer)) if !report.findings.is_empty() => {
+            // Nobody is left to be told that standard error is gone.
+            let _ = (renderer.write)(&mut std::io::stderr().lock(), report);
+        }
         _ => report.runs.iter().flat_map(|run| &run.notes).for_each(|note| console.say(note)),
     }
     Ok(())
@@ -124,6 +136,17 @@ fn write(report: &Report, target: &ReportTarget) -> Result<(), Failure> {
         Ok(()) => {}
     }
     file.complete().map(drop)
+}
+
+/// Whether a file is a stored result: no format of traces begins like JSON.
+pub(crate) fn is_stored(path: &Path) -> Result<bool, Failure> {
+    if is_standard(path) {
+        return Ok(false);
+    }
+    let mut start = [0; 16];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut start));
+    let length = read.map_err(|error| Failure::in_file(path, error))?;
+    Ok(start[..length].trim_ascii_start().starts_with(b"{"))
 }
 
 /// Reads a stored result.

@@ -307,73 +307,140 @@ fn builds_use_our_compilers() {
     assert_eq!(command(path("racy")).output().expect("it starts").status.code(), Some(66));
 }
 
-/// What changes neither from run to run nor from compiler to compiler: each race's headline, and for its accesses the innermost
-/// lines in the program itself.
-fn essence(report: &str, source: &Path, code: Option<i32>) -> String {
-    let name = source.file_name().unwrap_or_default().to_string_lossy();
-    let mut essence = String::new();
-    let mut lines = report.lines();
-    while let Some(headline) = lines.next() {
-        if !headline.contains(" race on ") {
-            continue;
-        }
-        essence.push_str(headline);
-        essence.push('\n');
-        for _ in 0..2 {
-            let frames = lines.by_ref().map(str::trim).skip_while(|line| !line.starts_with("#0 "));
-            let frame = frames.into_iter().find(|line| line.contains(&*name)).unwrap_or_default();
-            let frame = frame.split_once(' ').map_or("", |(_, frame)| frame);
-            let (function, place) = frame.rsplit_once(' ').unwrap_or(("", frame));
-            let file = place.rsplit('/').next().unwrap_or(place);
-            let place: Vec<_> = file.split(':').take(2).collect();
-            essence.push_str(&format!("    {function} {}\n", place.join(":")));
-        }
-    }
-    format!("{essence}exit code {}\n", code.unwrap_or(-1))
-}
-
+/// The reports of all runs are the same, byte by byte, whatever their timing was, and their results fit the schema.
 #[test]
 fn examples_are_reported_as_expected() {
+    let directory = tempfile::tempdir().expect("writable");
+    let result = directory.path().join("result.json");
     for source in sources("../../examples") {
-        let output = overtake().arg("run").arg(&source).output().expect("it starts");
-        let found = essence(&said(&output), &source, output.status.code());
-        let expected = source.with_extension("expected");
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&expected, &found).expect("writable");
+        let program = compiled(&source, &directory);
+        // As people do it, then often.
+        for program in [&source].into_iter().chain(std::iter::repeat_n(&program, runs().min(5))) {
+            let mut run = overtake();
+            run.current_dir(source.parent().expect("a directory")).args(["run", "--report"]);
+            let output = run.arg(format!("result={}", result.display())).arg(program).output();
+            let output = output.expect("it starts");
+            let found = format!("{}exit code {}\n", said(&output), output.status.code().unwrap_or(-1));
+            expect_report(&source, &found);
+            assert!(!output.stdout.is_empty(), "what the program prints is its own");
+            let stored = std::fs::read(&result).expect("a result");
+            support::schema::check_result(&serde_json::from_slice(&stored).expect("JSON"));
         }
-        let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
-        assert_eq!(found, wanted, "{}\n{}", source.display(), said(&output));
-        assert!(!output.stdout.is_empty(), "what the program prints is its own");
     }
 }
 
+#[track_caller]
+fn expect_report(source: &Path, found: &str) {
+    let expected = source.with_extension("expected");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&expected, found).expect("writable");
+    }
+    let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
+    assert_eq!(found, wanted, "{}", source.display());
+}
+
 #[test]
-fn reports_for_tools_are_the_same_whatever_the_timing() {
+fn what_is_not_known_of_a_program_is_left_out() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("racy.c");
+    std::fs::write(
+        &source,
+        "#include <pthread.h>\nint shared;\nvoid *racer(void *unused) { shared = 1; return unused; }\n\
+         int main(void) { pthread_t thread; pthread_create(&thread, 0, racer, 0); shared = 2;\n\
+         return pthread_join(thread, 0); }\n",
+    )
+    .expect("writable");
+    let program = compiled(&source, &directory);
+    let report = || {
+        let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+        said(&output)
+    };
+    assert!(report().contains("> 3 | void *racer(void *unused) { shared = 1; return unused; }"));
+    std::fs::remove_file(&source).expect("removable");
+    let without_source = report();
+    assert!(without_source.contains("racy.c:3:") && !without_source.contains(" | "), "{without_source}");
+    succeed(command("strip").arg("--strip-debug").arg(&program));
+    let without_lines = report();
+    assert!(
+        without_lines.contains("#0 racer (racy)") && !without_lines.contains("racy.c"),
+        "{without_lines}"
+    );
+    succeed(command("strip").arg("--strip-all").arg(&program));
+    let stripped = report();
+    assert!(stripped.contains("#0 (racy+0x") && !stripped.contains("racer"), "{stripped}");
+}
+
+#[test]
+fn fingerprints_survive_edits_elsewhere_and_everything_a_run_numbers() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("racy.c");
+    let code = "#include <pthread.h>\nint shared, other;\nvoid *racer(void *unused) { shared = 1; other++; return unused; }\n\
+                int main(void) { pthread_t thread; pthread_create(&thread, 0, racer, 0); shared = 2; other++;\n\
+                return pthread_join(thread, 0); }\n";
+    let result = directory.path().join("result.json");
+    let mut fingerprints = |code: &str| -> Vec<String> {
+        std::fs::write(&source, code).expect("writable");
+        let program = compiled(&source, &directory);
+        let target = format!("result={}", result.display());
+        overtake().args(["run", "--report", &target]).arg(&program).output().expect("it starts");
+        let stored: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&result).expect("a result")).expect("JSON");
+        let findings = stored["findings"].as_array().expect("findings").iter();
+        let mut fingerprints: Vec<_> =
+            findings.map(|finding| finding["fingerprint"].as_str().expect("text").to_owned()).collect();
+        fingerprints.sort();
+        fingerprints
+    };
+    let expected = fingerprints(code);
+    assert_eq!(expected.len(), 2);
+    let moved = format!(
+        "/* a new line */\n\n{}",
+        code.replace("int main", "int before; int unused(void) { return before; }\nint main")
+    );
+    assert_eq!(fingerprints(&moved), expected, "lines above");
+    let one_thread_before = code.replace(
+        "pthread_t thread;",
+        "pthread_t thread; pthread_create(&thread, 0, idle, 0); pthread_join(thread, 0);",
+    );
+    let one_thread_before = one_thread_before
+        .replace("int main", "int main")
+        .replace("void *racer", "void *idle(void *unused) { return unused; }\nvoid *racer");
+    assert_eq!(fingerprints(&one_thread_before), expected, "another thread number");
+    assert_ne!(fingerprints(&code.replace("racer", "runner")), expected, "another function");
+}
+
+#[test]
+fn sarif_is_the_same_whatever_the_timing() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bank.c");
     let directory = tempfile::tempdir().expect("writable");
     let program = compiled(&source, &directory);
     let root = source.parent().and_then(Path::parent).expect("the repository");
-    let run = || {
-        let mut run = overtake();
-        run.current_dir(root).arg("run");
-        let files = ["sarif", "tsan"].map(|format| (format, directory.path().join(format)));
-        for (format, file) in &files {
-            run.arg("--report").arg(format!("{format}={}", file.display()));
-        }
-        let output = run.arg("--").arg(&program).output().expect("it starts");
-        assert_eq!(output.status.code(), Some(66), "{}", said(&output));
-        let [sarif, tsan] =
-            files.map(|(_, file)| std::fs::read_to_string(file).expect("the report is there"));
-        let process = tsan.split("==").nth(1).expect("it begins with the process").to_owned();
-        (sarif, tsan.replace(&process, "N"))
+    let run = |number: usize| {
+        let file = directory.path().join(format!("{number}.sarif"));
+        let mut target = std::ffi::OsString::from("sarif=");
+        target.push(&file);
+        let output = overtake()
+            .current_dir(root)
+            .args(["run", "--report"])
+            .arg(target)
+            .arg("--")
+            .arg(&program)
+            .output();
+        assert_eq!(output.expect("it starts").status.code(), Some(66));
+        std::fs::read_to_string(&file)
+            .expect("the report is there")
+            .replace(&*program.to_string_lossy(), "bank")
     };
-    let (sarif, tsan) = run();
-    let place = r#""uri":"examples/bank.c","uriBaseId":"%SRCROOT%"},"region":{"startLine":15"#;
-    assert!(sarif.contains(place), "{sarif}");
-    let summary = "SUMMARY: ThreadSanitizer: data race examples/bank.c:15:";
-    assert!(tsan.contains(summary) && tsan.ends_with("ThreadSanitizer: reported 1 warnings\n"), "{tsan}");
-    for _ in 0..5 {
-        assert_eq!(run(), (sarif.clone(), tsan.clone()));
+    let first = run(0);
+    assert!(
+        first.contains(
+            "\"uri\":\"examples/bank.c\",\"uriBaseId\":\"%SRCROOT%\"},\"region\":{\"startLine\":15"
+        ),
+        "{first}"
+    );
+    for number in 1..5 {
+        assert_eq!(run(number), first);
     }
 }
 

@@ -3,7 +3,8 @@
 //! A fingerprint is a hash of the unordered pair of both sides and of the memory. A side is its operation and its functions
 //! with the base names of their files, from the innermost to the first of the program itself: callers beyond it differ from
 //! run to run where several lead to one race. Where a program has no symbols, the module and the offset in it take the
-//! place of the function; in a trace, the location without its line. Memory is its kind, with the name of a global or variable.
+//! place of the function; in a trace, the location without its line. Memory is its kind, with the name of a global or variable,
+//! or the function that allocated a block.
 //!
 //! Line numbers, addresses and thread numbers have no part in it. So races between the same functions on the same variable
 //! can be alike; the second one of a report gets another fingerprint, the third yet another, in the order of their lines. A
@@ -11,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::result::{Access, Finding, Frame, Memory};
+use crate::result::{Access, Finding, Frame, Memory, innermost_own};
 
 use super::names::base_name;
 
@@ -75,7 +76,7 @@ fn memory(memory: &Memory) -> String {
         // An index or an offset is one of many that race.
         "variable" => memory.name.split('[').next().unwrap_or_default(),
         "global" => memory.name.rsplit_once('+').map_or(&*memory.name, |(name, _)| name),
-        _ => "",
+        _ => innermost_own(&memory.allocated_at).map_or("", |frame| &frame.function),
     };
     format!("{} {name}", memory.kind)
 }

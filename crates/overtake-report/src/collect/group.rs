@@ -1,14 +1,15 @@
 //! Races brought together: one finding for each pair of code locations, whichever detectors found it.
 //!
 //! In a trace a code location is what the trace names. In a recorded program it is a source line: that of the innermost frame
-//! of the program itself, with the library functions below it, whatever calls led there. Where a location is unknown, the
-//! variable takes its place.
+//! of the program itself, with the library functions below it, whatever calls led there; as a line can touch several variables,
+//! the memory counts, too: which global, or where the block was allocated. Where a location is unknown, the variable takes its
+//! place.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use overtake_detect::{Access, AccessKind, Extent, Race, RaceGroup, Verdict};
-use overtake_trace::{LocationId, VarId};
+use overtake_trace::{ArrayId, LocationId, MemoryKind, VarId, Variable};
 use rustc_hash::FxHashMap;
 
 use super::names::Names;
@@ -28,7 +29,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Whether the access that is named first is the later one.
+    /// The accesses in the order in which they are named.
     pub(super) fn accesses(&self, names: &Names<'_>) -> [Access; 2] {
         let Race { first, second, .. } = self.race;
         let swap = names.is_recorded() && side_order(&second, &first, names) == Ordering::Less;
@@ -36,8 +37,15 @@ impl Group {
     }
 }
 
-/// Two code locations, the smaller first, and the variable where one is unknown.
-type Key = (u32, u32, Option<VarId>);
+/// Two code locations, the smaller first, the memory in a recorded program, and the variable where a location is unknown.
+type Key = (u32, u32, Option<Block>, Option<VarId>);
+
+/// Memory that is one thing to whoever reads about it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Block {
+    Of(ArrayId),
+    AllocatedAt(u32),
+}
 
 /// The findings of all detectors, in the order of the report.
 pub(super) fn groups(analysed: &Analysed<'_>, names: &Names<'_>) -> Vec<Group> {
@@ -75,7 +83,7 @@ pub(super) fn groups(analysed: &Analysed<'_>, names: &Names<'_>) -> Vec<Group> {
     }
     let mut groups: Vec<_> = by_key.into_values().collect();
     match names.is_recorded() {
-        true => groups.sort_by(|one, other| in_code_order(one, other, names)),
+        true => groups.sort_by_cached_key(|group| code_order(group, names)),
         false => groups.sort_by_key(|group| {
             let Race { verdict, first, second, .. } = group.race;
             (verdict, std::cmp::Reverse(group.count), second.at.index, first.at.index)
@@ -100,7 +108,22 @@ impl Lines {
         let [first, second] = [group.example.first, group.example.second].map(|access| access.at.location);
         let var = (!first.is_known() || !second.is_known()).then_some(group.example.var);
         let [first, second] = [first, second].map(|location| self.number(location, names));
-        (first.min(second), first.max(second), var)
+        (first.min(second), first.max(second), self.block(group.example.var, names), var)
+    }
+
+    fn block(&mut self, var: VarId, names: &Names<'_>) -> Option<Block> {
+        let array = match names.symbols.variables.get(var) {
+            Variable::Element { array, .. } | Variable::Block(array) if names.is_recorded() => array,
+            _ => return None,
+        };
+        let facts = names.symbols.program.memory.get(array).copied().unwrap_or_default();
+        Some(match (facts.kind, facts.allocated_at) {
+            (MemoryKind::Heap | MemoryKind::Mapped, Some(location)) => {
+                Block::AllocatedAt(self.number(location, names))
+            }
+            (MemoryKind::Heap | MemoryKind::Mapped, None) => Block::AllocatedAt(u32::MAX),
+            _ => Block::Of(array),
+        })
     }
 
     fn number(&mut self, location: LocationId, names: &Names<'_>) -> u32 {
@@ -169,13 +192,11 @@ fn side_order(one: &Access, other: &Access, names: &Names<'_>) -> Ordering {
         .then_with(|| one.at.thread.cmp(&other.at.thread))
 }
 
-fn in_code_order(one: &Group, other: &Group, names: &Names<'_>) -> Ordering {
-    let key = |group: &Group| {
-        let [first, second] = group.accesses(names).map(|access| names.stack(access.at.location));
-        let verdict: Verdict = group.race.verdict;
-        (verdict, place(&first), place(&second), first, second)
-    };
-    key(one).cmp(&key(other))
+/// Where the findings of a recorded program stand in its report, whatever the timing was.
+fn code_order(group: &Group, names: &Names<'_>) -> impl Ord + use<> {
+    let [first, second] = group.accesses(names).map(|access| names.stack(access.at.location));
+    let verdict: Verdict = group.race.verdict;
+    (verdict, place(&first), place(&second), first, second)
 }
 
 fn place(stack: &[Frame]) -> (String, u32) {

@@ -92,6 +92,11 @@ impl<'a> Collector<'a> {
         self.groups.is_empty()
     }
 
+    /// Forgets all findings but the one at a position.
+    pub fn keep_only(&mut self, position: usize) {
+        self.groups = self.groups.drain(..).skip(position).take(1).collect();
+    }
+
     /// The races that get a schedule.
     pub fn to_be_witnessed(&self) -> Vec<Race> {
         self.witnessed_groups().into_iter().map(|at| self.groups[at].race).collect()

@@ -42,7 +42,9 @@ impl<'a> Names<'a> {
             return vec![Frame { file: self.symbols.location_name(location), ..Frame::default() }];
         }
         // How threads start inside libc is of no interest.
-        let known = stack.iter().rposition(|frame| !frame.file.is_empty()).map_or(stack.len(), |at| at + 1);
+        let last = |known: fn(&trace::Frame) -> bool| stack.iter().rposition(|frame| known(frame));
+        let last = last(|frame| !frame.file.is_empty()).or_else(|| last(|frame| !frame.function.is_empty()));
+        let known = last.map_or(stack.len(), |at| at + 1);
         stack[..known.min(MOST_FRAMES)].iter().map(|frame| self.frame(frame)).collect()
     }
 

@@ -4,7 +4,7 @@ use overtake_detect::{Access, AccessKind, Notion, Promise, Verdict};
 use overtake_trace::{MemoryOrder, SyncId, ThreadId};
 
 use super::chosen::Chosen;
-use super::facts::{AtomicUse, Facts, Held, LockUse};
+use super::facts::{AtomicUse, Facts, Held, LockUse, Placed};
 use super::names::Names;
 use crate::model::Analysed;
 
@@ -61,11 +61,17 @@ impl Case<'_> {
         if thread.main { "the main thread".into() } else { thread.name }
     }
 
-    /// An access in a sentence: `T1's write at bank.c:15`.
+    /// An access in a sentence: `the write at bank.c:15`, or `T1's write at bank.c:15` where both are such.
     fn access(&self, access: &Access) -> String {
-        let line = self.names.line(access.at.location);
-        let place = if line.is_empty() { String::new() } else { format!(" at {line}") };
-        format!("{}'s {}{place}", self.thread(access.at.thread), access.kind.describe())
+        let described = |access: &Access| {
+            let line = self.names.line(access.at.location);
+            format!("{}{}", access.kind.describe(), at(&line))
+        };
+        let [one, other] = self.accesses().map(described);
+        match one == other || !access.at.location.is_known() {
+            true => format!("{}'s {}", self.thread(access.at.thread), described(access)),
+            false => format!("the {}", described(access)),
+        }
     }
 
     fn lock_names(&self, held: &[Held]) -> String {
@@ -214,7 +220,38 @@ impl Case<'_> {
             (true, false) => "Something else ordered them in this run.",
             _ => "Starting or joining threads, hand-overs or atomics may still order them.",
         };
+        let order = self.about_order().unwrap_or_else(|| order.into());
         format!("No common lock protects the two accesses. {order}")
+    }
+
+    /// How the start or the end of a thread orders the accesses.
+    fn about_order(&self) -> Option<String> {
+        let [one, other] = self.accesses();
+        let pairs = [
+            (one, other, self.facts.forks[1], self.facts.joins[1]),
+            (other, one, self.facts.forks[0], self.facts.joins[0]),
+        ];
+        pairs.into_iter().find_map(|(mine, theirs, fork, join)| {
+            let [me, them] = [mine, theirs].map(|access| self.thread(access.at.thread));
+            let started = fork
+                .filter(|fork| fork.step.event.thread() == mine.at.thread && mine.at.index < fork.step.index);
+            let joined =
+                join.filter(|join| theirs.at.index < join.step.index && join.step.index < mine.at.index);
+            let place = |placed: Placed| at(&self.names.line(placed.step.event.location()));
+            match (started, joined) {
+                (Some(fork), _) => Some(format!(
+                    "{} started {them}{} after its access, which orders the two.",
+                    capital(&me),
+                    place(fork)
+                )),
+                (_, Some(join)) => Some(format!(
+                    "{} waited for {them}{} before its access, which orders the two.",
+                    capital(&me),
+                    place(join)
+                )),
+                _ => None,
+            }
+        })
     }
 
     fn about_atomics(&self) -> Option<String> {
@@ -278,6 +315,9 @@ impl Case<'_> {
     /// What would order them.
     pub(super) fn remedy(&self) -> String {
         let [one, other] = self.accesses();
+        if self.verdict == Verdict::Suspected {
+            return format!("If nothing else is meant to order them: {}", lower(&self.lock_remedy()));
+        }
         let mut remedies = vec![];
         if [one, other].iter().any(|access| access.kind == AccessKind::Free) {
             remedies.push(self.free_remedy());
@@ -369,4 +409,10 @@ fn capital(text: &str) -> String {
         Some(rest) => format!("The {rest}"),
         None => text.to_owned(),
     }
+}
+
+/// A sentence that goes on after a colon.
+fn lower(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -64,14 +64,20 @@ fn verdict_style(verdict: Verdict) -> Style {
 
 /// A name with control characters made visible, so that a trace cannot steer the terminal.
 fn printable(name: &str) -> String {
-    if !name.contains(char::is_control) {
+    if !name.contains(is_steering) {
         return name.to_owned();
     }
     name.chars().fold(String::with_capacity(name.len()), |mut text, letter| {
-        match letter.is_control() {
+        match is_steering(letter) {
             true => text.extend(letter.escape_default()),
             false => text.push(letter),
         }
         text
     })
+}
+
+/// Control characters, and those that change the direction of what follows.
+fn is_steering(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

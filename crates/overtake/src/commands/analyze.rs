@@ -57,7 +57,7 @@ fn report(
         Some(input) if stream.is_some() || arguments.reports.are_wanted() => {
             reports::collected(analysed, input, &arguments.reports)?
         }
-        _ => reports::collected_at_once(analysed, &arguments.reports),
+        _ => reports::collected_at_once(analysed),
     };
     reports::deliver(report, &arguments.reports, stream, console)
 }

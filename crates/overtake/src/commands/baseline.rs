@@ -1,7 +1,6 @@
 //! `overtake baseline`: the races that are known from now on.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use overtake_detect::Strictness;
@@ -10,7 +9,7 @@ use overtake_report::result::Report;
 use overtake_report::triage::{Baseline, Merged, today};
 
 use super::examine::Examined;
-use crate::args::{BaselineArguments, InputArguments, ReportArguments};
+use crate::args::{BaselineArguments, InputArguments};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::files::{Input, OutputFile};
@@ -47,21 +46,14 @@ fn told(merged: &Merged, arguments: &BaselineArguments) -> String {
 
 /// The races of a stored result, or those that an analysis finds in a trace.
 fn races_of(input: &Path, arguments: &BaselineArguments, console: Console) -> Result<Report, Failure> {
-    if is_result(input).map_err(|error| Failure::in_file(input, error))? {
+    if reports::is_stored(input)? {
         return reports::stored(input);
     }
     let trace = InputArguments { trace: input.to_owned(), format: None, salvage: false };
     let mut opened = Input::new(&trace);
     let options = arguments.options.options();
     let examined = Examined::of(&mut opened, &arguments.detector, &options, Strictness::Repair, console)?;
-    Ok(reports::collected_at_once(&examined.analysed(), &ReportArguments::default()))
-}
-
-/// Whether a file is JSON: no format of traces begins like that.
-fn is_result(path: &Path) -> std::io::Result<bool> {
-    let mut start = [0; 16];
-    let length = File::open(path)?.read(&mut start)?;
-    Ok(start[..length].trim_ascii_start().starts_with(b"{"))
+    Ok(reports::collected_at_once(&examined.analysed()))
 }
 
 fn write(path: &Path, baseline: &Baseline) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use overtake_detect::Options;
 
 use super::races::Search;
-use crate::args::ReportArguments;
+use crate::args::{ReportArguments, report_parser};
 use crate::console::{Console, Stream};
 use crate::failure::Outcome;
 use crate::reports;
@@ -14,11 +14,25 @@ use crate::triage::OwnWords;
 
 /// Reports the races in a log and removes it.
 pub(crate) fn run(log: &Path, console: Console) -> Outcome {
-    let mut arguments = ReportArguments::default();
+    let mut arguments = from_environment(log, console);
     arguments.triage.own = OwnWords::of(Path::new(""), &[log.to_owned()]);
     let search = Search { detectors: &[], options: Options::default(), reports: &arguments };
     let report = search.in_log(log, &log.join("trace.otr"), console)?;
     // What is left behind is not worth an error.
     let _ = fs::remove_dir_all(log);
     reports::deliver(report, &arguments, Some(Stream::Error), console)
+}
+
+/// What `OVERTAKE_REPORT` asks for: `FORMAT=FILE`, several separated by commas; `%p` in a file's name is the process.
+fn from_environment(log: &Path, console: Console) -> ReportArguments {
+    let mut arguments = ReportArguments::default();
+    let wanted = std::env::var("OVERTAKE_REPORT").unwrap_or_default();
+    let process = log.file_stem().and_then(|stem| Path::new(stem).extension()?.to_str()).unwrap_or("0");
+    for target in wanted.split(',').filter(|target| !target.is_empty()) {
+        match report_parser(&target.replace("%p", process)) {
+            Ok(target) => arguments.report.push(target),
+            Err(error) => console.say(&format!("OVERTAKE_REPORT: {error}")),
+        }
+    }
+    arguments
 }

@@ -8,6 +8,7 @@ mod compare;
 mod convert;
 mod definitions;
 mod examine;
+mod explain;
 mod finish;
 mod generate;
 mod races;
@@ -39,6 +40,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Finish { log } => finish::run(log, console),
         Command::Analyze(arguments) => analyze::run(arguments, console),
         Command::Baseline(arguments) => baseline::run(arguments, console),
+        Command::Explain(arguments) => explain::run(arguments, console),
         Command::Report(arguments) => report::run(arguments, console),
         Command::Witness(arguments) => witness::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),

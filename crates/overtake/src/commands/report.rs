@@ -8,5 +8,5 @@ use crate::reports::{deliver, stored};
 /// Reads a result and delivers it as the analysis did.
 pub(crate) fn run(arguments: &StoredArguments, console: Console) -> Outcome {
     let report = stored(&arguments.result)?;
-    deliver(report, &arguments.reports, Some(Stream::Output), console)
+    deliver(report, &arguments.reports.printed_as(arguments.format), Some(Stream::Output), console)
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     if let Some(directory) = &arguments.keep {
         fs::create_dir_all(directory).map_err(|error| Failure::in_file(directory, error))?;
     }
-    let mut reports = arguments.reports.clone();
+    let mut reports = arguments.reports.printed_as(arguments.format);
     reports.triage.own = OwnWords::of(Path::new(&recorded.program[0]), &logs);
     let (detectors, options) = (&*arguments.detector, arguments.options.options());
     let search = Search { detectors, options, reports: &reports };

@@ -1,6 +1,8 @@
 //! Runs the program and looks at what it said.
 #![allow(dead_code, reason = "each test file uses some of this")]
 
+pub(crate) mod schema;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

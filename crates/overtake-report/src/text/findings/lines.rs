@@ -79,18 +79,18 @@ pub(super) fn side_by_side(out: &mut String, blocks: &[Vec<Line>; 2], indent: us
     }
 }
 
-/// Text broken into lines of at most `width` columns, at blanks; a word that is longer stands alone.
+/// Text broken into lines of at most `width` columns, at blanks; a word that is longer loses its middle.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in text.split_whitespace().map(|word| abridged(word, width)) {
         let line = lines.last_mut().expect("there is always one");
         match line.is_empty() || line.chars().count() + 1 + word.chars().count() <= width {
-            true if line.is_empty() => line.push_str(word),
+            true if line.is_empty() => line.push_str(&word),
             true => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            false => lines.push(word.to_owned()),
+            false => lines.push(word),
         }
     }
     lines

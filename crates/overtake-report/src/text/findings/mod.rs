@@ -8,6 +8,7 @@ mod schedule;
 mod source;
 mod summary;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -27,6 +28,9 @@ const DEFAULT_WIDTH: usize = 100;
 const WIDE: usize = 120;
 /// Frames that are shown unless everything is wanted.
 const FRAMES: usize = 12;
+/// Longer headlines and paragraphs lose their middle.
+const HEADLINE: usize = 300;
+const PARAGRAPH: usize = 2_000;
 /// Source lines before and after the one that is marked.
 const AROUND: u32 = 1;
 
@@ -58,7 +62,8 @@ pub fn findings(report: &Report, layout: &Layout) -> String {
         text.push('\n');
     }
     line(&mut text, format_args!("{}", summary::total(report)));
-    for remark in remarks(report) {
+    let mut told = BTreeSet::new();
+    for remark in remarks(report).filter(|remark| told.insert(*remark)) {
         line(&mut text, format_args!("  {}", printable(remark)));
     }
     text
@@ -75,7 +80,8 @@ fn remarks(report: &Report) -> impl Iterator<Item = &str> {
 pub fn one(report: &Report, finding: &Finding, layout: &Layout) -> String {
     let mut text = String::new();
     let style = verdict_style(finding.verdict);
-    let (id, word, headline) = (finding.id, finding.verdict.word(), printable(&finding.headline));
+    let (id, word, headline) =
+        (finding.id, finding.verdict.word(), abridged(&printable(&finding.headline), HEADLINE));
     let exact = layout.detail == Detail::Everything || !is_recorded(report, finding);
     let times = if exact { times(finding) } else { String::new() };
     line(&mut text, format_args!("{id}. {style}{word} race{style:#} on {BOLD}{headline}{BOLD:#}{times}"));
@@ -125,7 +131,8 @@ impl Teller<'_> {
         let is_wide = self.width >= WIDE;
         // Below each other, one look at a line is enough.
         let repeats = !is_wide && first.site() == second.site();
-        let sides = [self.side(first, !repeats), self.side(second, true)];
+        let threads = self.parts();
+        let sides = [self.side(first, &threads[0], !repeats), self.side(second, &threads[1], true)];
         match is_wide {
             true => side_by_side(text, &sides, INDENT, self.width),
             false => sides.iter().for_each(|side| stacked(text, side, INDENT, self.width)),
@@ -148,14 +155,29 @@ impl Teller<'_> {
         verdict_style(self.finding.verdict)
     }
 
+    /// Who does the one and who the other. Where both run the same function, another run may exchange them.
+    fn parts(&self) -> [String; 2] {
+        let Finding { first, second, .. } = self.finding;
+        let entry = |access: &Access| {
+            access.stack.iter().rfind(|frame| frame.is_own()).map(|frame| frame.function.clone())
+        };
+        let alike = entry(first).is_some() && entry(first) == entry(second);
+        let [one, other] = [first, second].map(|access| thread_name(&access.thread.name, access.thread.main));
+        if self.exact || !alike || first.thread.main || second.thread.main {
+            return [one, other];
+        }
+        let (low, high) = if one <= other { (one, other) } else { (other, one) };
+        [format!("one of {low}, {high}"), "the other".into()]
+    }
+
     /// One access: what, who, the stack, locks, the source.
-    fn side(&self, access: &Access, with_source: bool) -> Vec<Line> {
+    fn side(&self, access: &Access, thread: &str, with_source: bool) -> Vec<Line> {
         let size = match access.bytes {
             0 => String::new(),
             bytes => format!(" of {}", counted(u64::from(bytes), "byte", "bytes")),
         };
         let event = if self.exact { format!("  event {}", grouped(access.event)) } else { String::new() };
-        let heading = format!("{size} by {}", thread_name(&access.thread.name, access.thread.main));
+        let heading = format!("{size} by {thread}");
         let mut lines = vec![Line::new(BOLD, &access.operation).and(Style::new(), &heading).and(DIM, &event)];
         lines.extend(self.stack(&access.stack).into_iter().map(|frame| Line::plain(&format!("  {frame}"))));
         if access.stack.is_empty() {
@@ -211,6 +233,10 @@ impl Teller<'_> {
         let file = if frame.is_own() || self.is_everything() { &*frame.file } else { base_name(&frame.file) };
         let place = match (file, frame.line, frame.column) {
             ("", _, _) if frame.module.is_empty() => "at an unknown location".into(),
+            // Where in a library is of use to few, if the function is known.
+            ("", _, _) if !self.is_everything() && !function.is_empty() => {
+                format!("({})", library(&frame.module))
+            }
             ("", _, _) => format!("({}+{:#x})", frame.module, frame.offset),
             (file, 0, _) => file.to_owned(),
             (file, line, 0) => format!("{file}:{line}"),
@@ -258,7 +284,7 @@ impl Teller<'_> {
         }
         const LABEL: usize = 8;
         let room = self.width.min(DEFAULT_WIDTH).saturating_sub(INDENT + LABEL);
-        for (at, part) in wrapped(paragraph, room).iter().enumerate() {
+        for (at, part) in wrapped(&abridged(paragraph, PARAGRAPH), room).iter().enumerate() {
             let label = if at == 0 { label } else { "" };
             let line = Line::new(BOLD, &format!("{label:LABEL$}")).and(Style::new(), part);
             stacked(text, &[line], INDENT, usize::MAX);
@@ -267,8 +293,8 @@ impl Teller<'_> {
 
     fn schedule(&self, text: &mut String) {
         let Some(schedule) = &self.finding.schedule else { return };
-        let drawn =
-            Drawn { width: self.width.saturating_sub(INDENT + 2), mark: self.mark(), exact: self.exact };
+        let width = self.width.saturating_sub(INDENT + 2);
+        let drawn = Drawn { width, mark: self.mark(), exact: self.exact };
         let every: Vec<u32> = (0..schedule.steps.len() as u32).collect();
         let mut parts = Vec::new();
         if self.is_everything() {
@@ -324,7 +350,16 @@ fn meaning(verdict: Verdict) -> &'static str {
 }
 
 fn thread_name(name: &str, main: bool) -> String {
-    if main { format!("the main thread {name}") } else { name.to_owned() }
+    match (main, name) {
+        (_, "") => "an unknown thread".into(),
+        (true, name) => format!("the main thread {name}"),
+        (false, name) => name.to_owned(),
+    }
+}
+
+/// The library without its version: `libstdc++.so`.
+fn library(module: &str) -> &str {
+    module.find(".so.").map_or(module, |end| &module[..end + ".so".len()])
 }
 
 /// The global without the offset.

@@ -8,11 +8,10 @@ use crate::function_name::abridged;
 use crate::number::counted;
 use crate::result::{Schedule, Step};
 
-/// With less room for each thread, or more threads, one column for all of them reads better.
-const LEAST_COLUMN: usize = 20;
-const MOST_COLUMNS: usize = 6;
-/// No column needs more.
-const MOST_WIDTH: usize = 44;
+/// With less room for a thread, one column for all of them reads better.
+const LEAST_COLUMN: usize = 16;
+/// Between columns.
+const GAP: usize = 2;
 
 /// How to draw.
 #[derive(Clone, Copy)]
@@ -31,33 +30,54 @@ pub(super) fn columns(schedule: &Schedule, order: &[u32], drawn: Drawn) -> Vec<L
     let mut lanes: Vec<u32> = steps.iter().map(|step| step.thread).collect();
     lanes.sort_unstable();
     lanes.dedup();
-    let cells: Vec<String> = steps.iter().map(|step| cell(step)).collect();
-    let room = drawn.width / lanes.len().max(1);
-    let in_columns = lanes.len() <= MOST_COLUMNS && room >= LEAST_COLUMN;
-    let widest = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0) + 2;
-    let column = if in_columns { room.min(widest.max(LEAST_COLUMN)).min(MOST_WIDTH) } else { 0 };
+    let columns = widths(schedule, &steps, &lanes, drawn);
     let mut lines = Vec::new();
-    if in_columns {
-        let heading: String = lanes.iter().map(|&lane| padded(&name(schedule, lane), column)).collect();
-        lines.push(Line::new(BOLD, heading.trim_end()));
+    if let Some(columns) = &columns {
+        let names = lanes.iter().zip(columns).map(|(&lane, &column)| padded(&name(schedule, lane), column));
+        lines.push(Line::new(BOLD, names.collect::<String>().trim_end()));
     }
-    for (step, cell) in steps.into_iter().zip(&cells) {
+    for step in steps {
         let lane = lanes.binary_search(&step.thread).unwrap_or(0);
-        let before = match in_columns {
-            true => " ".repeat(lane * column),
-            false => format!("{}: ", name(schedule, step.thread)),
+        let (before, room) = match &columns {
+            Some(columns) => (" ".repeat(columns[..lane].iter().sum()), columns[lane] - GAP),
+            None => {
+                let name = format!("{}: ", name(schedule, step.thread));
+                let room = drawn.width.saturating_sub(name.chars().count());
+                (name, room)
+            }
         };
-        let cell = if in_columns { abridged(cell, column - 1) } else { cell.clone() };
         if drawn.exact && step.omitted > 0 {
             let omitted = counted(step.omitted, "event", "events");
             lines.push(Line::plain(&before).and(DIM, &format!("... {omitted}")));
         }
+        let mark = mark(step, drawn);
         let style = if step.role.is_some() { drawn.mark } else { Style::new() };
-        let number = if drawn.exact { format!("  [{}]", step.event) } else { String::new() };
-        let race = if step.role.is_some() { "  <- race" } else { "" };
-        lines.push(Line::plain(&before).and(style, &cell).and(style, race).and(DIM, &number));
+        let cell = abridged(&cell(step), room.saturating_sub(mark.chars().count()));
+        lines.push(Line::plain(&before).and(style, &cell).and(DIM, &mark));
     }
     lines
+}
+
+/// The width of each column; none if there is not enough room.
+fn widths(schedule: &Schedule, steps: &[&Step], lanes: &[u32], drawn: Drawn) -> Option<Vec<usize>> {
+    let wanted = |&lane: &u32| {
+        let of_lane = steps.iter().filter(|step| step.thread == lane);
+        let cells = of_lane.map(|step| cell(step).chars().count() + mark(step, drawn).chars().count());
+        cells.max().unwrap_or(0).max(name(schedule, lane).chars().count()) + GAP
+    };
+    let wanted: Vec<usize> = lanes.iter().map(wanted).collect();
+    if wanted.iter().sum::<usize>() <= drawn.width + GAP {
+        return Some(wanted);
+    }
+    let even = (drawn.width + GAP) / lanes.len().max(1);
+    (even >= LEAST_COLUMN).then(|| vec![even; lanes.len()])
+}
+
+/// What follows a step.
+fn mark(step: &Step, drawn: Drawn) -> String {
+    let race = if step.role.is_some() { "  <- race" } else { "" };
+    let number = if drawn.exact { format!("  [{}]", step.event) } else { String::new() };
+    format!("{race}{number}")
 }
 
 fn name(schedule: &Schedule, lane: u32) -> String {

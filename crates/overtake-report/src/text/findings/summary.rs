@@ -54,7 +54,7 @@ fn status(status: &Status) -> &'static str {
 pub(super) fn total(report: &Report) -> String {
     let mut parts = Vec::new();
     for verdict in [Verdict::Observed, Verdict::Predicted, Verdict::Suspected] {
-        let number = report.findings.iter().filter(|finding| finding.verdict == verdict).count();
+        let number = report.new_findings().filter(|finding| finding.verdict == verdict).count();
         if number > 0 {
             let singular = format!("{} race", verdict.word());
             let style = verdict_style(verdict);
@@ -64,8 +64,16 @@ pub(super) fn total(report: &Report) -> String {
             ));
         }
     }
+    let accepted = report.findings.len() - report.new_findings().count();
     match parts.is_empty() {
+        true if accepted > 0 => {
+            format!("no new race in {}, {accepted} accepted", printable(&examined(&report.runs)))
+        }
         true => nothing(report),
+        false if accepted > 0 => {
+            let where_ = printable(&examined(&report.runs));
+            format!("{} {BOLD}in {where_}{BOLD:#}, {accepted} more accepted", parts.join(", "))
+        }
         false => format!("{} {BOLD}in {}{BOLD:#}", parts.join(", "), printable(&examined(&report.runs))),
     }
 }
