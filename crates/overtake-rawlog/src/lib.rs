@@ -146,6 +146,8 @@ pub struct ThreadHeader {
     pub dropped_bytes: u64,
     /// Number of [`RecordKind::WriteAgain`] records.
     pub closing_writes: u64,
+    /// Number of accesses that were left out because they repeat others, as of the last full chunk or the thread's end.
+    pub coalesced: u64,
 }
 
 const _: () = assert!(size_of::<ThreadHeader>() <= HEADER_BYTES);

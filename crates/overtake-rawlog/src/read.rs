@@ -107,6 +107,7 @@ impl ThreadHeader {
             chunks_end: word(8)?,
             dropped_bytes: word(9)?,
             closing_writes: word(10)?,
+            coalesced: word(11)?,
         };
         (header.magic == THREAD_MAGIC).then_some(header)
     }

@@ -63,6 +63,7 @@ pub(crate) mod offsets {
     pub(crate) const REWRITTEN: usize = offset_of!(Slot, rewritten);
     pub(crate) const WRITTEN: usize = offset_of!(Slot, written);
     const _: () = assert!(WRITTEN == 16); // the hooks for writes have it as a number
+    pub(crate) const REPEATS: usize = offset_of!(Coalescer, repeats);
     pub(crate) const SLOT_SHIFT: u32 = size_of::<Slot>().trailing_zeros();
 }
 
@@ -73,6 +74,8 @@ pub(crate) struct Coalescer {
     mask: Cell<u64>,
     /// The region's number, in place in a key.
     region: Cell<u64>,
+    /// Accesses that repeated another and were left out.
+    repeats: Cell<u64>,
     /// Lines of the current region that took the place of another line of it.
     evictions: Cell<u32>,
     /// False if every access is recorded.
@@ -123,6 +126,11 @@ impl Coalescer {
         self.active.get()
     }
 
+    /// Accesses that were left out.
+    pub(crate) fn repeats(&self) -> u64 {
+        self.repeats.get()
+    }
+
     /// Looks an access up whose bytes are within one line.
     #[inline(always)]
     pub(crate) fn find<const WRITE: bool>(&self, line: u64, bytes: u64, pc: u64) -> Found<'_> {
@@ -133,9 +141,11 @@ impl Coalescer {
                     if slot.rewritten.get() & bytes != bytes {
                         self.note_rewritten(slot, bytes, pc);
                     }
+                    self.repeats.set(self.repeats.get() + 1);
                     return Found::Recorded;
                 }
             } else if slot.accessed.get() & bytes == bytes {
+                self.repeats.set(self.repeats.get() + 1);
                 return Found::Recorded;
             }
         }
@@ -485,6 +495,7 @@ mod tests {
         assert!(log.access::<false>(5, 0x1f, 1)); // one byte more
         assert!(log.access::<true>(5, 0xf, 1)); // another kind
         assert!(!log.access::<false>(5, 0xf, 1));
+        assert_eq!(log.coalescer.repeats(), 3);
         assert_eq!(log.end_region(), []);
         assert!(log.access::<false>(5, 0xf, 1));
     }

@@ -357,6 +357,7 @@ pub(crate) fn finish(how: &[u8]) {
     let _quiet = sys::NoSignals::new();
     if let Some(thread) = thread::current() {
         thread.close_region();
+        thread.note_coalesced();
     }
     note_modules();
     let mut line = Text::new();

@@ -167,6 +167,7 @@ pub(crate) unsafe fn end_state(state: *const ThreadState) {
     let thread = unsafe { &*state };
     thread.ignore_sync.set(0);
     thread.sync(RecordKind::ThreadEnd, 0, u64::from(thread.number()), 0);
+    thread.note_coalesced();
     if let Some(header) = thread.buffer.header() {
         header.ended = 1;
     }
@@ -231,6 +232,7 @@ impl ThreadState {
             chunks_end: overtake_rawlog::CHUNKS_AT,
             dropped_bytes: 0,
             closing_writes: 0,
+            coalesced: 0,
         });
         self.runs.forget_all();
         self.start_chunk();
@@ -509,10 +511,18 @@ impl ThreadState {
         let _quiet = NoSignals::new();
         process::note_new_modules();
         if !self.buffer.has_room() {
+            self.note_coalesced();
             self.buffer.next_chunk(); // unless a signal handler was here first
             self.runs.forget_all();
             self.start_chunk();
             self.end_runs();
+        }
+    }
+
+    /// Writes down how many accesses were left out so far.
+    pub(crate) fn note_coalesced(&self) {
+        if let Some(header) = self.buffer.header() {
+            header.coalesced = self.coalescer.repeats();
         }
     }
 

@@ -52,6 +52,10 @@ pub struct ThreadLog {
     pub lost_bytes: u64,
     /// Bytes of records given up to stay within the size limit.
     pub dropped_bytes: u64,
+    /// Accesses that were left out because they repeat others: at least so many.
+    pub coalesced: u64,
+    /// Writes that stand for all those left out to the same bytes.
+    pub closing_writes: u64,
     /// Where in the file the chunks are.
     chunks: Range<u64>,
     /// Where in the file the records behind the chunks are.
@@ -143,6 +147,8 @@ impl ThreadLog {
             ended: header.ended != 0,
             lost_bytes: header.lost_bytes,
             dropped_bytes: header.dropped_bytes,
+            coalesced: header.coalesced,
+            closing_writes: header.closing_writes,
             chunks: (header.first_chunk.clamp(CHUNKS_AT, end) & !7)..end,
             tail: find_tail(&mut file, &header, length).map_err(failed)?,
         })

@@ -132,3 +132,14 @@ pub(crate) fn losses(sealed: &Sealed) -> String {
     }
     text
 }
+
+/// What was left out because it repeats what was recorded, in one line; empty if nothing was.
+pub(crate) fn coalesced(sealed: &Sealed) -> String {
+    let sum = |of: fn(&overtake_seal::ThreadLog) -> u64| sealed.log.threads.iter().map(of).sum::<u64>();
+    match (sum(|thread| thread.coalesced), sum(|thread| thread.closing_writes)) {
+        (0, 0) => String::new(),
+        (accesses, writes) => format!(
+            "coalesced: at least {accesses} accesses repeat recorded ones, {writes} closing writes stand for the last of them\n"
+        ),
+    }
+}

@@ -136,6 +136,26 @@ fn traces_of_hammered_locks_are_well_formed() {
 }
 
 #[test]
+fn what_was_coalesced_is_counted() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("repeats.c");
+    let text = "int often;\nint main(void) { for (int i = 0; i < 1000; i++) { often++; __asm__ volatile(\"\" ::: \"memory\"); } return 0; }\n";
+    std::fs::write(&source, text).expect("writable");
+    let program = compiled(&source, &directory);
+    let record = |exact: &[&str]| {
+        let mut command = overtake();
+        command.args(["record", "-o"]).arg(directory.path()).args(exact).arg("--").arg(&program);
+        said(&succeed(&mut command))
+    };
+    let coalesced = record(&[]);
+    let count = coalesced.lines().find_map(|line| line.split_once("coalesced: at least ")?.1.split_once(' '));
+    let count = count.and_then(|(count, _)| count.parse::<u64>().ok());
+    assert!(count.is_some_and(|count| (1998..2100).contains(&count)), "{coalesced}");
+    assert!(coalesced.contains(" 1 closing writes"), "{coalesced}");
+    assert!(!record(&["--exact"]).contains("coalesced"));
+}
+
+#[test]
 fn a_program_that_is_started_directly_reports_as_well() {
     let directory = tempfile::tempdir().expect("writable");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/race/lock_between.c");

@@ -11,11 +11,10 @@
 //! **Limits.** Lengths come from the input. So a partition never has more parts than the trace has variables, labels no more
 //! entries than twice that, and own cells are those of variables.
 
-use overtake_clock::Epoch;
 use overtake_trace::VarId;
 
 use super::cells::{Accessor, CellId, Cells};
-use super::extended::{Classes, Followed};
+use super::extended::Classes;
 use super::footprint::Taken;
 use super::own::{Own, PAGE};
 use super::partition::Partition;
@@ -171,20 +170,12 @@ impl Segment {
         }
     }
 
-    /// Takes an access to an element with a label if it only has to follow another element of its class. To be judged if not.
+    /// The labels, if elements have them.
     #[inline]
-    pub(super) fn follow_label(
-        &mut self,
-        index: u64,
-        epoch: Epoch,
-        writes: bool,
-        cells: &mut Cells,
-    ) -> Followed {
+    pub(super) fn labels(&mut self) -> Option<&mut Classes> {
         match (self.mode, &mut self.base) {
-            (Mode::Classes, Base::Classes(classes)) => {
-                classes.follow(index - self.start, epoch, writes, cells)
-            }
-            _ => Followed::No,
+            (Mode::Classes, Base::Classes(classes)) => Some(classes),
+            _ => None,
         }
     }
 
@@ -198,7 +189,9 @@ impl Segment {
         races: &mut impl RaceSink<CellId>,
     ) {
         if self.mode == Mode::Classes {
-            return self.judge_labelled(index, var, accessor, room, races);
+            self.judge_labelled(index, var, accessor, room, races);
+            self.make_coarse(room.cells);
+            return;
         }
         if !self.alone().contains(&index) {
             self.make_precise(StridedRange::single(index - self.start), room);

@@ -155,10 +155,11 @@ impl Classes {
         self.classes[usize::from(self.labels[0])].members == self.labels.len() as u64
     }
 
-    /// Takes an access to an element that changes nothing, or whose class knows where members go in this epoch.
-    #[inline]
+    /// Takes an access to an element that changes nothing, or whose class knows where members go in this epoch. Others are
+    /// to be judged; so are elements beyond the end, which is where another stretch begins.
+    #[inline(always)]
     pub(super) fn follow(&mut self, index: u64, epoch: Epoch, writes: bool, cells: &mut Cells) -> Followed {
-        let label = self.labels[index as usize];
+        let Some(&label) = self.labels.get(index as usize) else { return Followed::No };
         let class = &self.classes[usize::from(label)];
         let step = if writes { &class.after_write } else { &class.after_read };
         if step.epoch == epoch && self.classes[usize::from(step.class)].generation == step.generation {
@@ -204,6 +205,7 @@ impl Classes {
 
     /// Takes note of a class that its last member has left. Another may come soon: an update takes each element through
     /// the class of what was read to that of what was written. So the class is kept for a while.
+    #[inline(never)]
     fn abandon(&mut self, class: u16, cells: &mut Cells) {
         if !std::mem::replace(&mut self.classes[usize::from(class)].abandoned, true) {
             self.abandoned.push_back(class);

@@ -310,9 +310,13 @@ impl SlimState {
     /// A plain access.
     #[inline(always)]
     fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        match self.located.cell {
+        match self.located_cell(var) {
             COLLECTED => {}
-            SHARED => self.access_element(PackedAt::new(at), var, kind),
+            SHARED => {
+                if !self.follow_label(at.thread, kind) {
+                    self.access_element(PackedAt::new(at), var, kind);
+                }
+            }
             cell => {
                 let clock = self.clocks.thread(at.thread);
                 if at.index == self.latest_atomic.0 || !self.cells.take_ordered(cell, clock, at, kind) {
@@ -322,10 +326,36 @@ impl SlimState {
         }
     }
 
+    /// The cell of the variable that was located last, or what stands instead of it.
+    #[inline(always)]
+    fn located_cell(&self, var: VarId) -> CellId {
+        match self.pages[var.index() / PAGE].content() {
+            PageContent::Cells(first) => first.plus((var.index() % PAGE) as u64),
+            _ => self.located.cell,
+        }
+    }
+
+    /// Takes an access to an element of an array with labels throughout, if it only has to follow another.
+    #[inline(always)]
+    fn follow_label(&mut self, thread: ThreadId, kind: AccessKind) -> bool {
+        // One by one: they were written so, and a load of both would have to wait.
+        let (shadow, index) = (self.located.shadow, self.located.index);
+        let Some(classes) = self.shadows[shadow as usize].labels() else { return false };
+        let epoch = self.clocks.thread(thread).epoch();
+        match classes.follow(index, epoch, kind.writes(), &mut self.cells) {
+            Followed::No => false,
+            Followed::Yes => true,
+            Followed::AsLast => {
+                self.make_coarse();
+                true
+            }
+        }
+    }
+
     /// A plain access to a variable or an element with a cell of its own, where something is unordered or shared.
     #[inline(never)]
     fn access_own(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        let (at, cell) = (at.at(), self.located.cell);
+        let (at, cell) = (at.at(), self.located_cell(var));
         let clock = self.clocks.thread(at.thread);
         let epoch = if at.index == self.latest_atomic.0 { self.latest_atomic.1 } else { clock.epoch() };
         let accessor = Accessor { clock, epoch, access: observed(at, kind) };
@@ -336,19 +366,11 @@ impl SlimState {
     /// A plain access to an element whose cell is shared or may change.
     #[inline(never)]
     fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind) {
-        // One by one: they were written so, and a load of both would have to wait.
         let (shadow, index) = (self.located.shadow, self.located.index);
         let entry = &mut self.shadows[shadow as usize];
-        if entry.collects() {
-            return self.collect(at, var, kind);
-        }
-        let segment = entry.segment(index, &mut self.cells);
-        let epoch = self.clocks.thread(at.thread()).epoch();
-        match segment.follow_label(index, epoch, kind.writes(), &mut self.cells) {
-            Followed::Yes => {}
-            Followed::AsLast => self.make_coarse(),
-            Followed::No if segment.collects() => self.collect(at, var, kind),
-            Followed::No => self.judge_element(at, var, kind),
+        match entry.collects() || entry.segment(index, &mut self.cells).collects() {
+            true => self.collect(at, var, kind),
+            false => self.judge_element(at, var, kind),
         }
     }
 
@@ -415,8 +437,8 @@ impl SlimState {
         if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
             self.commit(at.thread);
         }
-        let Located { cell, shadow, index } = self.located;
-        let cell = match cell {
+        let Located { shadow, index, .. } = self.located;
+        let cell = match self.located_cell(var) {
             SHARED => {
                 let entry = &mut self.shadows[shadow as usize];
                 let segment = entry.segment(index, &mut self.cells);
@@ -514,7 +536,7 @@ impl Detector for SlimState {
     #[inline(always)]
     fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
         self.located.cell = match self.pages[var.index() / PAGE].content() {
-            PageContent::Cells(first) => first.plus((var.index() % PAGE) as u64),
+            PageContent::Cells(_) => return, // nothing is kept in memory that waits for the cell
             PageContent::Elements(shadow) => {
                 if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
                     COLLECTED

@@ -8,6 +8,7 @@ use overtake_trace::{ArrayId, VarId};
 
 use super::cells::{Accessor, Cells};
 use super::commit::{Limits, PartSink, Room, Segment};
+use super::extended::Classes;
 use super::footprint::Taken;
 
 /// An array that is long enough to be compressed.
@@ -62,6 +63,15 @@ impl Shadow {
     #[inline]
     pub(super) fn collects(&self) -> bool {
         self.collects
+    }
+
+    /// The labels of an array that is one stretch with labels.
+    #[inline]
+    pub(super) fn labels(&mut self) -> Option<&mut Classes> {
+        match &mut self.segments[..] {
+            [segment] if self.start == 0 => segment.labels(),
+            _ => None,
+        }
     }
 
     /// Whether some elements stand alone.

@@ -8,7 +8,7 @@ use overtake_report::{WrittenFacts, text};
 use crate::args::RecordArguments;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome, Verdict};
-use crate::recording::{Recording, exit_code, losses, seal_log, trace_name};
+use crate::recording::{Recording, coalesced, exit_code, losses, seal_log, trace_name};
 
 /// Runs a program and seals the logs of all its processes.
 pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
@@ -29,6 +29,7 @@ pub(crate) fn seal_into(directory: &Path, log: &Path, console: Console) -> Resul
     let unnamed = directory.join(format!(".{}.otr", log.file_name().unwrap_or_default().to_string_lossy()));
     let (sealed, bytes) = seal_log(log, &unnamed)?;
     console.say(&losses(&sealed));
+    console.say(&coalesced(&sealed));
     let name = trace_name(&sealed.log.command, log);
     let mut path = directory.join(format!("{name}.otr"));
     for number in 2.. {

@@ -5,12 +5,13 @@ use overtake_report::{WrittenFacts, text};
 use crate::args::SealArguments;
 use crate::console::Console;
 use crate::failure::{Outcome, Verdict};
-use crate::recording::{losses, seal_log};
+use crate::recording::{coalesced, losses, seal_log};
 
 /// Seals one log.
 pub(crate) fn run(arguments: &SealArguments, console: Console) -> Outcome {
     let (sealed, bytes) = seal_log(&arguments.log, &arguments.out)?;
     console.say(&losses(&sealed));
+    console.say(&coalesced(&sealed));
     console.say(&text::written(&WrittenFacts {
         file: arguments.out.display().to_string(),
         format: "otr".into(),
