@@ -64,7 +64,11 @@ pub fn findings(report: &Report, layout: &Layout) -> String {
     line(&mut text, format_args!("{}", summary::total(report)));
     let mut told = BTreeSet::new();
     for remark in remarks(report).filter(|remark| told.insert(*remark)) {
-        line(&mut text, format_args!("  {}", printable(remark)));
+        // In a file a remark is one line, for those who search it.
+        let room = layout.width.map_or(usize::MAX, |_| width(layout) - 2);
+        for part in wrapped(&printable(remark), room) {
+            line(&mut text, format_args!("  {part}"));
+        }
     }
     text
 }
@@ -125,8 +129,10 @@ const INDENT: usize = 3;
 
 impl Teller<'_> {
     fn tell(&self, text: &mut String) {
-        let meaning = meaning(self.finding.verdict);
-        stacked(text, &[Line::new(DIM, meaning), Line::default()], INDENT, self.width);
+        for part in wrapped(meaning(self.finding.verdict), self.width - INDENT) {
+            stacked(text, &[Line::new(DIM, &part)], INDENT, self.width);
+        }
+        text.push('\n');
         let Finding { first, second, .. } = self.finding;
         let is_wide = self.width >= WIDE;
         // Below each other, one look at a line is enough.

@@ -9,7 +9,7 @@ use crate::number::counted;
 use crate::result::{Schedule, Step};
 
 /// With less room for a thread, one column for all of them reads better.
-const LEAST_COLUMN: usize = 16;
+const LEAST_COLUMN: usize = 28;
 /// Between columns.
 const GAP: usize = 2;
 
