@@ -188,7 +188,7 @@ record_kinds! {
     /// Only the outermost value frames of the call stack are left.
     Cut = 6, 1;
     /// Start of a chunk: the outermost value frames of the call stack are those it had before (they were too many to repeat),
-    /// pushes of the others follow; stamp of the last synchronisation record before, 0 if there is none; number of the chunk.
+    /// pushes of the others follow; stamp of its start, 0 in the first; number of the chunk.
     Chunk = 7, 3;
     /// First record of the thread numbered value; address of its start function, 0 if unknown; stamp. Extra: 1 if it is the
     /// only thread of a child process after `fork`, 2 if it is a fiber.

@@ -200,7 +200,7 @@ impl Buffer {
         }
     }
 
-    /// Starts a chunk: `stamp` is that of the last synchronisation record, `unknown` the number of outermost frames that
+    /// Starts a chunk: `stamp` is not later than those that follow, `unknown` the number of outermost frames that
     /// the caller will not write. The caller writes the call stack next.
     pub(crate) fn start_chunk(&self, stamp: u64, unknown: u64) {
         self.write([head(RecordKind::Chunk, 0, unknown), stamp, self.chunk.get()]);

@@ -513,6 +513,8 @@ impl ThreadState {
         if !self.buffer.has_room() {
             self.note_coalesced();
             self.buffer.next_chunk(); // unless a signal handler was here first
+            // We may be in a handler that interrupted `write_stamped` between a record and its note of the stamp.
+            self.last_stamp.set(stamp::now());
             self.runs.forget_all();
             self.start_chunk();
             self.end_runs();
