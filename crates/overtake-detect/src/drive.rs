@@ -5,7 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use overtake_trace::{Block, Checker, EventSource, Progress, Repairs, Result, Symbols};
+use overtake_trace::{
+    Block, Checker, EventIndex, EventSource, Landmarks, Progress, Repairs, Result, Symbols,
+};
 
 use crate::race::RaceLog;
 use crate::registry::{Analysis, Entry, OptionError, Options, Outcome};
@@ -36,6 +38,7 @@ pub struct Driver {
     jobs: Vec<Job>,
     events: u64,
     repairs: Repairs,
+    landmarks: Landmarks,
     reading: Duration,
 }
 
@@ -96,7 +99,14 @@ impl Driver {
             })
         });
         let jobs = jobs.collect::<std::result::Result<_, _>>()?;
-        Ok(Driver { strictness, jobs, events: 0, repairs: Repairs::default(), reading: Duration::ZERO })
+        Ok(Driver {
+            strictness,
+            jobs,
+            events: 0,
+            repairs: Repairs::default(),
+            landmarks: Landmarks::default(),
+            reading: Duration::ZERO,
+        })
     }
 
     /// Whether some analysis may ask for the trace again, so that an input that can be read once must be kept.
@@ -111,6 +121,7 @@ impl Driver {
         let mut checker = self.strictness.checker();
         let mut block = Block::default();
         self.events = 0;
+        self.landmarks = Landmarks::default();
         loop {
             let start = Instant::now();
             if !source.next_block(&mut block)? {
@@ -123,13 +134,16 @@ impl Driver {
             };
             self.reading += start.elapsed();
             self.events += checked.len() as u64;
+            let next = EventIndex(checked.first().0 + checked.len() as u64);
             for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
                 job.timed(|analysis| analysis.feed(&checked));
                 job.events_read += checked.len() as u64;
             }
+            self.landmarks.note(&checker, next);
             watch(progress);
         }
         self.repairs = checker.repairs().clone();
+        self.landmarks.finish(checker);
         Ok(self.end_of_trace(source.symbols()))
     }
 
@@ -159,6 +173,11 @@ impl Driver {
     /// What was mended in the trace.
     pub fn repairs(&self) -> &Repairs {
         &self.repairs
+    }
+
+    /// Places at which the trace can be read again, unless it was mended.
+    pub fn landmarks(&self) -> &Landmarks {
+        &self.landmarks
     }
 
     /// Time spent reading and checking the trace, all passes together.

@@ -21,7 +21,7 @@ mod symbols;
 pub mod text;
 
 pub use block::{BLOCK_EVENTS, Block, EventSink, EventSource, MemorySource, Progress, Trace};
-pub use check::{Checked, Checker, Repair, Repairs, Run};
+pub use check::{Checked, Checker, HeldLock, Landmark, Landmarks, Repair, Repairs, Run, Seen};
 pub use error::{Error, ErrorKind, Position, Result};
 pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
 pub use id::{ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};

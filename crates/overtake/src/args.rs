@@ -779,7 +779,7 @@ pub(crate) struct SlimstateArguments {
     /// Array elements of each trace
     #[arg(long, value_name = "N", default_value = "1M", value_parser = count_parser)]
     pub(crate) elements: u64,
-    /// Rounds; times are medians
+    /// Rounds; times are medians, and ratios of times medians of the ratios of each round
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) runs: usize,
 }

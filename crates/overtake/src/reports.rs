@@ -8,34 +8,44 @@ use overtake_detect::witness::{self, Schedule};
 use overtake_report::collect::{Collector, Settings, TimelineRecorder};
 use overtake_report::result::{Report, Timeline};
 use overtake_report::{Analysed, text};
-use overtake_trace::Block;
+use overtake_trace::{Block, Landmarks};
 
 use crate::args::{ReportArguments, ReportTarget};
+use crate::commands::examine::Examined;
 use crate::console::{Console, Stream};
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::files::{Input, OutputFile, is_standard};
 
 /// Spells out what the detectors found. Reads the trace again, for schedules and for what happened around the accesses.
 pub(crate) fn collected(
-    analysed: &Analysed<'_>,
+    examined: &Examined,
     input: &mut Input,
     arguments: &ReportArguments,
 ) -> Result<Report, Failure> {
     let settings = Settings { witnesses: arguments.witnesses, ..settings() };
-    let mut report = read(Collector::new(analysed, &settings), input)?;
+    let analysed = examined.analysed();
+    let mut report = read(Collector::new(&analysed, &settings), input, examined.landmarks())?;
     if let (true, [run]) = (arguments.want_timeline(), &mut report.runs[..]) {
         run.timeline = Some(timeline(input)?);
     }
     Ok(report)
 }
 
-/// Reads the trace for findings.
-pub(crate) fn read(mut collector: Collector<'_>, input: &mut Input) -> Result<Report, Failure> {
+/// Reads the trace for findings: only near them, if it is a file with landmarks.
+pub(crate) fn read(
+    mut collector: Collector<'_>,
+    input: &mut Input,
+    landmarks: &Landmarks,
+) -> Result<Report, Failure> {
     if !collector.is_empty() {
         let races = collector.to_be_witnessed();
         collector.witnessed(&witnesses(input, &races)?);
         let mut opened = input.open()?;
-        collector.read(opened.source_mut()).map_err(|error| opened.failure(error))?;
+        let read = match input.at_any_place() {
+            Some(file) if !landmarks.is_empty() => collector.read_near(&file, landmarks),
+            _ => collector.read(opened.source_mut()),
+        };
+        read.map_err(|error| opened.failure(error))?;
     }
     Ok(collector.finish())
 }

@@ -5,7 +5,8 @@
 //! 1. [`Collector::new`] brings the races of all detectors together;
 //! 2. [`Collector::to_be_witnessed`] names the races that get a schedule; the caller has the schedules built and verified by
 //!    [`overtake_detect::witness`] and hands them to [`Collector::witnessed`];
-//! 3. [`Collector::read`] reads the trace once, for what happened around the accesses of all findings;
+//! 3. [`Collector::read`] reads the trace once, for what happened around the accesses of all findings, or
+//!    [`Collector::read_near`] only what is near them;
 //! 4. [`Collector::finish`] spells everything out and reads the sources.
 //!
 //! Without the second and third step a report has no schedules, no locks and no explanations.
@@ -13,6 +14,7 @@
 mod chosen;
 mod facts;
 mod fingerprint;
+mod gather;
 mod group;
 mod merge;
 mod names;
@@ -25,11 +27,12 @@ use std::path::PathBuf;
 
 use overtake_detect::witness::{self, Step};
 use overtake_detect::{Access, AccessKind, Notion, Promise, Race, Verdict};
-use overtake_trace::{EventSource, Result, ThreadId};
+use overtake_trace::{EventSource, Landmarks, OtrFile, Result, ThreadId};
 use rustc_hash::FxHashMap;
 
 use self::chosen::Chosen;
-use self::facts::{Facts, Gathered, Placed, Scene};
+use self::facts::{Facts, Placed, Scene};
+use self::gather::Gathered;
 use self::group::Group;
 pub use self::merge::merge;
 use self::names::Names;
@@ -132,13 +135,27 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Reads the trace.
+    /// Reads the whole trace.
     pub fn read(&mut self, source: &mut dyn EventSource) -> Result<()> {
-        let races: Vec<_> = self.groups.iter().map(|group| group.race).collect();
-        let steps: Vec<_> = self.chosen.values().flat_map(Chosen::steps).collect();
-        Gathered { facts: self.facts, forks: self.forks, ordinals: self.ordinals } =
-            facts::gather(source, &races, &steps)?;
+        let (races, steps) = self.to_be_read();
+        self.gathered(gather::gather(source, &races, &steps)?);
         Ok(())
+    }
+
+    /// Reads the parts of the trace that matter, from a file with the landmarks that were noted when it was analysed.
+    pub fn read_near(&mut self, file: &OtrFile, landmarks: &Landmarks) -> Result<()> {
+        let (races, steps) = self.to_be_read();
+        self.gathered(gather::gather_near(file, landmarks, &races, &steps)?);
+        Ok(())
+    }
+
+    fn to_be_read(&self) -> (Vec<Race>, Vec<Step>) {
+        let races = self.groups.iter().map(|group| group.race);
+        (races.collect(), self.chosen.values().flat_map(Chosen::steps).collect())
+    }
+
+    fn gathered(&mut self, Gathered { facts, forks, ordinals }: Gathered) {
+        (self.facts, self.forks, self.ordinals) = (facts, forks, ordinals);
     }
 
     /// The report.
@@ -229,8 +246,10 @@ impl<'a> Collector<'a> {
         let held = held.iter().map(|held| HeldLock {
             name: self.names.lock_name(held.lock),
             shared: held.shared,
-            event: held.acquire.step.index.0,
-            taken_at: self.names.stack(held.acquire.step.event.location()),
+            event: held.acquire.map_or(0, |acquire| acquire.step.index.0),
+            taken_at: held
+                .acquire
+                .map_or_else(Vec::new, |acquire| self.names.stack(acquire.step.event.location())),
         });
         result::Access {
             operation: access.kind.describe().to_owned(),

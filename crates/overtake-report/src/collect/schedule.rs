@@ -49,7 +49,7 @@ fn placed(chosen: &Chosen, ordinals: &FxHashMap<Event, u64>) -> Vec<Placed> {
 fn around(facts: &Facts) -> Vec<Placed> {
     let mut events: Vec<Placed> = facts.forks.iter().flatten().copied().collect();
     for scene in &facts.scenes {
-        events.extend(scene.held.iter().map(|held| held.acquire));
+        events.extend(scene.held.iter().filter_map(|held| held.acquire));
         events.extend(&scene.before);
         events.extend(scene.access);
         events.extend(&scene.after);

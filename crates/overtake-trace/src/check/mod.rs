@@ -18,6 +18,7 @@
 //! Events keep the index they have in the input: a dropped event stays as [`Op::Skip`], an inserted one has the index
 //! of the event it was inserted before.
 
+mod landmarks;
 mod ordinary;
 mod repairs;
 #[cfg(test)]
@@ -25,8 +26,10 @@ mod tests;
 
 use std::ops::Range;
 
+pub use landmarks::{HeldLock, Landmark, Landmarks, Seen};
 pub use repairs::{Repair, Repairs};
 
+use landmarks::Lives;
 use ordinary::{Holder, Ordinary};
 
 use crate::block::Block;
@@ -45,6 +48,7 @@ pub struct Checker {
     locks: IdVec<LockId, LockState>,
     arrays: IdVec<ArrayId, ArrayState>,
     any_reused_blocks: bool,
+    lives: Lives,
     repairs: Repairs,
     insertions: Vec<Insertion>,
     /// The number of the window that is being checked: what states say of another one is over.
@@ -65,6 +69,8 @@ struct ThreadState {
     forked: bool,
     /// The thread that events under this id belong to, since the id was reused; `None` is the id itself.
     incarnation: Option<ThreadId>,
+    /// Events under this id so far.
+    events: u64,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -196,6 +202,7 @@ impl Checker {
             locks: IdVec::new(),
             arrays: IdVec::new(),
             any_reused_blocks: false,
+            lives: Lives::default(),
             repairs: Repairs::default(),
             insertions: Vec::new(),
             window: 0,
@@ -234,7 +241,9 @@ impl Checker {
             let event = block.events[at];
             let index = EventIndex(block.first.0 + at as u64);
             limits.check(&event, index)?;
-            if self.threads[event.thread()].status == Status::Running {
+            let thread = &mut self.threads[event.thread()];
+            thread.events += 1;
+            if thread.status == Status::Running {
                 if self.ordinary.take(&event) {
                     continue;
                 }
@@ -580,6 +589,8 @@ impl Checker {
             })?;
         }
         self.threads[current].forked = true;
+        let seen = ((index, event), self.threads[event.thread()].events.saturating_sub(1));
+        self.lives.forks.entry(current).or_insert(seen);
         Ok(event.with_operand(current.0))
     }
 
@@ -589,6 +600,8 @@ impl Checker {
             return self.drop_self(event, symbols, index);
         }
         self.threads[current].status = Status::Joined;
+        let seen = ((index, event), self.threads[event.thread()].events.saturating_sub(1));
+        self.lives.joins.insert([current, event.thread()], seen);
         Ok(event.with_operand(current.0))
     }
 

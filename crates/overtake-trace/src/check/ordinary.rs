@@ -103,6 +103,12 @@ impl Ordinary {
         is_ordinary
     }
 
+    /// The locks that are not free.
+    pub(super) fn locks_in_use(&self) -> impl Iterator<Item = LockId> + '_ {
+        let locks = self.words[1..].iter().enumerate();
+        locks.filter(|(_, word)| **word != FREE).map(|(lock, _)| LockId::from_index(lock))
+    }
+
     pub(super) fn holder(&self, lock: LockId) -> Holder {
         match self.words[lock.index() + 1] {
             FREE => Holder::Nobody,

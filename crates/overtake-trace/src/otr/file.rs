@@ -139,6 +139,13 @@ impl OtrFile {
         self.blocks[block].range()
     }
 
+    /// The blocks that hold events of a range.
+    pub fn blocks_of(&self, events: &Range<u64>) -> Range<usize> {
+        let start = self.blocks.partition_point(|block| block.range().end <= events.start);
+        let end = self.blocks.partition_point(|block| block.first < events.end);
+        start..end.max(start)
+    }
+
     /// What is missing; nothing unless the file was opened by [`salvage`](Self::salvage).
     pub fn damage(&self) -> &Damage {
         &self.damage
@@ -179,11 +186,10 @@ impl OtrFile {
         let range = range.start..range.end.min(self.parameters.events);
         block.first = EventIndex(range.start);
         block.events.clear();
-        let first = self.blocks.partition_point(|block| block.range().end <= range.start);
         let mut scratch = self.lock_scratch().pop().unwrap_or_default();
         let mut piece = std::mem::take(&mut scratch.block);
         let mut next = range.start;
-        for number in first..self.blocks.len() {
+        for number in self.blocks_of(&range) {
             let stored = self.block_range(number);
             if next >= range.end || stored.start > next {
                 break;

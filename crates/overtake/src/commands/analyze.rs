@@ -1,6 +1,7 @@
 //! `overtake analyze`: the races of a trace.
 
 use overtake_detect::{Entry, Promise, happens_before_for};
+use overtake_report::result::Report;
 use overtake_report::{Analysed, json, text};
 
 use super::examine::Examined;
@@ -23,7 +24,8 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
         && entry.promise == Promise::PropertyTester
     {
         let examined = tester::Examined::of(&mut input, entry, arguments, console)?;
-        return report(&examined.analysed(), None, arguments, console);
+        let analysed = examined.analysed();
+        return report(&analysed, || Ok(reports::collected_at_once(&analysed)), arguments, console);
     }
     if arguments.until.is_some() || arguments.budget.is_some() {
         return Err(Failure::Usage("--until and --budget are for -d rpt alone".into()));
@@ -33,13 +35,17 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
         input.make_rereadable(arguments.checked.strictness(), console)?;
     }
     let examined = Examined::of(&mut input, &detectors, &options, arguments.checked.strictness(), console)?;
-    report(&examined.analysed(), Some(&mut input), arguments, console)
+    let collected = || match arguments.json && !arguments.reports.are_wanted() {
+        true => Ok(reports::collected_at_once(&examined.analysed())),
+        false => reports::collected(&examined, &mut input, &arguments.reports),
+    };
+    report(&examined.analysed(), collected, arguments, console)
 }
 
-/// Tells what was found. The trace is read again for it, if there is one to read.
+/// Tells what was found.
 fn report(
     analysed: &Analysed<'_>,
-    input: Option<&mut Input>,
+    collected: impl FnOnce() -> Result<Report, Failure>,
     arguments: &AnalyzeArguments,
     console: Console,
 ) -> Outcome {
@@ -53,13 +59,7 @@ fn report(
             Some(Stream::Output)
         }
     };
-    let report = match input {
-        Some(input) if stream.is_some() || arguments.reports.are_wanted() => {
-            reports::collected(analysed, input, &arguments.reports)?
-        }
-        _ => reports::collected_at_once(analysed),
-    };
-    reports::deliver(report, &arguments.reports, stream, console)
+    reports::deliver(collected()?, &arguments.reports, stream, console)
 }
 
 /// Replaces `hb` by the happens-before detector that suits the trace.

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use overtake_detect::{Driver, Entry, Options, Outcome as Pass, Strictness};
 use overtake_report::{Analysed, Findings, TraceFacts};
+use overtake_trace::Landmarks;
 
 use crate::console::Console;
 use crate::failure::{Failure, Verdict};
@@ -60,6 +61,11 @@ impl Examined {
             findings: findings.collect(),
             time: self.time,
         }
+    }
+
+    /// Where the trace can be read again.
+    pub(crate) fn landmarks(&self) -> &Landmarks {
+        self.driver.landmarks()
     }
 
     /// Whether there are races.

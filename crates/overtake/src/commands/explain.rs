@@ -40,7 +40,7 @@ fn analysed(arguments: &ExplainArguments, console: Console) -> Result<(Report, u
     let at = position(&named.findings, &arguments.race)?;
     let mut collector = Collector::new(&analysed, &settings);
     collector.keep_only(at);
-    let mut report = reports::read(collector, &mut input)?;
+    let mut report = reports::read(collector, &mut input, examined.landmarks())?;
     // Numbers and fingerprints are those that it has among all of them.
     for finding in &mut report.findings {
         finding.id = named.findings[at].id;

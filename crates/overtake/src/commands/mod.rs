@@ -7,7 +7,7 @@ mod build;
 mod compare;
 mod convert;
 mod definitions;
-mod examine;
+pub(crate) mod examine;
 mod explain;
 mod finish;
 mod generate;

@@ -44,8 +44,7 @@ impl Search<'_> {
         let mut input = Input::new(&arguments);
         let examined =
             Examined::of(&mut input, &detectors, &self.options, Strictness::Repair, console.quietly())?;
-        let analysed = examined.analysed();
-        reports::collected(&analysed, &mut input, self.reports)
+        reports::collected(&examined, &mut input, self.reports)
     }
 
     fn suited(&self, trace: &Path) -> Result<Vec<&'static Entry>, Failure> {

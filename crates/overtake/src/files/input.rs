@@ -139,6 +139,12 @@ impl Input {
         Ok(Sealed::new(file, facts, Some(temporary)))
     }
 
+    /// The trace as a file that can be read at any place, if it is one and complete.
+    pub(crate) fn at_any_place(&self) -> Option<OtrFile> {
+        let may_be = self.kept.is_none() && !self.salvage && self.is_file();
+        may_be.then(|| OtrFile::open(&self.path).ok()).flatten()
+    }
+
     fn is_file(&self) -> bool {
         !super::is_standard(&self.path) && fs::metadata(&self.path).is_ok_and(|found| found.is_file())
     }

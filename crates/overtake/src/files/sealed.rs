@@ -43,19 +43,12 @@ impl RandomAccess for Sealed {
 
     /// Reads as far as the block goes that holds the first event, so that no block is decoded twice for one window.
     fn read(&self, range: Range<u64>, block: &mut Block) -> Result<()> {
-        let (mut low, mut high) = (0, self.file.block_count());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.file.block_range(middle).end <= range.start {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        let stored = if low < self.file.block_count() { self.file.block_range(low) } else { 0..0 };
+        let number = self.file.blocks_of(&range).start;
+        let stored = if number < self.file.block_count() { self.file.block_range(number) } else { 0..0 };
         if !stored.contains(&range.start) {
             return self.file.read_events(range, block); // it is missing, and this says so
         }
-        self.file.read_block(low, block)?;
+        self.file.read_block(number, block)?;
         block.events.truncate((range.end.min(stored.end) - stored.start) as usize);
         block.events.drain(..(range.start - stored.start) as usize);
         block.first.0 = range.start;

@@ -35,13 +35,25 @@ pub(crate) fn run(arguments: &SlimstateArguments, console: Console) -> Outcome {
         patterns.push(Pattern::measure(shape, arguments)?);
     }
     let layout = console.layout(0);
-    let heading = ["pattern", "cells / elements", "checks", "state", "time", "partitions at the end"];
-    let rows: Vec<_> = patterns.iter().flat_map(Pattern::rows).collect();
-    console.print(&text::figures(&heading, &rows, &layout))?;
+    let total = Pattern::total(&patterns);
+    let rows: Vec<_> = patterns.iter().chain([&total]).flat_map(Pattern::rows).collect();
+    console.print(&text::figures(&HEADING, &rows, &layout))?;
     console.print("\n")?;
     console.print(&text::bench(&goals(&patterns), &layout))?;
     Ok(Verdict::Fine)
 }
+
+const HEADING: [&str; 9] = [
+    "pattern",
+    "cells / elements",
+    "checks",
+    "ratio",
+    "state",
+    "ratio",
+    "time",
+    "ratio",
+    "partitions at the end",
+];
 
 /// What the detectors cost on one pattern.
 struct Pattern {
@@ -58,6 +70,8 @@ struct Cost {
     checks: Option<u64>,
     state: usize,
     time: Duration,
+    /// Time as a ratio to that of `fasttrack` in the same round: the median of all rounds.
+    time_ratio: f64,
     elements: u64,
     cells: u64,
     modes: String,
@@ -81,13 +95,26 @@ impl Pattern {
                 times[at].push(costs[at].time);
             }
         }
+        let yardstick = times[0].clone();
         for (cost, times) in costs.iter_mut().zip(times) {
+            cost.time_ratio = median_ratio(&times, &yardstick);
             cost.time = median(times);
             // Accesses to what is no element are checked one by one.
             cost.checks = cost.checks.map_or(Some(elements), |checks| Some(checks.saturating_sub(others)));
         }
         let [fasttrack, paper, extended] = costs;
         Ok(Pattern { name: shape.name, fasttrack, slimstate: [paper, extended] })
+    }
+
+    /// All patterns together.
+    fn total(patterns: &[Pattern]) -> Pattern {
+        let fasttrack = sum(patterns, |pattern| &pattern.fasttrack);
+        let slimstate = [0, 1].map(|at| {
+            let total = sum(patterns, |pattern| &pattern.slimstate[at]);
+            let time_ratio = total.time.as_secs_f64() / fasttrack.time.as_secs_f64().max(1e-9);
+            Cost { time_ratio, ..total }
+        });
+        Pattern { name: "all", fasttrack, slimstate }
     }
 
     fn fraction(&self, partitions: Partitions) -> f64 {
@@ -105,33 +132,58 @@ impl Pattern {
     }
 
     fn time(&self, partitions: Partitions) -> f64 {
-        self.slimstate[partitions as usize].time.as_secs_f64() / self.fasttrack.time.as_secs_f64().max(1e-9)
+        self.slimstate[partitions as usize].time_ratio
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
-        let Cost { checks, state, time, .. } = &self.fasttrack;
-        let absolute = vec![
-            format!("{}: fasttrack", self.name),
-            "1".into(),
-            checks.unwrap_or(0).to_string(),
-            format!("{:.2} MB", *state as f64 / 1e6),
-            format!("{:.0} ms", time.as_secs_f64() * 1e3),
-            String::new(),
-        ];
-        let relative = |partitions: Partitions| {
+        let row = |name: &str, cost: &Cost, ratios: [String; 4]| {
+            let [fraction, checks, state, time] = ratios;
             vec![
-                format!("{}: {}", self.name, partitions.name()),
+                format!("{}: {name}", self.name),
+                fraction,
+                cost.checks.unwrap_or(0).to_string(),
+                checks,
+                format!("{:.2} MB", cost.state as f64 / 1e6),
+                state,
+                format!("{:.0} ms", cost.time.as_secs_f64() * 1e3),
+                time,
+                cost.modes.clone(),
+            ]
+        };
+        let mut rows = vec![row("fasttrack", &self.fasttrack, ["1"; 4].map(str::to_owned))];
+        rows.extend(Partitions::ALL.map(|partitions| {
+            let ratios = [
                 format!("{:.5}", self.fraction(partitions)),
                 format!("{:.5}", self.checks(partitions)),
                 format!("{:.4}", self.state(partitions)),
                 format!("{:.2}", self.time(partitions)),
-                self.slimstate[partitions as usize].modes.clone(),
-            ]
-        };
-        let mut rows = vec![absolute];
-        rows.extend(Partitions::ALL.map(relative));
+            ];
+            row(partitions.name(), &self.slimstate[partitions as usize], ratios)
+        }));
         rows
     }
+}
+
+/// What a detector cost on all patterns.
+fn sum<'a>(patterns: &'a [Pattern], cost: impl Fn(&'a Pattern) -> &'a Cost) -> Cost {
+    let mut total = Cost::default();
+    for Cost { checks, state, time, elements, cells, .. } in patterns.iter().map(cost) {
+        total.checks = Some(total.checks.unwrap_or(0) + checks.unwrap_or(0));
+        total.state += state;
+        total.time += *time;
+        total.elements += elements;
+        total.cells += cells;
+    }
+    total
+}
+
+/// The median of the ratios of times to those of the same rounds of a yardstick. Other work on the machine slows both.
+fn median_ratio(times: &[Duration], yardstick: &[Duration]) -> f64 {
+    let rounds = times.iter().zip(yardstick);
+    let mut ratios: Vec<_> =
+        rounds.map(|(time, yardstick)| time.as_secs_f64() / yardstick.as_secs_f64().max(1e-9)).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
 }
 
 /// How many accesses of a pattern go to elements, and how many to other variables.
@@ -181,26 +233,25 @@ fn cost(
         elements: figure("array elements").unwrap_or(0),
         cells: figure("array shadow cells").unwrap_or(0),
         modes: modes.collect::<Vec<_>>().join(", "),
+        ..Cost::default()
     })
 }
 
-/// The totals, and what the patterns with goals of their own reached.
+/// The totals, and what the patterns with goals of their own reached: parts of what `fasttrack` needs, in percent.
 fn goals(patterns: &[Pattern]) -> Vec<Measurement> {
     let mut rows = Vec::new();
-    let mut row = |what: String, figure: f64, goal: Option<f64>| {
-        rows.push(Measurement { what, figure, unit: "", goal: goal.map(Goal::AtMost) });
+    let mut row = |what: String, ratio: f64, goal: Option<f64>| {
+        let goal = goal.map(|most| Goal::AtMost(100.0 * most));
+        rows.push(Measurement { what, figure: 100.0 * ratio, unit: " %", goal });
     };
     for partitions in Partitions::ALL {
         let name = partitions.name();
         let fractions = patterns.iter().map(|pattern| pattern.fraction(partitions));
         let average = fractions.sum::<f64>() / patterns.len().max(1) as f64;
         let goal = (partitions == Partitions::Extended).then_some(FRACTION_GOAL);
-        row(format!("{name}: average cells / elements"), average, goal);
-        row(
-            format!("{name}: checks, geometric mean"),
-            geometric_mean(patterns, |at| at.checks(partitions)),
-            None,
-        );
+        row(format!("{name}: cells / elements, average"), average, goal);
+        let checks = geometric_mean(patterns, |pattern| pattern.checks(partitions));
+        row(format!("{name}: checks, geometric mean"), checks, None);
         let state = geometric_mean(patterns, |pattern| pattern.state(partitions));
         row(format!("{name}: state, geometric mean"), state, Some(STATE_GOAL));
         let time = geometric_mean(patterns, |pattern| pattern.time(partitions));

@@ -1,0 +1,170 @@
+//! What a checker knew at places of a trace, so that a reader can start there instead of at the first event.
+
+use rustc_hash::FxHashMap;
+
+use super::{Checker, Holder};
+use crate::event::Event;
+use crate::id::{EventIndex, LockId, ThreadId};
+
+/// Events between landmarks, for each entry of one: so that they take a small part of the time and space of the events.
+const EVENTS_PER_ENTRY: u64 = 16;
+
+/// Places of a well-formed trace, in order, each with what was the case there, and where threads were started and joined.
+///
+/// A trace that needed repairs has none: its events are not those of the file.
+#[derive(Clone, Default, Debug)]
+pub struct Landmarks {
+    places: Vec<Landmark>,
+    lives: Lives,
+    events: u64,
+}
+
+/// What was the case before the event with an index.
+#[derive(Clone, Debug)]
+pub struct Landmark {
+    /// The event that comes next.
+    pub next: EventIndex,
+    /// Who held which locks.
+    pub held: Box<[HeldLock]>,
+    /// How many events each thread had, as far as it had any.
+    pub lengths: Box<[u64]>,
+}
+
+/// A lock that a thread held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldLock {
+    /// The lock.
+    pub lock: LockId,
+    /// Its holder, or one of them.
+    pub thread: ThreadId,
+    /// Whether others may hold it at the same time.
+    pub shared: bool,
+}
+
+/// An event with its place.
+pub type Seen = (EventIndex, Event);
+
+/// Where threads were started and joined.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Lives {
+    /// The first fork of each thread.
+    pub(super) forks: FxHashMap<ThreadId, (Seen, u64)>,
+    /// The last join of a thread by another: the joined one first.
+    pub(super) joins: FxHashMap<[ThreadId; 2], (Seen, u64)>,
+}
+
+impl Landmarks {
+    /// Notes what `checker` knows, having seen all events before `next`, unless that is too much so soon after the last time.
+    pub fn note(&mut self, checker: &Checker, next: EventIndex) {
+        self.events = next.0;
+        let last = self.places.last().map_or(0, |last| last.next.0);
+        let entries = checker.locks.len() + checker.threads.len();
+        let held = self.places.last().map_or(0, |last| last.held.len());
+        if next.0 - last >= EVENTS_PER_ENTRY * held as u64 + entries as u64 {
+            self.places.push(checker.landmark(next));
+        }
+    }
+
+    /// Takes over what only the end of the trace tells. Nothing stays of a trace that was repaired.
+    pub fn finish(&mut self, checker: Checker) {
+        match checker.repairs().total() {
+            0 => self.lives = checker.lives,
+            _ => *self = Landmarks::default(),
+        }
+    }
+
+    /// Whether the trace had landmarks: else it has to be read from the start.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The events of the trace.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The last place before the event, or at it: its number and what was the case there. None: the start of the trace.
+    pub fn before(&self, index: EventIndex) -> Option<(usize, &Landmark)> {
+        let number = self.places.partition_point(|place| place.next <= index).checked_sub(1)?;
+        Some((number, &self.places[number]))
+    }
+
+    /// The first fork of each thread, with the number of events that its thread had before.
+    pub fn forks(&self) -> impl Iterator<Item = (ThreadId, Seen, u64)> + '_ {
+        self.lives.forks.iter().map(|(&thread, &(seen, ordinal))| (thread, seen, ordinal))
+    }
+
+    /// The last join of a thread by another, likewise: the joined one first.
+    pub fn joins(&self) -> impl Iterator<Item = ([ThreadId; 2], Seen, u64)> + '_ {
+        self.lives.joins.iter().map(|(&threads, &(seen, ordinal))| (threads, seen, ordinal))
+    }
+}
+
+impl Checker {
+    fn landmark(&self, next: EventIndex) -> Landmark {
+        let mut held = Vec::new();
+        for lock in self.ordinary.locks_in_use() {
+            let exclusive = |thread| HeldLock { lock, thread, shared: false };
+            match self.ordinary.holder(lock) {
+                Holder::Nobody => {}
+                Holder::Thread(thread) => held.push(exclusive(ThreadId(thread))),
+                Holder::Involved => {
+                    let state = &self.locks[lock];
+                    held.extend(state.holder.map(exclusive));
+                    let shared = |&(thread, _): &(ThreadId, u32)| HeldLock { lock, thread, shared: true };
+                    held.extend(state.readers.iter().map(shared));
+                }
+            }
+        }
+        let lengths = self.threads.iter().map(|state| state.events).collect();
+        Landmark { next, held: held.into(), lengths }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Block, EventSource, Trace};
+
+    fn landmarks(text: &[u8], block_events: usize) -> Landmarks {
+        let trace = Trace::parse_std(text).expect("a good trace");
+        let mut source = trace.source().with_block_events(block_events);
+        let mut checker = Checker::repairing();
+        let mut landmarks = Landmarks::default();
+        let mut block = Block::default();
+        while source.next_block(&mut block).expect("in memory") {
+            let next = EventIndex(block.first.0 + block.events.len() as u64);
+            checker.check(&mut block, source.symbols_mut()).expect("repaired");
+            landmarks.note(&checker, next);
+        }
+        landmarks.finish(checker);
+        landmarks
+    }
+
+    const TRACE: &[u8] =
+        b"T0|fork(T1)|1\nT0|acq(m)|2\nT0|w(x)|3\nT1|racq(n)|4\nT1|r(y)|5\nT0|rel(m)|6\nT1|rrel(n)|7\nT0|join(T1)|8\n";
+
+    #[test]
+    fn held_locks_and_lengths_are_those_of_the_place() {
+        let landmarks = landmarks(TRACE, 5);
+        let (number, place) = landmarks.before(EventIndex(7)).expect("one after the first block");
+        assert_eq!((number, place.next, &*place.lengths), (0, EventIndex(5), &[3, 2][..]));
+        let held = |lock, thread, shared| HeldLock { lock: LockId(lock), thread: ThreadId(thread), shared };
+        assert_eq!(*place.held, [held(0, 0, false), held(1, 1, true)]);
+        assert!(landmarks.before(EventIndex(4)).is_none());
+    }
+
+    #[test]
+    fn forks_and_joins_are_remembered_with_their_place() {
+        let landmarks = landmarks(TRACE, 5);
+        let forks: Vec<_> = landmarks.forks().map(|(thread, (index, _), at)| (thread, index, at)).collect();
+        assert_eq!(forks, [(ThreadId(1), EventIndex(0), 0)]);
+        let joins: Vec<_> = landmarks.joins().map(|(threads, (index, _), at)| (threads, index, at)).collect();
+        assert_eq!(joins, [([ThreadId(1), ThreadId(0)], EventIndex(7), 4)]);
+    }
+
+    #[test]
+    fn a_repaired_trace_has_none() {
+        assert!(landmarks(b"T0|rel(m)|1\nT0|w(x)|2\n", 1).is_empty());
+    }
+}
