@@ -20,7 +20,7 @@ pub(super) struct Held {
 }
 
 /// What is around one access.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct Scene {
     pub(super) access: Option<Placed>,
     pub(super) held: Vec<Held>,
