@@ -107,8 +107,12 @@ pub(crate) fn seal_log(log: &Path, out: &Path) -> Result<(Sealed, u64), Failure>
 pub(crate) fn trace_name(sealed_command: &[String], log: &Path) -> String {
     let program = sealed_command.first().map(|program| Path::new(program).file_name().unwrap_or_default());
     let program = program.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let number = log.file_stem().and_then(|stem| Path::new(stem).extension()?.to_str()).unwrap_or("0");
-    format!("{program}.{number}")
+    format!("{program}.{}", process_of(log).unwrap_or("0"))
+}
+
+/// The number of the process in `overtake.<process>.<stamp>`.
+pub(crate) fn process_of(log: &Path) -> Option<&str> {
+    Path::new(log.file_stem()?).extension()?.to_str()
 }
 
 /// What was not recorded, or could not be read, one line each.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use overtake_report::result::Report;
-use overtake_report::triage::{self, Baseline, Suppressions, sanitizer_options};
+use overtake_report::triage::{self, Baseline, SanitizerOptions, Suppressions, sanitizer_options};
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -53,11 +53,16 @@ impl OwnWords {
 }
 
 impl TriageArguments {
-    /// Gives every finding its status, and says what came of it.
-    pub(crate) fn judge(&self, report: &mut Report, console: Console) -> Result<(), Failure> {
+    /// What `TSAN_OPTIONS` and the program itself say.
+    pub(crate) fn options(&self) -> SanitizerOptions {
         let environment = std::env::var("TSAN_OPTIONS").unwrap_or_default();
         // Of options with one name the last counts: the environment goes before what the program says.
-        let options = sanitizer_options(&format!("{} {environment}", self.own.options));
+        sanitizer_options(&format!("{} {environment}", self.own.options))
+    }
+
+    /// Gives every finding its status, and says what came of it.
+    pub(crate) fn judge(&self, report: &mut Report, console: Console) -> Result<(), Failure> {
+        let options = self.options();
         let suppressions = self.rules(options.suppressions.as_deref())?;
         let suppressions = (!suppressions.is_empty()).then_some(&suppressions);
         let baseline = self.baseline.as_deref().map(read_baseline).transpose()?;

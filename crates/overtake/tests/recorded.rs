@@ -156,6 +156,41 @@ fn what_was_coalesced_is_counted() {
 }
 
 #[test]
+fn options_of_thread_sanitizer_are_heard() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&ends(), &directory);
+    let log_path = directory.path().join("races");
+    for direct in [false, true] {
+        let run = |options: &str| {
+            let mut run = if direct { command(&program) } else { overtake() };
+            if !direct {
+                run.args(["run", "--"]).arg(&program);
+            }
+            run.arg("return").env("TSAN_OPTIONS", options).output().expect("it starts")
+        };
+        assert_eq!(run("exitcode=7:halt_on_error=1").status.code(), Some(7));
+        let output = run("exitcode=0 histry_size=2");
+        assert_eq!(output.status.code(), Some(0));
+        assert!(said(&output).contains("observed race on shared"), "{}", said(&output));
+        let warnings = said(&output).matches("TSAN_OPTIONS: no option is called `histry_size`").count();
+        assert_eq!(warnings, 1, "{}", said(&output));
+        let output = run("report_bugs=0");
+        assert_eq!((output.status.code(), said(&output)), (Some(0), String::new()));
+        let output = run(&format!("log_path={}", log_path.display()));
+        assert_eq!((output.status.code(), said(&output)), (Some(66), String::new()));
+    }
+    let logs: Vec<_> = std::fs::read_dir(directory.path())
+        .expect("readable")
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    let logs: Vec<_> = logs.iter().filter(|path| path.with_extension("") == log_path).collect();
+    assert_eq!(logs.len(), 2);
+    for log in logs {
+        assert!(std::fs::read_to_string(log).expect("readable").contains("observed race on shared"));
+    }
+}
+
+#[test]
 fn a_program_that_is_started_directly_reports_as_well() {
     let directory = tempfile::tempdir().expect("writable");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/race/lock_between.c");

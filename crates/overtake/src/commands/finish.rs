@@ -5,14 +5,14 @@ use std::path::Path;
 
 use overtake_detect::Options;
 
-use super::races::Search;
+use super::races::{Search, tell};
 use crate::args::{ReportArguments, report_parser};
-use crate::console::{Console, Stream};
+use crate::console::Console;
 use crate::failure::Outcome;
-use crate::reports;
+use crate::recording::process_of;
 use crate::triage::OwnWords;
 
-/// Reports the races in a log and removes it.
+/// Reports the races in a log and removes it. The exit code says whether there are any; the program knows what its own is then.
 pub(crate) fn run(log: &Path, console: Console) -> Outcome {
     let mut arguments = from_environment(log, console);
     arguments.triage.own = OwnWords::of(Path::new(""), &[log.to_owned()]);
@@ -20,14 +20,14 @@ pub(crate) fn run(log: &Path, console: Console) -> Outcome {
     let report = search.in_log(log, &log.join("trace.otr"), console)?;
     // What is left behind is not worth an error.
     let _ = fs::remove_dir_all(log);
-    reports::deliver(report, &arguments, Some(Stream::Error), console)
+    tell(report, &arguments, process_of(log), console)
 }
 
 /// What `OVERTAKE_REPORT` asks for: `FORMAT=FILE`, several separated by commas; `%p` in a file's name is the process.
 fn from_environment(log: &Path, console: Console) -> ReportArguments {
     let mut arguments = ReportArguments::default();
     let wanted = std::env::var("OVERTAKE_REPORT").unwrap_or_default();
-    let process = log.file_stem().and_then(|stem| Path::new(stem).extension()?.to_str()).unwrap_or("0");
+    let process = process_of(log).unwrap_or("0");
     for target in wanted.split(',').filter(|target| !target.is_empty()) {
         match report_parser(&target.replace("%p", process)) {
             Ok(target) => arguments.report.push(target),

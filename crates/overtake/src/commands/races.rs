@@ -1,19 +1,48 @@
 //! The races of a recorded process.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use overtake_detect::{Entry, Options, Strictness, find};
+use overtake_report::find_renderer;
 use overtake_report::result::Report;
 use overtake_trace::OtrFile;
 
 use super::examine::Examined;
-use crate::args::{InputArguments, ReportArguments};
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::args::{InputArguments, ReportArguments, ReportTarget};
+use crate::console::{Console, Stream};
+use crate::failure::{Failure, Outcome, Verdict};
 use crate::files::Input;
 use crate::recording::{losses, seal_log};
 use crate::reports;
+
+/// Tells of a program's findings where `TSAN_OPTIONS` wants them told; `process` is its number.
+pub(crate) fn tell(
+    found: Report,
+    reports: &ReportArguments,
+    process: Option<&str>,
+    console: Console,
+) -> Outcome {
+    let said = reports.triage.options();
+    for key in &said.unknown {
+        console.say(&format!("TSAN_OPTIONS: no option is called `{key}`"));
+    }
+    if said.is_off {
+        return Ok(Verdict::Fine);
+    }
+    let mut reports = reports.clone();
+    let stream = match said.log_path.as_deref() {
+        None | Some("stderr") => Some(Stream::Error),
+        Some("stdout") => Some(Stream::Output),
+        Some(path) => {
+            let file = PathBuf::from(format!("{path}.{}", process.unwrap_or("0")));
+            let renderer = find_renderer("text").filter(|_| !found.findings.is_empty());
+            reports.report.extend(renderer.map(|renderer| ReportTarget { renderer, file }));
+            None
+        }
+    };
+    reports::deliver(found, &reports, stream, console)
+}
 
 /// Longer traces are searched for predicted races within a window.
 const LONG_TRACE: u64 = 2_000_000;

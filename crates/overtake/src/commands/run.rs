@@ -7,14 +7,13 @@ use std::process::Command;
 
 use overtake_report::collect::merge;
 
-use super::races::Search;
+use super::races::{Search, tell};
 use super::record::seal_into;
 use crate::args::RunArguments;
 use crate::compile::Language;
-use crate::console::{Console, Stream};
+use crate::console::Console;
 use crate::failure::{Failure, Outcome, Verdict};
-use crate::recording::{Recording, exit_code};
-use crate::reports::deliver;
+use crate::recording::{Recording, exit_code, process_of};
 use crate::triage::OwnWords;
 
 /// Records, seals, analyses, reports.
@@ -36,16 +35,22 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     let (detectors, options) = (&*arguments.detector, arguments.options.options());
     let search = Search { detectors, options, reports: &reports };
     let mut found = Vec::new();
+    let process = logs.first().and_then(|log| process_of(log)).map(str::to_owned);
     for log in logs {
         found.push(match &arguments.keep {
             Some(directory) => search.in_trace(&seal_into(directory, &log, console)?, console)?,
             None => search.in_log(&log, &recording.directory().join("trace.otr"), console)?,
         });
     }
-    match deliver(merge(found), &reports, Some(Stream::Error), console)? {
-        Verdict::Fine => Ok(Verdict::Program(exit_code(recording.status))),
-        verdict => Ok(verdict),
-    }
+    let own = Verdict::Program(exit_code(recording.status));
+    Ok(
+        match (tell(merge(found), &reports, process.as_deref(), console)?, reports.triage.options().exit_code)
+        {
+            (Verdict::Fine, _) | (Verdict::Races, Some(0)) => own,
+            (Verdict::Races, Some(code)) => Verdict::Program(code),
+            (verdict, _) => verdict,
+        },
+    )
 }
 
 /// `overtake run bank.c`: what is compiled first. The program is removed when the result is dropped.
