@@ -39,8 +39,8 @@ pub(crate) struct ThreadState {
     ignore_sync: Cell<u32>,
     /// What `pthread_once` is about to call for which control, see `libc_hooks::once`.
     pub(crate) once: Cell<(usize, usize)>,
-    /// Who called `operator new` or `delete`, which are about to call `malloc` or `free`; 0 if nobody did.
-    operator_caller: Cell<u64>,
+    /// Who called a function of the C++ library that is about to call one of ours; 0 if nobody did.
+    library_caller: Cell<u64>,
 }
 
 /// Where the hooks for accesses find what they need, see `abi::access`.
@@ -441,15 +441,17 @@ impl ThreadState {
         self.end_runs();
     }
 
-    /// An operator that is about to allocate or free was called from `pc`. The array forms call the others: the first counts.
-    pub(crate) fn operator_called(&self, pc: usize) {
-        if self.operator_caller.get() == 0 {
-            self.operator_caller.set(pc as u64);
+    /// A function of the C++ library that is about to call one of ours was called from `pc`. Such functions call each other: the first
+    /// call counts.
+    pub(crate) fn library_called(&self, pc: usize) {
+        if self.library_caller.get() == 0 {
+            self.library_caller.set(pc as u64);
         }
     }
 
-    fn caller_or(&self, pc: u64) -> u64 {
-        match self.operator_caller.take() {
+    /// Who called the C++ library that called from `pc`; else `pc` itself.
+    pub(crate) fn caller_or(&self, pc: u64) -> u64 {
+        match self.library_caller.take() {
             0 => pc,
             caller => caller,
         }

@@ -203,6 +203,34 @@ fn a_program_that_is_started_directly_reports_as_well() {
 }
 
 #[test]
+fn lines_of_the_program_are_named_not_of_the_cpp_library() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/library_threads.cpp");
+    let text = std::fs::read_to_string(&source).expect("readable");
+    let line = |comment: &str| {
+        let at = text.lines().position(|line| line.ends_with(comment)).expect("a line with this comment");
+        format!("library_threads.cpp:{}:", at + 1)
+    };
+    for options in [&["-O0"][..], &["-O2"], &["-O2", "-static-libstdc++"]] {
+        let program = directory.path().join("threads");
+        succeed(overtake().args(["c++", "-pthread", "-o"]).arg(&program).args(options).arg(&source));
+        let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+        let report = said(&output);
+        assert_eq!(output.status.code(), Some(66), "{report}");
+        assert!(report.ends_with("2 observed races in threads\n"), "{report}");
+        if !options.contains(&"-static-libstdc++") {
+            assert!(!report.contains("libstdc++"), "{options:?}\n{report}");
+            let started = report.lines().filter(|line| line.contains("was started by T0 at"));
+            let comments = ["// started here", "// async here"];
+            for (started, comment) in started.zip(comments) {
+                assert!(started.contains(&line(comment)), "{options:?} {comment}\n{report}");
+            }
+            assert!(report.contains(&line("// waits here")), "{options:?}\n{report}");
+        }
+    }
+}
+
+#[test]
 fn nothing_of_libtsan_is_linked() {
     let directory = tempfile::tempdir().expect("writable");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/race/lock_between.c");
@@ -379,7 +407,9 @@ fn examples_are_reported_as_expected() {
             expect_report(&source, &found);
             assert!(!output.stdout.is_empty(), "what the program prints is its own");
             let stored = std::fs::read(&result).expect("a result");
-            support::schema::check_result(&serde_json::from_slice(&stored).expect("JSON"));
+            let stored = serde_json::from_slice(&stored).expect("JSON");
+            support::schema::check_result(&stored);
+            assert_eq!(stored["runs"][0]["command"][0], *program.to_string_lossy());
         }
     }
 }

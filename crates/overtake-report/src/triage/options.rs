@@ -126,8 +126,9 @@ mod tests {
 
     #[test]
     fn what_the_environment_says_of_the_end_is_heard() {
-        let options =
-            sanitizer_options("exitcode=0:log_path=/tmp/race:history_size=7:report_bugs=0:histry_size=2 histry_size=3");
+        let options = sanitizer_options(
+            "exitcode=0:log_path=/tmp/race:history_size=7:report_bugs=0:histry_size=2 histry_size=3",
+        );
         assert_eq!((options.exit_code, options.log_path.as_deref()), (Some(0), Some("/tmp/race")));
         assert!(options.is_off);
         assert_eq!(options.unknown, ["histry_size"]);

@@ -44,6 +44,11 @@ fn note_with(kind: RecordKind, object: usize, pc: usize, more: u64) {
     }
 }
 
+/// Who called the C++ library that called from `pc`; else `pc` itself.
+fn caller_or(pc: usize) -> usize {
+    thread::current().map_or(pc, |thread| thread.caller_or(pc as u64) as usize)
+}
+
 /// Records that the program read (or wrote) memory.
 #[inline]
 fn touch<const WRITE: bool>(address: usize, length: usize, pc: usize) {

@@ -1,8 +1,9 @@
-//! `operator new` and `delete` of C++.
+//! `operator new` and `delete` of C++, and what it does with threads and condition variables out of line.
 //!
-//! Those of the C++ library call `malloc` and `free`, which record. All that is done here is to remember who called the operator:
-//! without that, every block of a program would be allocated in the C++ library. Exceptions pass by, because the exported
-//! functions jump to the library's own. Where that is linked statically there is nothing behind ours, and `malloc` serves.
+//! Those of the C++ library call `malloc`, `pthread_create` and so on, which record. All that is done here is to remember who called
+//! the library: without that, every block of a program would be allocated and every thread started there. Exceptions pass
+//! by, because the exported functions jump to the library's own. Where that is linked statically there is nothing behind our operators,
+//! and `malloc` serves; the other functions are then the library's, because they lie with constructors that the linker needs anyway.
 
 use core::ffi::c_void;
 
@@ -10,9 +11,10 @@ use super::memory::{allocate, allocate_aligned, release};
 use super::real::{Real, symbol};
 use crate::thread;
 
-/// Defines operators: the handler remembers the caller and says where to jump. `$fallback` takes the same arguments.
-macro_rules! operators {
-    ($fallback:ident, $matters:expr; $($name:ident)*) => {$(
+/// Defines functions: the handler remembers the caller, if the first argument says that it matters, and says where to jump:
+/// `$fallback` takes the same arguments.
+macro_rules! pass_by {
+    ($fallback:expr, $matters:expr; $($name:ident)*) => {$(
         #[allow(non_snake_case, reason = "the name is given")]
         extern "C" fn $name(argument: usize, pc: usize) -> *const c_void {
             #[used]
@@ -20,9 +22,10 @@ macro_rules! operators {
             static REAL: Real = Real::new(concat!(stringify!($name), "\0"));
             let matters: fn(usize) -> bool = $matters;
             if matters(argument) && let Some(thread) = thread::current() {
-                thread.operator_called(pc);
+                thread.library_called(pc);
             }
-            REAL.known().map_or($fallback as *const c_void, |real| real.cast_const())
+            let fallback: fn(&Real) -> *const c_void = $fallback;
+            REAL.known().map_or_else(|| fallback(&REAL), |real| real.cast_const())
         }
         symbol!($name,
             "push rdi", ".cfi_adjust_cfa_offset 8",
@@ -37,11 +40,17 @@ macro_rules! operators {
     )*};
 }
 
-operators! { allocate, |_| true; _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t }
-operators! { allocate_aligned, |_| true;
+pass_by! { |_| allocate as *const c_void, |_| true; _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t }
+pass_by! { |_| allocate_aligned as *const c_void, |_| true;
     _ZnwmSt11align_val_t _ZnamSt11align_val_t _ZnwmSt11align_val_tRKSt9nothrow_t _ZnamSt11align_val_tRKSt9nothrow_t
 }
-operators! { release, |block| block != 0;
+pass_by! { |_| release as *const c_void, |block| block != 0;
     _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t
     _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t _ZdlPvSt11align_val_tRKSt9nothrow_t _ZdaPvSt11align_val_tRKSt9nothrow_t
+}
+// `std::thread::_M_start_thread` and `join`, `std::condition_variable::wait`, `notify_one` and `notify_all`.
+pass_by! { |real| real.address().cast_const(), |_| true;
+    _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE _ZNSt6thread4joinEv
+    _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE
+    _ZNSt18condition_variable10notify_oneEv _ZNSt18condition_variable10notify_allEv
 }

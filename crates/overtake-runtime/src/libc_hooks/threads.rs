@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use overtake_rawlog::RecordKind;
 
 use super::memory::{raw_allocate, raw_free};
-use super::note;
 use super::real::hook;
+use super::{caller_or, note};
 use crate::{process, sys, thread, tls};
 
 /// How often libc runs destructors that renew their values.
@@ -70,7 +70,7 @@ fn create(
     }
     // SAFETY: fresh memory of the right size.
     unsafe { start.write(Start { routine, argument, number, parent: creator.number() }) };
-    creator.sync(RecordKind::Fork, 0, u64::from(number), pc as u64);
+    creator.sync(RecordKind::Fork, 0, u64::from(number), creator.caller_or(pc as u64));
     process::note_new_modules();
     STARTING.fetch_add(1, Ordering::Relaxed);
     let result = real(run_thread, start as usize);
@@ -114,6 +114,7 @@ fn number_of(handle: usize) -> Option<u32> {
 
 fn join(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let number = if thread::current().is_some() { number_of(handle) } else { None };
+    let pc = caller_or(pc);
     let result = real();
     if let (0, Some(number)) = (result, number) {
         note(RecordKind::Join, 0, number as usize, pc);

@@ -6,7 +6,7 @@ use overtake_rawlog::RecordKind;
 
 use super::locks::{lifetimes, taken};
 use super::real::hook;
-use super::{note, note_with};
+use super::{caller_or, note, note_with};
 use crate::thread;
 
 lifetimes! {
@@ -38,6 +38,7 @@ unsafe extern "C" {
 /// A wait on a condition variable, `wait` being the real one.
 #[inline]
 fn wait(condition: usize, mutex: usize, pc: usize, wait: impl FnOnce() -> i32) -> i32 {
+    let pc = caller_or(pc);
     note(RecordKind::Release, 0, mutex, pc);
     let cancelled = [mutex, pc];
     let mut cleanup = Cleanup { routine: 0, argument: 0, kind: 0, previous: 0 };
@@ -75,11 +76,11 @@ hook! {
         wait(condition, mutex, pc, || real(condition, mutex, clock, time))
     }
     fn pthread_cond_signal(condition: usize; pc) -> i32 {
-        note(RecordKind::CondSignal, 0, condition, pc);
+        note(RecordKind::CondSignal, 0, condition, caller_or(pc));
         real(condition)
     }
     fn pthread_cond_broadcast(condition: usize; pc) -> i32 {
-        note(RecordKind::CondSignal, 1, condition, pc);
+        note(RecordKind::CondSignal, 1, condition, caller_or(pc));
         real(condition)
     }
 

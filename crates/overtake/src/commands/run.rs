@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use overtake_report::collect::merge;
+use overtake_report::result::Report;
 
 use super::races::{Search, tell};
 use super::record::seal_into;
@@ -21,7 +22,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     let scratch = std::env::temp_dir();
     let mut recorded = arguments.recording.clone();
     // Its debug information is needed until the last race is told.
-    let _compiled = compile_source(&mut recorded.program)?;
+    let compiled = compile_source(&mut recorded.program)?;
     let recording = Recording::run(&recorded, &scratch)?;
     let logs = recording.logs()?;
     if logs.is_empty() {
@@ -42,19 +43,38 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
             None => search.in_log(&log, &recording.directory().join("trace.otr"), console)?,
         });
     }
+    let mut found = merge(found);
+    if let Some(compiled) = &compiled {
+        compiled.show_source(&mut found);
+    }
     let own = Verdict::Program(exit_code(recording.status));
-    Ok(
-        match (tell(merge(found), &reports, process.as_deref(), console)?, reports.triage.options().exit_code)
-        {
-            (Verdict::Fine, _) | (Verdict::Races, Some(0)) => own,
-            (Verdict::Races, Some(code)) => Verdict::Program(code),
-            (verdict, _) => verdict,
-        },
-    )
+    let verdict = tell(found, &reports, process.as_deref(), console)?;
+    Ok(match (verdict, reports.triage.options().exit_code) {
+        (Verdict::Fine, _) | (Verdict::Races, Some(0)) => own,
+        (Verdict::Races, Some(code)) => Verdict::Program(code),
+        (verdict, _) => verdict,
+    })
 }
 
-/// `overtake run bank.c`: what is compiled first. The program is removed when the result is dropped.
-fn compile_source(program: &mut [OsString]) -> Result<Option<tempfile::TempDir>, Failure> {
+/// A program that was compiled for one run. It is removed when this is dropped.
+struct Compiled {
+    _directory: tempfile::TempDir,
+    executable: PathBuf,
+    source: PathBuf,
+}
+
+impl Compiled {
+    /// Reports name what people named: the source.
+    fn show_source(&self, report: &mut Report) {
+        let program = report.runs.iter_mut().filter_map(|run| run.command.first_mut());
+        for program in program.filter(|program| Path::new(&**program) == self.executable) {
+            *program = self.source.display().to_string();
+        }
+    }
+}
+
+/// `overtake run bank.c`: what is compiled first.
+fn compile_source(program: &mut [OsString]) -> Result<Option<Compiled>, Failure> {
     let source = Path::new(&program[0]).to_owned();
     let language = match source.extension().and_then(|extension| extension.to_str()) {
         Some("c") => Language::C,
@@ -78,6 +98,6 @@ fn compile_source(program: &mut [OsString]) -> Result<Option<tempfile::TempDir>,
     if !status.success() {
         return Err(Failure::Error(format!("{}: not compiled", source.display())));
     }
-    program[0] = executable.into();
-    Ok(Some(directory))
+    program[0] = executable.clone().into();
+    Ok(Some(Compiled { _directory: directory, executable, source }))
 }
