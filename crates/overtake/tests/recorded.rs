@@ -283,6 +283,61 @@ fn questions_go_to_the_real_compiler() {
     }
 }
 
+/// Everything that builds and configure scripts ask of a compiler besides compiling a file into a program.
+#[test]
+fn the_compilers_do_what_compilers_do() {
+    let directory = tempfile::tempdir().expect("writable");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("a.c"), "int x; int main(void) { x = 1; return 0; }\n").expect("writable");
+    std::fs::write(path("start.s"), ".globl main\nmain: xor %eax, %eax\nret\n.section .note.GNU-stack\n")
+        .expect("writable");
+    let compilers = ["gcc", "clang", "clang-14"].map(|name| (name, command(name).arg("--version").output()));
+    for (compiler, _) in compilers.iter().filter(|(_, output)| output.is_ok()) {
+        let cc = |arguments: &[&str]| {
+            let mut cc = overtake();
+            cc.arg("cc").args(arguments).current_dir(directory.path()).env("OVERTAKE_CC", compiler);
+            cc.output().expect("it starts")
+        };
+        // Silent as the real one, also when it links: configure scripts take any word for a failure.
+        let quietly = |arguments: &[&str]| {
+            let output = cc(arguments);
+            assert!(output.status.success(), "{compiler} {arguments:?}: {}", said(&output));
+            assert_eq!(said(&output), "", "{compiler} {arguments:?}");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let symbols = |file: &str| {
+            let output = succeed(command("nm").arg(path(file)));
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        assert!(quietly(&["-E", "a.c"]).contains("int main(void) { x = 1;"));
+        assert!(quietly(&["-S", "a.c", "-o", "-"]).contains("__tsan_write4"));
+        assert!(quietly(&["-MM", "a.c"]).starts_with("a.o: a.c"));
+        assert_eq!(quietly(&["-fsyntax-only", "a.c"]), "");
+        quietly(&["-c", "a.c"]);
+        assert!(symbols("a.o").contains("U __tsan_write4"));
+        quietly(&["-r", "-nostdlib", "a.o", "-o", "both.o"]);
+        assert!(symbols("both.o").contains("U __tsan_write4"), "objects are joined, not linked");
+        quietly(&["-shared", "-fPIC", "a.c", "-o", "a.so"]);
+        assert!(!symbols("a.so").contains("T __tsan_write4"), "there is one recorder, in the program");
+        std::fs::write(path("arguments"), "'a.o' -o \"from response\"\n").expect("writable");
+        let ways: [(&[&str], &str); 5] = [
+            (&["a.c"], "a.out"),
+            (&["a.o", "-o", "from object"], "from object"),
+            (&["@arguments"], "from response"),
+            (&["start.s", "-o", "from assembly"], "from assembly"),
+            (&["-O2", "-flto", "-fsanitize=thread", "a.c", "-o", "optimised"], "optimised"),
+        ];
+        for (arguments, program) in ways {
+            quietly(arguments);
+            let output = command(path(program)).output().expect("it starts");
+            assert_eq!((output.status.code(), &*said(&output)), (Some(0), ""), "{compiler} {arguments:?}");
+        }
+        let refused = cc(&["missing.c"]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(said(&refused).contains("missing.c"), "{}", said(&refused));
+    }
+}
+
 #[test]
 fn the_exit_code_is_the_programs_own() {
     let directory = tempfile::tempdir().expect("writable");
@@ -338,6 +393,30 @@ fn what_did_not_fit_is_counted() {
     let report = said(&output);
     assert!(report.contains("bytes of the log, the oldest, gave way to the size limit"), "{report}");
     assert_eq!(output.status.code(), Some(0), "the race is among the oldest: {report}");
+}
+
+/// Needs to be root, for a file system of its own. Others have `ulimit -f` above, which leaves room for the trace.
+#[test]
+fn a_disk_that_is_really_full_takes_no_report_away() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&ends(), &directory);
+    let disk = directory.path().join("disk");
+    std::fs::create_dir(&disk).expect("writable");
+    let ways: [&[&str]; 2] = [&[env!("CARGO_BIN_EXE_overtake"), "run", "--"], &[]];
+    for way in ways {
+        let mut full = command("unshare");
+        let on_a_disk = "mount -t tmpfs -o size=1M none \"$TMPDIR\" || exit 99; \"$0\" \"$@\"";
+        full.args(["--mount", "sh", "-c", on_a_disk]);
+        let output = full.args(way).arg(&program).arg("volume").env("TMPDIR", &disk).output();
+        let Ok(output) = output else { return };
+        if matches!(output.status.code(), Some(1 | 99)) && said(&output).contains("ermi") {
+            return; // not permitted
+        }
+        let report = said(&output);
+        assert_eq!(output.status.code(), Some(66), "{report}");
+        assert!(report.contains("bytes of the log found no room on the disk"), "{report}");
+        assert!(report.contains("observed race on shared"), "{report}");
+    }
 }
 
 #[test]

@@ -47,6 +47,9 @@ pub(crate) fn tell(
 /// Longer traces are searched for predicted races within a window.
 const LONG_TRACE: u64 = 2_000_000;
 
+/// Where files lie in memory.
+const MEMORY: &str = "/dev/shm";
+
 /// How to look for races.
 pub(crate) struct Search<'a> {
     /// Empty: those that suit the trace.
@@ -56,8 +59,17 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Seals a log into `trace`, which is removed again, and looks for races in it.
+    /// Seals a log into `trace`, which is removed again, and looks for races in it. If there is no room for the trace because the log
+    /// has filled the disk, it is kept in memory.
     pub(crate) fn in_log(&self, log: &Path, trace: &Path, console: Console) -> Result<Report, Failure> {
+        self.in_log_by(log, trace, console).or_else(|failure| {
+            let memory = tempfile::Builder::new().prefix("overtake-trace-").tempdir_in(MEMORY);
+            let Ok(memory) = memory else { return Err(failure) };
+            self.in_log_by(log, &memory.path().join("trace.otr"), console).map_err(|_| failure)
+        })
+    }
+
+    fn in_log_by(&self, log: &Path, trace: &Path, console: Console) -> Result<Report, Failure> {
         let (sealed, _) = seal_log(log, trace)?;
         console.say(&losses(&sealed));
         let mut report = self.in_trace(trace, console)?;

@@ -157,12 +157,18 @@ impl Understood {
         let builtins = (family == Family::Gcc).then_some(EXPANDED_IN_PLACE).into_iter().flatten();
         // Checked variants of memcpy and the like are expanded in place as well; whole-program objects are instrumented late.
         let last = ["-U_FORTIFY_SOURCE", "-fno-lto"];
-        sanitize
-            .iter()
-            .chain(special)
-            .map(ToString::to_string)
+        // Where only objects are linked, clang would complain about what it has no use for.
+        let (open, close) = match family {
+            Family::Gcc => (None, None),
+            Family::Clang => (Some("--start-no-unused-arguments"), Some("--end-no-unused-arguments")),
+        };
+        open.into_iter()
+            .chain(sanitize.iter().copied())
+            .chain(special.iter().copied())
+            .map(String::from)
             .chain(builtins.map(|name| format!("-fno-builtin-{name}")))
             .chain(last.map(String::from))
+            .chain(close.map(String::from))
     }
 
     /// What was given, without what would link another runtime, link none, or drop names.
