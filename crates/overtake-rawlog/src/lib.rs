@@ -23,6 +23,11 @@
 //! dies at, a reader that passes over words with a zero top byte finds every complete record and nothing else
 //! ([`Records`]). A signal handler's records lie between those of the code it interrupted; it is the same thread.
 //!
+//! **Brief records.** What is recorded most has a form of fewer words, in which a number of 8 bits stands for the program counter:
+//! that of the last [`RecordKind::Place`] with this number in the same chunk. [`Decoder`] turns them into what they stand for,
+//! so that readers need not know of them. Their first words have codes from [`BRIEF`] on ([`brief_access`], [`brief_run`],
+//! [`BRIEF_ACQUIRE`], [`BRIEF_RELEASE`]), the number of the place as extra byte and the address as value.
+//!
 //! **Call stacks.** A chunk starts with a [`RecordKind::Chunk`] record followed by the thread's call stack, so that it can be
 //! read without those before it. [`RecordKind::Push`] and [`RecordKind::Cut`] say at which depth they apply, so that a frame
 //! that is written twice does no harm ([`push_depth`]). The stack written last is that of the records after it.
@@ -31,6 +36,8 @@
 //! stamps of operations on one object are in the order in which the operations took effect: a stamp is taken while the
 //! object is held (after it was taken, before it is given back), an atomic operation and its stamp are one step, a
 //! [`RecordKind::Post`] and the like are stamped before what they announce can be seen, a [`RecordKind::Wait`] and the like after.
+//! A lock given back by the thread that holds it needs no stamp of its own, because those who take it have theirs: its stamp is
+//! the one before it in the thread.
 //!
 //! **Coalescing.** Unless the `process` file says `exact 1`, an access is left out if the same thread already recorded one of
 //! the same kind (or a write, for a read) to the same bytes since its last synchronisation record, allocation or release of that
@@ -114,7 +121,7 @@ pub mod process_keys {
 }
 
 /// Version of this layout.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// The first bytes of a thread file, updated in place while the thread runs.
 #[derive(Clone, Copy, Debug)]
@@ -268,6 +275,37 @@ record_kinds! {
     ReadRun = 43, 3;
     /// Writes of extra bytes each, the first at value; as above.
     WriteRun = 44, 3;
+    /// From here to the end of the chunk, or until it is said again, the number extra stands for the program counter value in
+    /// brief records.
+    Place = 45, 1;
+}
+
+/// Codes of brief records are not below this.
+pub const BRIEF: u8 = 0x40;
+/// Code of an [`RecordKind::Acquire`] whose extra byte is zero. Two words, the second is the stamp.
+pub const BRIEF_ACQUIRE: u8 = 0x60;
+/// Code of a [`RecordKind::Release`] by the thread that holds the lock. One word; the stamp is that of the record before.
+pub const BRIEF_RELEASE: u8 = 0x61;
+const BRIEF_WRITE: u8 = 0x08;
+const BRIEF_RUN: u8 = 0x10;
+const BRIEF_SIZE: u8 = 0x07;
+
+/// Code of a [`RecordKind::Read`] or [`RecordKind::Write`] of 1, 2, 4, 8 or 16 bytes. One word.
+#[inline]
+pub const fn brief_access(write: bool, size: usize) -> u8 {
+    BRIEF | if write { BRIEF_WRITE } else { 0 } | size.trailing_zeros() as u8
+}
+
+/// Code of a [`RecordKind::ReadRun`] or [`RecordKind::WriteRun`] of such accesses. Two words, the second is [`run`].
+#[inline]
+pub const fn brief_run(write: bool, size: usize) -> u8 {
+    brief_access(write, size) | BRIEF_RUN
+}
+
+/// The first word of a brief record.
+#[inline]
+pub const fn brief_head(code: u8, place: u8, address: u64) -> u64 {
+    ((code as u64) << 56) | ((place as u64) << VALUE_BITS) | (address & ((1 << VALUE_BITS) - 1))
 }
 
 /// What [`RecordKind::FdAlias`] calls the object that all sockets between processes share: whoever reads from the network
@@ -338,4 +376,4 @@ pub const fn push_depth(extra: u8, frames: usize) -> usize {
 }
 
 mod read;
-pub use read::{Record, Records};
+pub use read::{Decoder, Record, Records};

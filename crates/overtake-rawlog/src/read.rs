@@ -1,14 +1,17 @@
 //! Reading records back.
 
 use crate::{
-    CHUNKS_AT, HEADER_BYTES, RecordKind, TAILS, THREAD_MAGIC, ThreadHeader, chunk_count, split_head,
+    BRIEF, BRIEF_ACQUIRE, BRIEF_RELEASE, BRIEF_RUN, BRIEF_SIZE, BRIEF_WRITE, CHUNKS_AT, HEADER_BYTES,
+    RecordKind, TAILS, THREAD_MAGIC, ThreadHeader, VALUE_BITS, chunk_count, split_head,
 };
 
-/// One record of a thread file.
+/// One record of a thread file. Brief records are told as what they stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Offset of its first word in the bytes read.
     pub offset: usize,
+    /// Number of words it has there.
+    pub length: usize,
     /// What it says.
     pub kind: RecordKind,
     /// 8 bits.
@@ -27,11 +30,91 @@ impl Record {
             K::Read | K::Write | K::WriteAgain | K::ReadRange | K::WriteRange | K::ReadRun | K::WriteRun => {
                 None
             }
-            K::Push | K::Cut | K::ThreadName => None,
+            K::Push | K::Cut | K::Place | K::ThreadName => None,
             K::Chunk => Some(self.words[0]).filter(|stamp| *stamp != 0),
             _ => Some(self.words[1]),
         }
     }
+}
+
+/// Understands the records of a thread, one after the other.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    /// The program counters that places stand for.
+    places: [u64; 256],
+    last_stamp: u64,
+}
+
+impl Default for Decoder {
+    fn default() -> Decoder {
+        Decoder { places: [0; 256], last_stamp: 0 }
+    }
+}
+
+impl Decoder {
+    /// The record whose first word is at `offset`, which comes next; `None` if no complete record starts there.
+    #[inline]
+    pub fn read(&mut self, bytes: &[u8], offset: usize) -> Option<Record> {
+        let record = self.peek(bytes, offset)?;
+        match record.kind {
+            RecordKind::Place => self.places[usize::from(record.extra)] = record.value,
+            RecordKind::Chunk => *self = Decoder { last_stamp: record.words[0], ..Decoder::default() },
+            _ => self.last_stamp = record.stamp().unwrap_or(self.last_stamp),
+        }
+        Some(record)
+    }
+
+    /// As [`read`](Self::read) for a record further ahead, whose program counter may be told wrong if it is brief.
+    #[inline]
+    pub fn peek(&self, bytes: &[u8], offset: usize) -> Option<Record> {
+        let first = word(bytes, offset)?;
+        if first >> 56 >= u64::from(BRIEF) {
+            return self.brief(bytes, offset, first);
+        }
+        let (kind, extra, value) = split_head(first)?;
+        let mut words = [0; 3];
+        for (number, further) in words.iter_mut().enumerate().take(kind.words() - 1) {
+            *further = further_word(bytes, offset + 8 * (number + 1))?;
+        }
+        Some(Record { offset, length: kind.words(), kind, extra, value, words })
+    }
+
+    #[inline]
+    fn brief(&self, bytes: &[u8], offset: usize, first: u64) -> Option<Record> {
+        use RecordKind as K;
+        let code = (first >> 56) as u8;
+        let pc = self.places[usize::from((first >> VALUE_BITS) as u8)];
+        let value = first & ((1 << VALUE_BITS) - 1);
+        let second = || further_word(bytes, offset + 8);
+        let record = |kind, length, extra, number| Record {
+            offset,
+            length,
+            kind,
+            extra,
+            value,
+            words: [pc, number, 0],
+        };
+        let size = 1 << (code & BRIEF_SIZE);
+        let (is_write, is_run) = (code & BRIEF_WRITE != 0, code & BRIEF_RUN != 0);
+        match code {
+            BRIEF_ACQUIRE => Some(record(K::Acquire, 2, 0, second()?)),
+            BRIEF_RELEASE => Some(record(K::Release, 1, 0, self.last_stamp)),
+            _ if code & !(BRIEF_SIZE | BRIEF_WRITE | BRIEF_RUN) != BRIEF || size > 16 => None,
+            _ if is_run => Some(record(if is_write { K::WriteRun } else { K::ReadRun }, 2, size, second()?)),
+            _ => Some(record(if is_write { K::Write } else { K::Read }, 1, size, 0)),
+        }
+    }
+}
+
+#[inline]
+fn word(bytes: &[u8], offset: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(offset..)?.first_chunk()?))
+}
+
+/// A word that is not the first of a record.
+#[inline]
+fn further_word(bytes: &[u8], offset: usize) -> Option<u64> {
+    word(bytes, offset).filter(|word| word >> 56 == 0)
 }
 
 /// The complete records in the bytes of a thread file behind its header, in order.
@@ -41,26 +124,13 @@ impl Record {
 pub struct Records<'a> {
     bytes: &'a [u8],
     offset: usize,
+    decoder: Decoder,
 }
 
 impl<'a> Records<'a> {
     /// Reads from the start of `bytes`, which is the start of a chunk.
     pub fn new(bytes: &'a [u8]) -> Records<'a> {
-        Records { bytes, offset: 0 }
-    }
-
-    fn word(&self, offset: usize) -> Option<u64> {
-        let word = self.bytes.get(offset..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*word))
-    }
-
-    fn record_at(&self, offset: usize, first: u64) -> Option<Record> {
-        let (kind, extra, value) = split_head(first)?;
-        let mut words = [0; 3];
-        for (number, word) in words.iter_mut().enumerate().take(kind.words() - 1) {
-            *word = self.word(offset + 8 * (number + 1)).filter(|word| word >> 56 == 0)?;
-        }
-        Some(Record { offset, kind, extra, value, words })
+        Records { bytes, offset: 0, decoder: Decoder::default() }
     }
 }
 
@@ -68,18 +138,14 @@ impl Iterator for Records<'_> {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
-        loop {
-            let offset = self.offset;
-            let first = self.word(offset)?;
-            self.offset += 8;
-            if first >> 56 == 0 {
-                continue;
-            }
-            if let Some(record) = self.record_at(offset, first) {
-                self.offset = offset + 8 * record.kind.words();
-                return Some(record);
+        while self.offset < self.bytes.len() {
+            let record = self.decoder.read(self.bytes, self.offset);
+            self.offset += 8 * record.map_or(1, |record| record.length);
+            if record.is_some() {
+                return record;
             }
         }
+        None
     }
 }
 
@@ -136,7 +202,7 @@ impl ThreadHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{head, push_depth};
+    use crate::{brief_access, brief_head, brief_run, head, push_depth, run, split_run};
 
     extern crate std;
     use std::vec::Vec;
@@ -161,6 +227,50 @@ mod tests {
         let log = bytes(&[head(RecordKind::Acquire, 0, 1), read, 5]);
         let kinds: Vec<_> = Records::new(&log).map(|record| record.kind).collect();
         assert_eq!(kinds, [RecordKind::Read]);
+    }
+
+    #[test]
+    fn brief_records_stand_for_others() {
+        let log = bytes(&[
+            head(RecordKind::Chunk, 0, 0),
+            50,
+            0,
+            head(RecordKind::Place, 7, 0x1234),
+            brief_head(brief_access(false, 1), 7, 0x7000),
+            brief_head(BRIEF_ACQUIRE, 8, 0x8000),
+            60,
+            brief_head(brief_run(true, 16), 7, 0x7100),
+            run(-16),
+            head(RecordKind::Place, 7, 0x5678),
+            brief_head(BRIEF_RELEASE, 7, 0x8000),
+            brief_head(brief_access(true, 4), 7, 0x7200),
+            brief_head(BRIEF | 5, 7, 0x7200), // there is no such size
+            brief_head(0x62, 7, 0x7200),
+            head(RecordKind::Chunk, 0, 0),
+            70,
+            1,
+            brief_head(BRIEF_RELEASE, 7, 0x9000),
+        ]);
+        let told =
+            |record: Record| (record.kind, record.extra, record.value, record.words[0], record.stamp());
+        let records: Vec<_> = Records::new(&log).collect();
+        let brief: Vec<_> =
+            records.iter().filter(|record| record.length < record.kind.words()).map(|r| told(*r)).collect();
+        use RecordKind as K;
+        assert_eq!(
+            brief,
+            [
+                (K::Read, 1, 0x7000, 0x1234, None),
+                (K::Acquire, 0, 0x8000, 0, Some(60)),
+                (K::WriteRun, 16, 0x7100, 0x1234, None),
+                (K::Release, 0, 0x8000, 0x5678, Some(60)),
+                (K::Write, 4, 0x7200, 0x5678, None),
+                (K::Release, 0, 0x9000, 0, Some(70)), // places end with their chunk
+            ]
+        );
+        let run = records.iter().find(|record| record.kind == K::WriteRun);
+        assert_eq!(run.map(|run| split_run(run.words[1])), Some((-16, 1)));
+        assert_eq!(records.iter().map(|record| record.length).sum::<usize>() + 2, log.len() / 8);
     }
 
     #[test]

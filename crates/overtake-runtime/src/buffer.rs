@@ -34,6 +34,8 @@ use crate::text::Text;
 /// Room behind `end`. A thread checks for room before each record; when signal handlers interrupt each other between check
 /// and reservation, each of them may still add a record and two pushes: 48 bytes.
 const SLACK_BYTES: usize = 1024;
+/// Enough for the records of a short critical section.
+const MUCH_ROOM_BYTES: usize = 1024;
 /// Size of the private tail for records that are lost.
 const LOSING_BYTES: usize = 16 * 1024;
 
@@ -116,6 +118,18 @@ impl Buffer {
         self.next.get() < self.end.get()
     }
 
+    /// Whether a record fits at `place`, which [`place`](Self::place) gave.
+    #[inline(always)]
+    pub(crate) fn has_room_at(&self, place: *mut u64) -> bool {
+        place < self.end.get()
+    }
+
+    /// Whether a hundred records still fit.
+    #[inline(always)]
+    pub(crate) fn has_much_room(&self) -> bool {
+        self.next.get().wrapping_add(MUCH_ROOM_BYTES / 8) < self.end.get()
+    }
+
     /// Writes a record whose further words have a zero top byte. Where it is.
     #[inline(always)]
     pub(crate) fn write<const WORDS: usize>(&self, words: [u64; WORDS]) -> *mut u64 {
@@ -145,9 +159,18 @@ impl Buffer {
     /// Writes a record if nothing was written since `place` was asked for. False if it has to be written again.
     #[inline(always)]
     pub(crate) fn write_at<const WORDS: usize>(&self, place: *mut u64, words: [u64; WORDS]) -> bool {
+        let interrupted = self.pending.replace(place);
+        let written = self.try_write(place, words);
+        // SAFETY: writes a field, after the record and not before.
+        unsafe { self.pending.as_ptr().write_volatile(interrupted) };
+        written && !self.was_overtaken(place)
+    }
+
+    /// As [`write_at`](Self::write_at) for an access, which may be lost (B4).
+    #[inline(always)]
+    pub(crate) fn try_write<const WORDS: usize>(&self, place: *mut u64, words: [u64; WORDS]) -> bool {
         let after = place.wrapping_add(WORDS);
         let seen: *mut u64;
-        let interrupted = self.pending.replace(place);
         // SAFETY: moves the cursor, which is this thread's own, in one instruction (B2).
         unsafe {
             asm!(
@@ -162,9 +185,7 @@ impl Buffer {
             // SAFETY: B1, as in `write`.
             unsafe { fill(place, words) };
         }
-        // SAFETY: writes a field, after the record and not before.
-        unsafe { self.pending.as_ptr().write_volatile(interrupted) };
-        seen == place && !self.was_overtaken(place)
+        seen == place
     }
 
     #[inline(always)]

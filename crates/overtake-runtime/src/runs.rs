@@ -9,9 +9,15 @@
 //!       (`coalesce`), and when accesses are ignored.
 //!   R2  Only accesses are added of which the table of bytes says that they may stand anywhere in the region.
 //!   R3  A run has one call stack: its record is not before the place where the log got the stack it has.
-//!   R4  Records of an earlier tail are forgotten when the tail changes.
+//!   R4  What is known of an instruction is known for one tail of the log, whose tag is in its entry.
 //!
 //! A signal handler that runs the same instruction has another call stack (R3), so that it starts a run of its own.
+//!
+//! The table is also what brief records count on: the number of an instruction's entry stands for the instruction.
+//!
+//!   R5  An entry says that it is an instruction's, with the tag of the tail, only if the last `Place` record of the entry in
+//!       this tail says so too. So an entry is emptied before such a record is written, and filled after it unless a signal
+//!       handler has done so meanwhile; and a brief record is written only if nothing was since the entry was looked at.
 
 use core::cell::Cell;
 
@@ -23,7 +29,8 @@ const PLACES: usize = 256;
 /// What is known of an instruction.
 #[derive(Default)]
 #[repr(C)]
-struct Place {
+pub(crate) struct Place {
+    /// The instruction's program counter and the tag of the tail; zero if it is nobody's.
     pc: Cell<u64>,
     /// Where the next access is expected.
     next: Cell<u64>,
@@ -36,7 +43,11 @@ struct Place {
 pub(crate) struct Runs {
     places: [Place; PLACES],
     floor: Cell<usize>,
+    /// Stands for the tail in use: the top 16 bits.
+    tag: Cell<u64>,
 }
+
+const ONE_TAIL: u64 = 1 << 48;
 
 /// Where the hooks for accesses find what they need, see `abi::access`.
 pub(crate) mod offsets {
@@ -45,6 +56,7 @@ pub(crate) mod offsets {
 
     pub(crate) const TABLE: usize = offset_of!(Runs, places);
     pub(crate) const FLOOR: usize = offset_of!(Runs, floor);
+    pub(crate) const TAG: usize = offset_of!(Runs, tag);
     pub(crate) const PC: usize = offset_of!(Place, pc);
     pub(crate) const NEXT: usize = offset_of!(Place, next);
     pub(crate) const RECORD: usize = offset_of!(Place, record);
@@ -57,37 +69,45 @@ pub(crate) mod offsets {
 const NEVER: usize = usize::MAX;
 
 impl Runs {
+    /// The number of an instruction's entry.
+    #[inline(always)]
+    pub(crate) fn number(&self, pc: u64) -> u8 {
+        (pc ^ pc >> 8) as u8
+    }
+
     #[inline(always)]
     fn place(&self, pc: u64) -> &Place {
-        &self.places[(pc ^ pc >> 8) as usize % PLACES]
+        &self.places[usize::from(self.number(pc))]
+    }
+
+    /// The entry of an instruction, if brief records may count on it.
+    #[inline(always)]
+    pub(crate) fn known(&self, pc: u64) -> Option<&Place> {
+        let place = self.place(pc);
+        // Volatile: signal handlers change it.
+        // SAFETY: reads a field.
+        (unsafe { place.pc.as_ptr().read_volatile() } == pc | self.tag.get()).then_some(place)
     }
 
     /// The record of the run that an access continues; `None` if it continues none. `since` is where the log got the stack.
     #[inline(always)]
     pub(crate) fn continued(&self, address: u64, pc: u64, since: usize) -> Option<Continued<'_>> {
-        let place = self.place(pc);
+        let place = self.known(pc)?;
         let record = place.record.get();
-        let is_next = place.pc.get() == pc && place.next.get() == address;
-        if !is_next || record < self.floor.get() || record < since {
+        if place.next.get() != address || record < self.floor.get() || record < since {
             return None;
         }
-        // SAFETY: a record of three words that this thread wrote into the tail in use (R1, R4).
-        let (_, count) = split_run(unsafe { *((record + 16) as *const u64) });
+        // SAFETY: a record of two words that this thread wrote into the tail in use (R1, R4).
+        let (_, count) = split_run(unsafe { *((record + 8) as *const u64) });
         (count < LONGEST_RUN).then_some(Continued { place, record, address })
     }
 
-    /// An access that continues no run: the distance to the next if it is known, see [`start`](Self::start).
+    /// An access that continues no run, of a known instruction: the distance to the next if it is known, see
+    /// [`start`](Self::start).
     #[inline(always)]
-    pub(crate) fn expect(&self, address: u64, pc: u64) -> Option<i32> {
-        let place = self.place(pc);
+    pub(crate) fn expect(&self, place: &Place, address: u64) -> Option<i32> {
         let (stride, expected) = (place.stride.get(), place.next.get() == address);
         let was_run = place.record.replace(0) != 0;
-        if place.pc.get() != pc {
-            place.pc.set(pc);
-            place.stride.set(0);
-            place.next.set(address); // not to be taken for a stride
-            return None;
-        }
         if expected && stride != 0 && self.floor.get() != NEVER {
             place.next.set(address.wrapping_add(stride));
             return Some(stride as i32);
@@ -97,17 +117,43 @@ impl Runs {
             place.next.set(address.wrapping_add(stride));
             return None;
         }
-        let distance = address.wrapping_sub(place.next.get().wrapping_sub(stride));
-        let stride = if distance as i64 == i64::from(distance as i32) { distance } else { 0 };
-        place.stride.set(stride);
-        place.next.set(address.wrapping_add(stride));
+        place.expect_step(address, stride);
         None
+    }
+
+    /// As [`expect`](Self::expect) if no run is over or starts here, else false and nothing is changed.
+    #[inline(always)]
+    pub(crate) fn expect_single(&self, place: &Place, address: u64) -> bool {
+        let (stride, expected) = (place.stride.get(), place.next.get() == address);
+        let is_single = place.record.get() == 0 && !(expected && stride != 0);
+        if is_single {
+            place.expect_step(address, stride);
+        }
+        is_single
     }
 
     /// The record of a run that starts with the access that was expected last.
     #[inline(always)]
-    pub(crate) fn start(&self, pc: u64, record: *mut u64) {
-        self.place(pc).record.set(record as usize);
+    pub(crate) fn start(&self, place: &Place, record: *mut u64) {
+        place.record.set(record as usize);
+    }
+
+    /// Takes an entry for an instruction, if nothing is known of it. The log must be asked where it is *after* this, and
+    /// told by a record that is written there; then [`name`](Self::name).
+    pub(crate) fn take(&self, pc: u64) -> Taken<'_> {
+        let (place, tag) = (self.place(pc), self.tag.get());
+        // SAFETY: writes a field, before all that follows (R5).
+        unsafe { place.pc.as_ptr().write_volatile(0) };
+        place.record.set(0);
+        place.stride.set(0);
+        place.next.set(0);
+        Taken { place, pc: pc | tag }
+    }
+
+    /// Whether no run goes on or starts.
+    #[inline(always)]
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.floor.get() == NEVER
     }
 
     /// Runs whose records are before `floor` are over (R1).
@@ -121,10 +167,55 @@ impl Runs {
         self.floor.set(NEVER);
     }
 
-    /// The tail changes (R4).
-    pub(crate) fn forget_all(&self) {
-        for place in &self.places {
-            place.record.set(0);
+    /// The tail changes, or starts again: nothing is known (R4). Signals are blocked.
+    pub(crate) fn next_tail(&self) {
+        self.tag.set(self.tag.get().wrapping_add(ONE_TAIL));
+        if self.tag.get() == 0 {
+            for place in &self.places {
+                place.pc.set(0);
+            }
+            self.tag.set(ONE_TAIL);
+        }
+    }
+}
+
+impl Place {
+    /// The next access may be as far from this one as this one is from the last.
+    #[inline(always)]
+    fn expect_step(&self, address: u64, stride: u64) {
+        let distance = address.wrapping_sub(self.next.get().wrapping_sub(stride));
+        let stride = if distance as i64 == i64::from(distance as i32) { distance } else { 0 };
+        self.stride.set(stride);
+        self.next.set(address.wrapping_add(stride));
+    }
+}
+
+/// An entry that was emptied for an instruction.
+pub(crate) struct Taken<'a> {
+    place: &'a Place,
+    /// What it will say.
+    pc: u64,
+}
+
+impl Taken<'_> {
+    /// Whether nobody has filled it since.
+    pub(crate) fn is_empty(&self) -> bool {
+        // Volatile: signal handlers change it.
+        // SAFETY: reads a field.
+        unsafe { self.place.pc.as_ptr().read_volatile() == 0 }
+    }
+
+    /// The log has the record: fills the entry, by one instruction, unless a signal handler has (R5).
+    pub(crate) fn name(self) {
+        // SAFETY: changes one word of this thread's own.
+        unsafe {
+            core::arch::asm!(
+                "cmpxchg qword ptr [{place}], {pc}",
+                place = in(reg) self.place.pc.as_ptr(),
+                pc = in(reg) self.pc,
+                inout("rax") 0_u64 => _,
+                options(nostack),
+            );
         }
     }
 }
@@ -140,10 +231,10 @@ impl Continued<'_> {
     /// Adds the access.
     #[inline(always)]
     pub(crate) fn add(self) {
-        // SAFETY: a record of three words that this thread wrote into the tail in use (R4); in one instruction.
+        // SAFETY: a record of two words that this thread wrote into the tail in use (R4); in one instruction.
         unsafe {
             core::arch::asm!(
-                "add qword ptr [{record} + 16], {one}",
+                "add qword ptr [{record} + 8], {one}",
                 record = in(reg) self.record,
                 one = in(reg) ONE_MORE,
                 options(nostack),
@@ -161,26 +252,35 @@ mod tests {
     extern crate std;
     use std::vec::Vec;
 
+    /// The entry of an instruction, taken if need be.
+    fn known(runs: &Runs, pc: u64) -> &Place {
+        if runs.known(pc).is_none() {
+            runs.take(pc).name();
+        }
+        runs.known(pc).expect("just named")
+    }
+
     /// What a log of runs would say: address, stride and number of each record.
     fn runs_of(accesses: &[(u64, u64)]) -> Vec<(u64, i64, u64)> {
         // SAFETY: zeros are valid.
         let runs: std::boxed::Box<Runs> = unsafe { std::boxed::Box::new_zeroed().assume_init() };
-        let mut log = std::vec![[0_u64; 3]; accesses.len()];
+        let mut log = std::vec![[0_u64; 2]; accesses.len()];
         let mut used = 0;
+        runs.next_tail();
         runs.end_before(log.as_mut_ptr().cast());
         for (address, pc) in accesses {
             if let Some(continued) = runs.continued(*address, *pc, 0) {
                 continued.add();
                 continue;
             }
-            let stride = runs.expect(*address, *pc);
-            log[used] = [*address, 0, stride.map_or(0, run)];
+            let stride = runs.expect(known(&runs, *pc), *address);
+            log[used] = [*address, stride.map_or(0, run)];
             if stride.is_some() {
-                runs.start(*pc, log[used].as_mut_ptr());
+                runs.start(known(&runs, *pc), log[used].as_mut_ptr());
             }
             used += 1;
         }
-        let told = |[address, _, word]: &[u64; 3]| {
+        let told = |[address, word]: &[u64; 2]| {
             let (stride, count) = split_run(*word);
             (*address, stride, count)
         };
@@ -226,20 +326,54 @@ mod tests {
         // SAFETY: zeros are valid.
         let runs: std::boxed::Box<Runs> = unsafe { std::boxed::Box::new_zeroed().assume_init() };
         let mut log = [0_u64; 12];
+        runs.next_tail();
         runs.end_before(log.as_mut_ptr());
-        for address in [0, 4] {
-            assert_eq!(runs.expect(address, 9), None);
+        for address in [100, 104] {
+            assert_eq!(runs.expect(known(&runs, 9), address), None);
         }
-        assert_eq!(runs.expect(8, 9), Some(4));
-        runs.start(9, log.as_mut_ptr());
-        assert!(runs.continued(12, 9, 0).is_some());
-        assert!(runs.continued(13, 9, 0).is_none(), "another place");
-        assert!(runs.continued(12, 8, 0).is_none(), "another instruction");
-        assert!(runs.continued(12, 9, usize::MAX).is_none(), "another stack");
+        assert_eq!(runs.expect(known(&runs, 9), 108), Some(4));
+        runs.start(known(&runs, 9), log.as_mut_ptr());
+        assert!(runs.continued(112, 9, 0).is_some());
+        assert!(runs.continued(113, 9, 0).is_none(), "another address");
+        assert!(runs.continued(112, 8, 0).is_none(), "another instruction");
+        assert!(runs.continued(112, 9, usize::MAX).is_none(), "another stack");
         runs.end_before(log[3..].as_mut_ptr());
-        assert!(runs.continued(12, 9, 0).is_none(), "behind the floor");
-        assert_eq!(runs.expect(12, 9), Some(4), "but a new run starts at once");
+        assert!(runs.continued(112, 9, 0).is_none(), "behind the floor");
+        assert_eq!(runs.expect(known(&runs, 9), 112), Some(4), "but a new run starts at once");
         runs.suspend();
-        assert_eq!(runs.expect(16, 9), None);
+        assert_eq!(runs.expect(known(&runs, 9), 116), None);
+    }
+
+    #[test]
+    fn a_new_tail_knows_no_instruction() {
+        // SAFETY: zeros are valid.
+        let runs: std::boxed::Box<Runs> = unsafe { std::boxed::Box::new_zeroed().assume_init() };
+        runs.next_tail();
+        assert!(runs.known(9).is_none());
+        runs.take(9).name();
+        assert!(runs.known(9).is_some());
+        assert!(runs.known(9 << 8).is_none(), "the same place");
+        for _ in 0..70_000 {
+            runs.next_tail();
+            assert!(runs.known(9).is_none());
+        }
+    }
+
+    #[test]
+    fn a_signal_handler_that_names_a_place_keeps_it() {
+        // SAFETY: zeros are valid.
+        let runs: std::boxed::Box<Runs> = unsafe { std::boxed::Box::new_zeroed().assume_init() };
+        runs.next_tail();
+        let interrupted = runs.take(9);
+        assert!(interrupted.is_empty());
+        runs.take(9 << 8).name();
+        assert!(!interrupted.is_empty());
+        interrupted.name();
+        assert!(runs.known(9).is_none());
+        assert!(runs.known(9 << 8).is_some());
+        let interrupted = runs.take(9);
+        runs.next_tail();
+        interrupted.name();
+        assert!(runs.known(9).is_none(), "named in the tail before");
     }
 }

@@ -4,7 +4,10 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader, head, run};
+use overtake_rawlog::{
+    BRIEF_ACQUIRE, BRIEF_RELEASE, RecordKind, THREAD_MAGIC, ThreadHeader, brief_access, brief_head,
+    brief_run, head, run,
+};
 
 use crate::buffer::Buffer;
 use crate::coalesce::{Coalescer, Found, LINE_BYTES, Slot};
@@ -33,6 +36,8 @@ pub(crate) struct ThreadState {
     buffer: Buffer,
     last_stamp: Cell<u64>,
     number: Cell<u32>,
+    /// The kernel's number of the thread; 0 if there are several of these states to one thread.
+    kernel_id: Cell<u32>,
     /// Depth of `AnnotateIgnore*Begin` and the like.
     ignore_reads: Cell<u32>,
     ignore_writes: Cell<u32>,
@@ -50,6 +55,7 @@ pub(crate) mod offsets {
 
     pub(crate) const PLACES: usize = offset_of!(ThreadState, runs) + crate::runs::offsets::TABLE;
     pub(crate) const FLOOR: usize = offset_of!(ThreadState, runs) + crate::runs::offsets::FLOOR;
+    pub(crate) const TAG: usize = offset_of!(ThreadState, runs) + crate::runs::offsets::TAG;
     pub(crate) const SINCE: usize = offset_of!(ThreadState, stack) + crate::stack::SINCE;
 }
 
@@ -144,6 +150,7 @@ pub(crate) fn new_fiber(number: u32, parent: u32) -> *const ThreadState {
     let fiber = new_state(number, parent, (0, 0));
     // SAFETY: fresh, known only here.
     if let Some(fiber) = unsafe { fiber.as_ref() } {
+        fiber.become_fiber();
         fiber.sync(RecordKind::ThreadStart, 2, u64::from(number), 0);
     }
     fiber
@@ -217,12 +224,18 @@ impl ThreadState {
         self.number.get()
     }
 
+    /// From now on, code of this state may run on any thread.
+    pub(crate) fn become_fiber(&self) {
+        self.kernel_id.set(0);
+    }
+
     fn open_log(&self, parent: u32, (stack_low, stack_high): (u64, u64)) {
+        self.kernel_id.set(sys::kernel_thread_id());
         self.buffer.open(&ThreadHeader {
             magic: THREAD_MAGIC,
             number: self.number(),
             parent,
-            tid: sys::kernel_thread_id(),
+            tid: self.kernel_id.get(),
             ended: 0,
             stack_low,
             stack_high,
@@ -234,7 +247,7 @@ impl ThreadState {
             closing_writes: 0,
             coalesced: 0,
         });
-        self.runs.forget_all();
+        self.runs.next_tail();
         self.start_chunk();
         self.end_runs();
     }
@@ -243,13 +256,36 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         let (line, bytes) = within_line(address, SIZE);
-        if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
-            && self.coalescer.claim::<WRITE>(line, bytes)
-        {
-            run.add();
-        } else {
-            self.record_new::<WRITE, SIZE>(address, pc);
+        if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since()) {
+            if self.coalescer.claim::<WRITE>(line, bytes) {
+                return run.add();
+            }
+        } else if self.record_simple::<WRITE, SIZE>(address, pc) {
+            return;
         }
+        self.record_new::<WRITE, SIZE>(address, pc);
+    }
+
+    /// Records an access if nothing special is to be done for it: the frequent case of [`record_new`](Self::record_new), which
+    /// calls nothing.
+    #[inline(always)]
+    fn record_simple<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) -> bool {
+        let (line, bytes) = within_line(address, SIZE);
+        let cursor = self.buffer.place();
+        let Some(place) = self.runs.known(pc as u64) else { return false };
+        if !self.buffer.has_room_at(cursor)
+            || !self.stack.is_written()
+            || self.runs.is_suspended()
+            || !self.coalescer.is_simple::<WRITE>(line, bytes)
+            || !self.runs.expect_single(place, address as u64)
+            || !self
+                .buffer
+                .try_write(cursor, [self.brief(brief_access(WRITE, SIZE), pc as u64, address as u64)])
+        {
+            return false;
+        }
+        self.coalescer.note_simply::<WRITE>(line, bytes);
+        true
     }
 
     /// A plain access of `SIZE` bytes, at most 16, that crosses from one cache line to the next.
@@ -266,8 +302,7 @@ impl ThreadState {
         if lines(address, SIZE).all(is_known) || self.is_ignoring(WRITE) {
             return;
         }
-        self.prepare();
-        self.write_expected::<WRITE>(address, SIZE, pc);
+        self.write_expected::<WRITE, SIZE>(address, pc);
         for (line, bytes) in lines(address, SIZE) {
             if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
                 self.note::<WRITE>(slot, line, bytes);
@@ -283,22 +318,52 @@ impl ThreadState {
         if self.is_ignoring(WRITE) {
             return;
         }
-        self.prepare();
-        self.write_expected::<WRITE>(address, SIZE, pc);
+        self.write_expected::<WRITE, SIZE>(address, pc);
         self.note::<WRITE>(slot, line, bytes);
+    }
+
+    /// The first word of a brief record. The log must know what the place of the program counter stands for.
+    #[inline(always)]
+    fn brief(&self, code: u8, pc: u64, address: u64) -> u64 {
+        brief_head(code, self.runs.number(pc), address)
     }
 
     /// Records an access that may be the first of a run.
     #[inline(always)]
-    fn write_expected<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
-        match self.runs.expect(address as u64, pc as u64) {
-            Some(stride) => {
-                let kind = if WRITE { RecordKind::WriteRun } else { RecordKind::ReadRun };
-                let first = head(kind, length as u8, address as u64);
-                let record = self.buffer.write([first, pc as u64, run(stride)]);
-                self.runs.start(pc as u64, record);
+    fn write_expected<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        let (address, pc) = (address as u64, pc as u64);
+        loop {
+            self.prepare();
+            let cursor = self.buffer.place();
+            let Some(place) = self.runs.known(pc) else {
+                self.name_place(pc);
+                continue;
+            };
+            if let Some(stride) = self.runs.expect(place, address) {
+                let first = self.brief(brief_run(WRITE, SIZE), pc, address);
+                if self.buffer.try_write(cursor, [first, run(stride)]) {
+                    return self.runs.start(place, cursor);
+                }
+            } else if self.buffer.try_write(cursor, [self.brief(brief_access(WRITE, SIZE), pc, address)]) {
+                return;
             }
-            None => self.write_access::<WRITE>(address, length, pc),
+        }
+    }
+
+    /// Tells the log what the place of a program counter stands for.
+    #[cold]
+    #[inline(never)]
+    fn name_place(&self, pc: u64) {
+        loop {
+            if !self.buffer.has_room() {
+                self.new_chunk();
+            }
+            let taken = self.runs.take(pc);
+            let cursor = self.buffer.place();
+            let record = [head(RecordKind::Place, self.runs.number(pc), pc)];
+            if taken.is_empty() && self.buffer.try_write(cursor, record) {
+                return taken.name();
+            }
         }
     }
 
@@ -411,6 +476,63 @@ impl ThreadState {
         }
     }
 
+    /// What can be done before a lock is taken, so that it is held for a shorter time.
+    #[inline]
+    pub(crate) fn about_to_acquire(&self) {
+        self.close_region();
+        if !self.buffer.has_much_room() {
+            self.new_chunk_early();
+        }
+    }
+
+    /// A lock was taken after waiting for it.
+    #[inline]
+    pub(crate) fn acquired(&self, lock: u64, pc: u64) {
+        self.sync_briefly(
+            |place| {
+                let stamp = stamp::now();
+                let written = self.buffer.write_at(place, [self.brief(BRIEF_ACQUIRE, pc, lock), stamp]);
+                if written {
+                    self.last_stamp.set(stamp);
+                }
+                written
+            },
+            pc,
+        );
+    }
+
+    /// A lock that this thread holds, as [`holds`](Self::holds) says, is about to be given back.
+    #[inline]
+    pub(crate) fn released(&self, lock: u64, pc: u64) {
+        self.sync_briefly(|place| self.buffer.write_at(place, [self.brief(BRIEF_RELEASE, pc, lock)]), pc);
+    }
+
+    /// A synchronisation operation with a brief record, which `write` writes if nothing was since the place was asked for.
+    #[inline(always)]
+    fn sync_briefly(&self, write: impl Fn(*mut u64) -> bool, pc: u64) {
+        if self.ignore_sync.get() != 0 {
+            return;
+        }
+        self.close_region();
+        loop {
+            self.prepare();
+            let place = self.buffer.place();
+            if self.runs.known(pc).is_none() {
+                self.name_place(pc);
+            } else if write(place) {
+                break;
+            }
+        }
+        self.coalescer.next_region();
+        self.end_runs();
+    }
+
+    /// Whether this thread, and not another one or a fiber, took the mutex that says to be held by the thread with this number.
+    #[inline]
+    pub(crate) fn holds(&self, owner: u32) -> bool {
+        owner != 0 && owner == self.kernel_id.get()
+    }
+
     /// A synchronisation operation with one more number.
     pub(crate) fn sync_with(&self, kind: RecordKind, value: u64, pc: u64, more: u64) {
         debug_assert_eq!(kind.words(), 4);
@@ -510,14 +632,24 @@ impl ThreadState {
     #[cold]
     #[inline(never)]
     fn new_chunk(&self) {
+        self.new_chunk_unless(Buffer::has_room);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_chunk_early(&self) {
+        self.new_chunk_unless(Buffer::has_much_room);
+    }
+
+    fn new_chunk_unless(&self, has_room: impl Fn(&Buffer) -> bool) {
         let _quiet = NoSignals::new();
         process::note_new_modules();
-        if !self.buffer.has_room() {
+        if !has_room(&self.buffer) {
             self.note_coalesced();
             self.buffer.next_chunk(); // unless a signal handler was here first
             // We may be in a handler that interrupted `write_stamped` between a record and its note of the stamp.
             self.last_stamp.set(stamp::now());
-            self.runs.forget_all();
+            self.runs.next_tail();
             self.start_chunk();
             self.end_runs();
         }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use overtake_rawlog::{
-    CHUNKS_AT, HEADER_BYTES, Record, RecordKind, TAILS, ThreadHeader, VERSION, chunk_count, process_keys,
-    split_head,
+    CHUNKS_AT, Decoder, HEADER_BYTES, Record, RecordKind, TAILS, ThreadHeader, VERSION, chunk_count,
+    process_keys,
 };
 
 use crate::error::{Error, Result};
@@ -156,7 +156,14 @@ impl ThreadLog {
 
     /// Reads the records from the start.
     pub fn records(&self) -> Reader<'_> {
-        Reader { log: self, bytes: Vec::new(), start: self.chunks.start, next: 0, limit: 0 }
+        Reader {
+            log: self,
+            decoder: Decoder::default(),
+            bytes: Vec::new(),
+            start: self.chunks.start,
+            next: 0,
+            limit: 0,
+        }
     }
 
     /// Offset behind the last record, if the tail followed the chunks in the file.
@@ -173,7 +180,7 @@ fn find_tail(file: &mut File, header: &ThreadHeader, length: u64) -> io::Result<
         file.seek(SeekFrom::Start(offset))?;
         file.take(LONGEST).read_to_end(&mut first)?;
         let goes_on = |record: Record| record.kind == RecordKind::Chunk && record.words[1] == next;
-        if record_at(&first, 0).is_some_and(goes_on) {
+        if Decoder::default().read(&first, 0).is_some_and(goes_on) {
             return Ok(offset..(offset + bytes).min(length));
         }
     }
@@ -194,6 +201,7 @@ const LONGEST: u64 = 32;
 #[derive(Debug)]
 pub struct Reader<'a> {
     log: &'a ThreadLog,
+    decoder: Decoder,
     bytes: Vec<u8>,
     /// Offset of the piece.
     start: u64,
@@ -213,8 +221,8 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            let record = record_at(&self.bytes, self.next);
-            self.next += record.map_or(8, |record| record.kind.words() * 8);
+            let record = self.decoder.read(&self.bytes, self.next);
+            self.next += record.map_or(8, |record| record.length * 8);
             if record.is_some() {
                 return Ok(record);
             }
@@ -231,11 +239,11 @@ impl Reader<'_> {
     pub(crate) fn find_ahead<T>(&self, wanted: impl Fn(&Record) -> Option<T>) -> Option<(u64, T)> {
         let mut at = self.next;
         while at < self.limit {
-            let record = record_at(&self.bytes, at);
+            let record = self.decoder.peek(&self.bytes, at);
             if let Some(found) = record.as_ref().and_then(&wanted) {
                 return Some((self.start + at as u64, found));
             }
-            at += record.map_or(8, |record| record.kind.words() * 8);
+            at += record.map_or(8, |record| record.length * 8);
         }
         None
     }
@@ -267,18 +275,4 @@ impl Reader<'_> {
         self.limit = (end - self.start) as usize;
         Ok(true)
     }
-}
-
-/// The record whose first word is at `at`; `None` if no record starts there.
-#[inline]
-fn record_at(bytes: &[u8], at: usize) -> Option<Record> {
-    let word = |number: usize| -> Option<u64> {
-        Some(u64::from_le_bytes(*bytes.get(at + 8 * number..)?.first_chunk()?))
-    };
-    let (kind, extra, value) = split_head(word(0)?)?;
-    let mut words = [0; 3];
-    for (number, further) in words.iter_mut().enumerate().take(kind.words() - 1) {
-        *further = word(number + 1).filter(|word| word >> 56 == 0)?;
-    }
-    Some(Record { offset: at, kind, extra, value, words })
 }

@@ -175,7 +175,7 @@ impl Scan {
                 self.shortened += u64::from(record.words[1] > bytes && is_range(record.kind));
             }
             if let Some(time) = stamp_of(&record) {
-                let offset = reader.offset() - 8 * record.kind.words() as u64;
+                let offset = reader.offset() - 8 * record.length as u64;
                 last = time.max(last);
                 if scan.start == 0 {
                     scan.start = last;

@@ -34,16 +34,15 @@ macro_rules! accesses {
             $($check,)*
             "mov rax, rdi",
             "shr rax, 6", // the line
-            "mov rcx, rax",
-            "shr rcx, 11",
-            "xor rcx, rax",
-            "and rcx, [rdx + {mask}]",
-            "shl rcx, {slot}",
-            "add rcx, [rdx + {slots}]", // the slot
+            "mov r8, rax",
+            "shr r8, 11",
+            "xor r8, rax",
+            "and r8, [rdx + {mask}]",
+            "shl r8, {slot}",
+            "add r8, [rdx + {slots}]", // the slot
             "or rax, [rdx + {region}]",
-            "cmp rax, [rcx]",
+            "cmp rax, [r8]",
             "jne 2f",
-            "mov r8, rcx",
             "mov rax, [r8 + {known}]",
             "not rax",
             "mov ecx, edi",
@@ -64,7 +63,9 @@ macro_rules! accesses {
             "movzx eax, al",
             "shl eax, {place}",
             "lea r9, [rdx + rax + {places}]", // what is known of the instruction
-            "cmp [r9 + {pc}], rsi",
+            "mov r10, [rdx + {tag}]",
+            "or r10, rsi",
+            "cmp [r9 + {pc}], r10",
             "jne 6b",
             "cmp [r9 + {next}], rdi",
             "jne 6b",
@@ -73,7 +74,7 @@ macro_rules! accesses {
             "jb 6b",
             "cmp r10, [rdx + {since}]",
             "jb 6b",
-            "cmp dword ptr [r10 + 20], {longest}", // the number of accesses
+            "cmp dword ptr [r10 + 12], {longest}", // the number of accesses
             "jae 6b",
             concat!("mov eax, (1 << ", stringify!($size), ") - 1"),
             "shl rax, cl",
@@ -81,7 +82,7 @@ macro_rules! accesses {
             "jne 6b",
             "or [r8 + {read}], rax",
             $($note,)?
-            "add dword ptr [r10 + 20], 1",
+            "add dword ptr [r10 + 12], 1",
             "mov rax, [r9 + {stride}]",
             "add rax, rdi",
             "mov [r9 + {next}], rax",
@@ -107,6 +108,7 @@ macro_rules! accesses {
             place = const runs::offsets::PLACE_SHIFT,
             places = const thread::offsets::PLACES,
             floor = const thread::offsets::FLOOR,
+            tag = const thread::offsets::TAG,
             since = const thread::offsets::SINCE,
             pc = const runs::offsets::PC,
             next = const runs::offsets::NEXT,

@@ -116,6 +116,9 @@ define! {
         if flags & NO_SYNC == 0 {
             note(RecordKind::Post, 0, fiber as usize, pc);
         }
+        if let Some(left) = thread::current() {
+            left.become_fiber();
+        }
         tls::set_state(fiber.cast_const().cast());
         if flags & NO_SYNC == 0 {
             note(RecordKind::Wait, 0, fiber as usize, pc);

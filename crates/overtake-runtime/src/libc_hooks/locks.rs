@@ -4,6 +4,7 @@ use overtake_rawlog::{RecordKind, acquire_extra};
 
 use super::note;
 use super::real::hook;
+use crate::thread;
 
 /// What came of taking a mutex. A robust one may be taken although its owner died.
 #[inline]
@@ -13,6 +14,35 @@ pub(super) fn taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
         note(RecordKind::Acquire, extra, mutex, pc);
     }
     result
+}
+
+/// Waits for a mutex by `real`.
+#[inline(always)]
+fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    let Some(thread) = thread::current() else { return real() };
+    thread.about_to_acquire();
+    let result = real();
+    if result == 0 {
+        thread.acquired(mutex as u64, pc as u64);
+        result
+    } else {
+        taken(result, false, mutex, pc)
+    }
+}
+
+/// A mutex is about to be given back.
+#[inline(always)]
+fn unlocked(mutex: usize, pc: usize) {
+    let Some(thread) = thread::current() else { return };
+    // Where glibc writes down which thread holds a mutex.
+    const OWNER: usize = 8;
+    // SAFETY: the program passes a mutex.
+    let owner = unsafe { ((mutex + OWNER) as *const u32).read_volatile() };
+    if thread.holds(owner) {
+        thread.released(mutex as u64, pc as u64);
+    } else {
+        thread.sync(RecordKind::Release, 0, mutex as u64, pc as u64);
+    }
 }
 
 #[inline]
@@ -46,14 +76,14 @@ lifetimes! {
 }
 
 hook! {
-    fn pthread_mutex_lock(mutex: usize; pc) -> i32 { taken(real(mutex), false, mutex, pc) }
+    fn pthread_mutex_lock(mutex: usize; pc) -> i32 { lock(mutex, pc, || real(mutex)) }
     fn pthread_mutex_trylock(mutex: usize; pc) -> i32 { taken(real(mutex), true, mutex, pc) }
     fn pthread_mutex_timedlock(mutex: usize, time: usize; pc) -> i32 { taken(real(mutex, time), true, mutex, pc) }
     fn pthread_mutex_clocklock(mutex: usize, clock: i32, time: usize; pc) -> i32 {
         taken(real(mutex, clock, time), true, mutex, pc)
     }
     fn pthread_mutex_unlock(mutex: usize; pc) -> i32 {
-        note(RecordKind::Release, 0, mutex, pc);
+        unlocked(mutex, pc);
         real(mutex)
     }
 
@@ -92,11 +122,11 @@ hook! {
         note(RecordKind::Forget, 0, mutex, pc);
         real(mutex)
     }
-    fn mtx_lock(mutex: usize; pc) -> i32 { taken(real(mutex), false, mutex, pc) }
+    fn mtx_lock(mutex: usize; pc) -> i32 { lock(mutex, pc, || real(mutex)) }
     fn mtx_trylock(mutex: usize; pc) -> i32 { taken(real(mutex), true, mutex, pc) }
     fn mtx_timedlock(mutex: usize, time: usize; pc) -> i32 { taken(real(mutex, time), true, mutex, pc) }
     fn mtx_unlock(mutex: usize; pc) -> i32 {
-        note(RecordKind::Release, 0, mutex, pc);
+        unlocked(mutex, pc);
         real(mutex)
     }
 }
