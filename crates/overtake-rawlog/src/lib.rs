@@ -26,7 +26,7 @@
 //! **Brief records.** What is recorded most has a form of fewer words, in which a number of 8 bits stands for the program counter:
 //! that of the last [`RecordKind::Place`] with this number in the same chunk. [`Decoder`] turns them into what they stand for,
 //! so that readers need not know of them. Their first words have codes from [`BRIEF`] on ([`brief_access`], [`brief_run`],
-//! [`BRIEF_ACQUIRE`], [`BRIEF_RELEASE`]), the number of the place as extra byte and the address as value.
+//! [`BRIEF_ACQUIRE`], [`BRIEF_RELEASE`], [`BRIEF_ACQUIRE_AGAIN`]), the number of the place as extra byte and the address as value.
 //!
 //! **Call stacks.** A chunk starts with a [`RecordKind::Chunk`] record followed by the thread's call stack, so that it can be
 //! read without those before it. [`RecordKind::Push`] and [`RecordKind::Cut`] say at which depth they apply, so that a frame
@@ -36,8 +36,9 @@
 //! stamps of operations on one object are in the order in which the operations took effect: a stamp is taken while the
 //! object is held (after it was taken, before it is given back), an atomic operation and its stamp are one step, a
 //! [`RecordKind::Post`] and the like are stamped before what they announce can be seen, a [`RecordKind::Wait`] and the like after.
-//! A lock given back by the thread that holds it needs no stamp of its own, because those who take it have theirs: its stamp is
-//! the one before it in the thread.
+//! A lock given back by the thread that holds it needs no stamp of its own, because those who take it have theirs; nor does one
+//! that is taken by the thread that had it last: nobody else's operation on it lies between. The stamp of these is the
+//! one before in the thread.
 //!
 //! **Coalescing.** Unless the `process` file says `exact 1`, an access is left out if the same thread already recorded one of
 //! the same kind (or a write, for a read) to the same bytes since its last synchronisation record, allocation or release of that
@@ -286,6 +287,8 @@ pub const BRIEF: u8 = 0x40;
 pub const BRIEF_ACQUIRE: u8 = 0x60;
 /// Code of a [`RecordKind::Release`] by the thread that holds the lock. One word; the stamp is that of the record before.
 pub const BRIEF_RELEASE: u8 = 0x61;
+/// Code of an [`RecordKind::Acquire`], with a zero extra byte, of a lock that this thread had last. As above.
+pub const BRIEF_ACQUIRE_AGAIN: u8 = 0x62;
 const BRIEF_WRITE: u8 = 0x08;
 const BRIEF_RUN: u8 = 0x10;
 const BRIEF_SIZE: u8 = 0x07;

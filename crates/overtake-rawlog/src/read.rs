@@ -1,8 +1,8 @@
 //! Reading records back.
 
 use crate::{
-    BRIEF, BRIEF_ACQUIRE, BRIEF_RELEASE, BRIEF_RUN, BRIEF_SIZE, BRIEF_WRITE, CHUNKS_AT, HEADER_BYTES,
-    RecordKind, TAILS, THREAD_MAGIC, ThreadHeader, VALUE_BITS, chunk_count, split_head,
+    BRIEF, BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, BRIEF_RUN, BRIEF_SIZE, BRIEF_WRITE, CHUNKS_AT,
+    HEADER_BYTES, RecordKind, TAILS, THREAD_MAGIC, ThreadHeader, VALUE_BITS, chunk_count, split_head,
 };
 
 /// One record of a thread file. Brief records are told as what they stand for.
@@ -99,6 +99,7 @@ impl Decoder {
         match code {
             BRIEF_ACQUIRE => Some(record(K::Acquire, 2, 0, second()?)),
             BRIEF_RELEASE => Some(record(K::Release, 1, 0, self.last_stamp)),
+            BRIEF_ACQUIRE_AGAIN => Some(record(K::Acquire, 1, 0, self.last_stamp)),
             _ if code & !(BRIEF_SIZE | BRIEF_WRITE | BRIEF_RUN) != BRIEF || size > 16 => None,
             _ if is_run => Some(record(if is_write { K::WriteRun } else { K::ReadRun }, 2, size, second()?)),
             _ => Some(record(if is_write { K::Write } else { K::Read }, 1, size, 0)),
@@ -245,7 +246,8 @@ mod tests {
             brief_head(BRIEF_RELEASE, 7, 0x8000),
             brief_head(brief_access(true, 4), 7, 0x7200),
             brief_head(BRIEF | 5, 7, 0x7200), // there is no such size
-            brief_head(0x62, 7, 0x7200),
+            brief_head(0x63, 7, 0x7200),
+            brief_head(BRIEF_ACQUIRE_AGAIN, 7, 0x8000),
             head(RecordKind::Chunk, 0, 0),
             70,
             1,
@@ -265,6 +267,7 @@ mod tests {
                 (K::WriteRun, 16, 0x7100, 0x1234, None),
                 (K::Release, 0, 0x8000, 0x5678, Some(60)),
                 (K::Write, 4, 0x7200, 0x5678, None),
+                (K::Acquire, 0, 0x8000, 0x5678, Some(60)),
                 (K::Release, 0, 0x9000, 0, Some(70)), // places end with their chunk
             ]
         );

@@ -64,6 +64,10 @@ pub(crate) struct Buffer {
     path: UnsafeCell<Text>,
 }
 
+/// Where the hooks for accesses find the cursor and its limit, see `abi::access`.
+pub(crate) const CURSOR: usize = core::mem::offset_of!(Buffer, next);
+pub(crate) const END: usize = core::mem::offset_of!(Buffer, end);
+
 /// Where each pair of tails is in the file, and its size.
 const PAIRS: [(u64, usize); 2] = [(TAILS[0].0 as u64, 2 * TAILS[0].1), (TAILS[2].0 as u64, 2 * TAILS[2].1)];
 
@@ -116,12 +120,6 @@ impl Buffer {
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
         self.next.get() < self.end.get()
-    }
-
-    /// Whether a record fits at `place`, which [`place`](Self::place) gave.
-    #[inline(always)]
-    pub(crate) fn has_room_at(&self, place: *mut u64) -> bool {
-        place < self.end.get()
     }
 
     /// Whether a hundred records still fit.

@@ -62,7 +62,7 @@ pub(crate) mod offsets {
     /// The bytes of which a further write means nothing: their closing writes are due already.
     pub(crate) const REWRITTEN: usize = offset_of!(Slot, rewritten);
     pub(crate) const WRITTEN: usize = offset_of!(Slot, written);
-    const _: () = assert!(WRITTEN == 16); // the hooks for writes have it as a number
+    pub(crate) const REGION_SHIFT: u32 = super::REGION_SHIFT;
     pub(crate) const REPEATS: usize = offset_of!(Coalescer, repeats);
     pub(crate) const SLOT_SHIFT: u32 = size_of::<Slot>().trailing_zeros();
 }
@@ -190,26 +190,6 @@ impl Coalescer {
         } else {
             false
         }
-    }
-
-    /// Whether there is nothing to do about an access but to record it and to [`note_simply`](Self::note_simply): it takes
-    /// nobody's slot, and is not known. (Reads that are known do not come here.)
-    #[inline(always)]
-    pub(crate) fn is_simple<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
-        let (slot, region) = (self.slot(line), self.region.get());
-        let key = slot.key.get();
-        if key == line | region {
-            !WRITE || slot.written.get() & bytes != bytes
-        } else {
-            key >> REGION_SHIFT != region >> REGION_SHIFT
-        }
-    }
-
-    /// Notes a simple access as recorded.
-    #[inline(always)]
-    pub(crate) fn note_simply<const WRITE: bool>(&self, line: u64, bytes: u64) {
-        let (slot, key) = (self.slot(line), line | self.region.get());
-        if slot.key.get() == key { slot.add::<WRITE>(bytes) } else { slot.give_to::<WRITE>(key, bytes) }
     }
 
     /// Notes an access as recorded. Whether another line of this region lost its slot for it: what is known of that is lost.

@@ -69,10 +69,10 @@ pub(crate) mod offsets {
 const NEVER: usize = usize::MAX;
 
 impl Runs {
-    /// The number of an instruction's entry.
+    /// The number of an instruction's entry. Instructions of one loop are near each other.
     #[inline(always)]
     pub(crate) fn number(&self, pc: u64) -> u8 {
-        (pc ^ pc >> 8) as u8
+        pc as u8
     }
 
     #[inline(always)]
@@ -108,7 +108,8 @@ impl Runs {
     pub(crate) fn expect(&self, place: &Place, address: u64) -> Option<i32> {
         let (stride, expected) = (place.stride.get(), place.next.get() == address);
         let was_run = place.record.replace(0) != 0;
-        if expected && stride != 0 && self.floor.get() != NEVER {
+        let is_near = stride as i64 == i64::from(stride as i32);
+        if expected && is_near && stride != 0 && self.floor.get() != NEVER {
             place.next.set(address.wrapping_add(stride));
             return Some(stride as i32);
         }
@@ -117,19 +118,11 @@ impl Runs {
             place.next.set(address.wrapping_add(stride));
             return None;
         }
-        place.expect_step(address, stride);
+        // The next access may be as far from this one as this one is from the last. (The hooks for accesses do the same.)
+        let distance = address.wrapping_sub(place.next.get().wrapping_sub(stride));
+        place.stride.set(distance);
+        place.next.set(address.wrapping_add(distance));
         None
-    }
-
-    /// As [`expect`](Self::expect) if no run is over or starts here, else false and nothing is changed.
-    #[inline(always)]
-    pub(crate) fn expect_single(&self, place: &Place, address: u64) -> bool {
-        let (stride, expected) = (place.stride.get(), place.next.get() == address);
-        let is_single = place.record.get() == 0 && !(expected && stride != 0);
-        if is_single {
-            place.expect_step(address, stride);
-        }
-        is_single
     }
 
     /// The record of a run that starts with the access that was expected last.
@@ -148,12 +141,6 @@ impl Runs {
         place.stride.set(0);
         place.next.set(0);
         Taken { place, pc: pc | tag }
-    }
-
-    /// Whether no run goes on or starts.
-    #[inline(always)]
-    pub(crate) fn is_suspended(&self) -> bool {
-        self.floor.get() == NEVER
     }
 
     /// Runs whose records are before `floor` are over (R1).
@@ -176,17 +163,6 @@ impl Runs {
             }
             self.tag.set(ONE_TAIL);
         }
-    }
-}
-
-impl Place {
-    /// The next access may be as far from this one as this one is from the last.
-    #[inline(always)]
-    fn expect_step(&self, address: u64, stride: u64) {
-        let distance = address.wrapping_sub(self.next.get().wrapping_sub(stride));
-        let stride = if distance as i64 == i64::from(distance as i32) { distance } else { 0 };
-        self.stride.set(stride);
-        self.next.set(address.wrapping_add(stride));
     }
 }
 
@@ -352,7 +328,7 @@ mod tests {
         assert!(runs.known(9).is_none());
         runs.take(9).name();
         assert!(runs.known(9).is_some());
-        assert!(runs.known(9 << 8).is_none(), "the same place");
+        assert!(runs.known(9 + 256).is_none(), "the same place");
         for _ in 0..70_000 {
             runs.next_tail();
             assert!(runs.known(9).is_none());
@@ -366,11 +342,11 @@ mod tests {
         runs.next_tail();
         let interrupted = runs.take(9);
         assert!(interrupted.is_empty());
-        runs.take(9 << 8).name();
+        runs.take(9 + 256).name();
         assert!(!interrupted.is_empty());
         interrupted.name();
         assert!(runs.known(9).is_none());
-        assert!(runs.known(9 << 8).is_some());
+        assert!(runs.known(9 + 256).is_some());
         let interrupted = runs.take(9);
         runs.next_tail();
         interrupted.name();

@@ -5,8 +5,8 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use overtake_rawlog::{
-    BRIEF_ACQUIRE, BRIEF_RELEASE, RecordKind, THREAD_MAGIC, ThreadHeader, brief_access, brief_head,
-    brief_run, head, run,
+    BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, RecordKind, THREAD_MAGIC, ThreadHeader, brief_access,
+    brief_head, brief_run, head, run,
 };
 
 use crate::buffer::Buffer;
@@ -38,6 +38,10 @@ pub(crate) struct ThreadState {
     number: Cell<u32>,
     /// The kernel's number of the thread; 0 if there are several of these states to one thread.
     kernel_id: Cell<u32>,
+    /// Locks taken since the last stamp.
+    unstamped: Cell<u32>,
+    /// Stands for this thread in mutexes that it had last; differs from those of other processes. 0 as above.
+    token: Cell<u64>,
     /// Depth of `AnnotateIgnore*Begin` and the like.
     ignore_reads: Cell<u32>,
     ignore_writes: Cell<u32>,
@@ -55,6 +59,8 @@ pub(crate) mod offsets {
 
     pub(crate) const PLACES: usize = offset_of!(ThreadState, runs) + crate::runs::offsets::TABLE;
     pub(crate) const FLOOR: usize = offset_of!(ThreadState, runs) + crate::runs::offsets::FLOOR;
+    pub(crate) const CURSOR: usize = offset_of!(ThreadState, buffer) + crate::buffer::CURSOR;
+    pub(crate) const END: usize = offset_of!(ThreadState, buffer) + crate::buffer::END;
     pub(crate) const TAG: usize = offset_of!(ThreadState, runs) + crate::runs::offsets::TAG;
     pub(crate) const SINCE: usize = offset_of!(ThreadState, stack) + crate::stack::SINCE;
 }
@@ -227,10 +233,12 @@ impl ThreadState {
     /// From now on, code of this state may run on any thread.
     pub(crate) fn become_fiber(&self) {
         self.kernel_id.set(0);
+        self.token.set(0);
     }
 
     fn open_log(&self, parent: u32, (stack_low, stack_high): (u64, u64)) {
         self.kernel_id.set(sys::kernel_thread_id());
+        self.token.set((u64::from(sys::process_id()) << 32) | (u64::from(self.number()) + 1));
         self.buffer.open(&ThreadHeader {
             magic: THREAD_MAGIC,
             number: self.number(),
@@ -250,42 +258,6 @@ impl ThreadState {
         self.runs.next_tail();
         self.start_chunk();
         self.end_runs();
-    }
-
-    /// A plain access of `SIZE` bytes, aligned so that it lies within one cache line.
-    #[inline(always)]
-    pub(crate) fn access<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        let (line, bytes) = within_line(address, SIZE);
-        if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since()) {
-            if self.coalescer.claim::<WRITE>(line, bytes) {
-                return run.add();
-            }
-        } else if self.record_simple::<WRITE, SIZE>(address, pc) {
-            return;
-        }
-        self.record_new::<WRITE, SIZE>(address, pc);
-    }
-
-    /// Records an access if nothing special is to be done for it: the frequent case of [`record_new`](Self::record_new), which
-    /// calls nothing.
-    #[inline(always)]
-    fn record_simple<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) -> bool {
-        let (line, bytes) = within_line(address, SIZE);
-        let cursor = self.buffer.place();
-        let Some(place) = self.runs.known(pc as u64) else { return false };
-        if !self.buffer.has_room_at(cursor)
-            || !self.stack.is_written()
-            || self.runs.is_suspended()
-            || !self.coalescer.is_simple::<WRITE>(line, bytes)
-            || !self.runs.expect_single(place, address as u64)
-            || !self
-                .buffer
-                .try_write(cursor, [self.brief(brief_access(WRITE, SIZE), pc as u64, address as u64)])
-        {
-            return false;
-        }
-        self.coalescer.note_simply::<WRITE>(line, bytes);
-        true
     }
 
     /// A plain access of `SIZE` bytes, at most 16, that crosses from one cache line to the next.
@@ -310,9 +282,8 @@ impl ThreadState {
         }
     }
 
-    /// Out of line, so that what comes before needs no stack.
-    #[inline(never)]
-    fn record_new<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+    /// A plain access of `SIZE` bytes within one cache line that continues no run.
+    pub(crate) fn record_new<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         let (line, bytes) = within_line(address, SIZE);
         let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) else { return };
         if self.is_ignoring(WRITE) {
@@ -494,11 +465,39 @@ impl ThreadState {
                 let written = self.buffer.write_at(place, [self.brief(BRIEF_ACQUIRE, pc, lock), stamp]);
                 if written {
                     self.last_stamp.set(stamp);
+                    self.unstamped.set(0);
                 }
                 written
             },
             pc,
         );
+    }
+
+    /// A lock was taken that no other thread took since this one had it.
+    #[inline]
+    pub(crate) fn acquired_again(&self, lock: u64, pc: u64) {
+        /// Now and then a stamp is taken all the same: accesses are spread between stamps.
+        const MOST_UNSTAMPED: u32 = 16;
+        let unstamped = self.unstamped.get();
+        if unstamped >= MOST_UNSTAMPED {
+            return self.acquired(lock, pc);
+        }
+        self.unstamped.set(unstamped + 1);
+        self.sync_briefly(
+            |place| self.buffer.write_at(place, [self.brief(BRIEF_ACQUIRE_AGAIN, pc, lock)]),
+            pc,
+        );
+    }
+
+    #[inline]
+    pub(crate) fn is_ignoring_sync(&self) -> bool {
+        self.ignore_sync.get() != 0
+    }
+
+    /// What stands for this thread in mutexes that it had last; 0 if nothing does.
+    #[inline]
+    pub(crate) fn token(&self) -> u64 {
+        self.token.get()
     }
 
     /// A lock that this thread holds, as [`holds`](Self::holds) says, is about to be given back.
@@ -510,7 +509,7 @@ impl ThreadState {
     /// A synchronisation operation with a brief record, which `write` writes if nothing was since the place was asked for.
     #[inline(always)]
     fn sync_briefly(&self, write: impl Fn(*mut u64) -> bool, pc: u64) {
-        if self.ignore_sync.get() != 0 {
+        if self.is_ignoring_sync() {
             return;
         }
         self.close_region();

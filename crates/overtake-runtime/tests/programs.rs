@@ -38,6 +38,18 @@ fn stamps_of_consecutive_holders_are_never_inverted() {
 }
 
 #[test]
+fn mutexes_are_held_by_one_at_a_time_however_they_are_taken() {
+    let run = Program::new("gcc", "holders.c").run().succeeded();
+    for (mutex, least) in [("first", 3 * 30_000), ("second", 2 * 3 * 6_000), ("robust", 3 * 30_000 / 11)] {
+        let mut records = run.log().about(run.printed(mutex));
+        records.retain(|(_, record)| matches!(record.kind, Kind::Acquire | Kind::Release));
+        assert!(records.len() >= 2 * least, "{mutex}: {}", records.len());
+        assert!(check_handoffs(&records) > 0, "{mutex}");
+    }
+    run.log().threads.values().for_each(support::Thread::check_stamps);
+}
+
+#[test]
 fn atomic_loads_never_come_before_the_stores_they_see() {
     let run = Program::new("gcc", "atomics.c").run().succeeded();
     let records = run.log().about(run.printed("turn"));

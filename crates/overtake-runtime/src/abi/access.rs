@@ -14,12 +14,11 @@ use crate::runs;
 use crate::thread::{self, ThreadState};
 
 /// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
-/// itself, without calling anything, and goes on to a handler only if there is something to do. This is
+/// itself, without calling anything, and goes on only if there is something to do. This is
 /// [`Coalescer::find`] (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
-/// Of the others, most are the next access of a loop in a line that is in use: `ThreadState::access` by hand, for the same reason.
-/// `$check` jumps to 4 if the access crosses a line, which those with an alignment do not.
+/// `$test` finds out whether all bytes are known, `$unless` jumps if not. `$check` jumps to 4 if the access crosses a line, which those with an alignment do not.
 macro_rules! accesses {
-    ($($export:ident: $write:literal, $known:ident, $bars:ident, $size:literal, $test:literal, [$($note:literal)?] [$($check:literal)*];)*) => {$(
+    ($($export:ident: $kind:ident $size:literal, $known:ident, [$($test:literal)*] $unless:literal, [$($check:literal)*];)*) => {$(
         #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
@@ -30,7 +29,7 @@ macro_rules! accesses {
             ".cfi_startproc",
             "mov rdx, qword ptr fs:[overtake_thread_state@tpoff]",
             "cmp rdx, 2",
-            "jbe 3f", // not set up, or over
+            concat!("jbe overtake_first_", stringify!($kind), stringify!($size)), // not set up, or over
             $($check,)*
             "mov rax, rdi",
             "shr rax, 6", // the line
@@ -42,57 +41,14 @@ macro_rules! accesses {
             "add r8, [rdx + {slots}]", // the slot
             "or rax, [rdx + {region}]",
             "cmp rax, [r8]",
-            "jne 2f",
+            concat!("jne overtake_other_line_", stringify!($kind), stringify!($size)),
             "mov rax, [r8 + {known}]",
-            "not rax",
-            "mov ecx, edi",
-            "shr rax, cl",
-            $test,
-            "jne 5f",
+            $($test,)*
+            concat!($unless, " overtake_same_line_", stringify!($kind), stringify!($size)),
             "inc qword ptr [rdx + {repeats}]",
             "ret",
-            "2:",
-            "mov rsi, [rsp]",
-            "6:",
-            "jmp {within}",
-            "5:", // does it continue a run?
-            "mov rsi, [rsp]",
-            "mov eax, esi",
-            "shr eax, 8",
-            "xor eax, esi",
-            "movzx eax, al",
-            "shl eax, {place}",
-            "lea r9, [rdx + rax + {places}]", // what is known of the instruction
-            "mov r10, [rdx + {tag}]",
-            "or r10, rsi",
-            "cmp [r9 + {pc}], r10",
-            "jne 6b",
-            "cmp [r9 + {next}], rdi",
-            "jne 6b",
-            "mov r10, [r9 + {record}]",
-            "cmp r10, [rdx + {floor}]",
-            "jb 6b",
-            "cmp r10, [rdx + {since}]",
-            "jb 6b",
-            "cmp dword ptr [r10 + 12], {longest}", // the number of accesses
-            "jae 6b",
-            concat!("mov eax, (1 << ", stringify!($size), ") - 1"),
-            "shl rax, cl",
-            "test [r8 + {bars}], rax",
-            "jne 6b",
-            "or [r8 + {read}], rax",
-            $($note,)?
-            "add dword ptr [r10 + 12], 1",
-            "mov rax, [r9 + {stride}]",
-            "add rax, rdi",
-            "mov [r9 + {next}], rax",
-            "ret",
-            "3:",
-            "mov rsi, [rsp]",
-            "jmp {first}",
             "4:",
-            "mov rsi, [rsp]",
-            "jmp {across}",
+            concat!("jmp overtake_across_", stringify!($kind), stringify!($size)),
             ".cfi_endproc",
             concat!(".size ", stringify!($export), ", . - ", stringify!($export)),
             ".popsection",
@@ -102,14 +58,177 @@ macro_rules! accesses {
             slot = const offsets::SLOT_SHIFT,
             repeats = const offsets::REPEATS,
             known = const offsets::$known,
+        );
+    )*};
+}
+
+/// A line of assembly for writes only.
+#[cfg(feature = "staticlib")]
+macro_rules! if_write {
+    (true, $line:literal) => {
+        $line
+    };
+    (false, $line:literal) => {
+        ""
+    };
+}
+
+/// What the functions above go on to. In the frequent cases this is `ThreadState::record_new` by hand, for the same reason: an
+/// access that continues a run, or one that has nothing to do with runs, of a line that has a slot in this region or whose slot
+/// nobody needs. Whatever is special goes to the handler.
+///
+/// Registers: rdi address, rdx thread, r8 slot; then r9 what is known of the instruction, rax place in the log, r10 the bytes of
+/// the line, r11 zero if the slot is the line's, else -1.
+macro_rules! recorders {
+    ($($kind:ident $size:literal: $write:tt, $bars:ident;)*) => {$(
+        #[cfg(feature = "staticlib")]
+        core::arch::global_asm!(
+            concat!(".pushsection .text.overtake_", stringify!($kind), stringify!($size), ",\"ax\",@progbits"),
+            concat!(".hidden overtake_same_line_", stringify!($kind), stringify!($size)),
+            concat!(".globl overtake_same_line_", stringify!($kind), stringify!($size)),
+            concat!(".hidden overtake_other_line_", stringify!($kind), stringify!($size)),
+            concat!(".globl overtake_other_line_", stringify!($kind), stringify!($size)),
+            concat!(".hidden overtake_first_", stringify!($kind), stringify!($size)),
+            concat!(".globl overtake_first_", stringify!($kind), stringify!($size)),
+            concat!(".hidden overtake_across_", stringify!($kind), stringify!($size)),
+            concat!(".globl overtake_across_", stringify!($kind), stringify!($size)),
+            ".p2align 5",
+            ".cfi_startproc",
+            concat!("overtake_same_line_", stringify!($kind), stringify!($size), ":"),
+            "mov rsi, [rsp]",
+            "movzx r9d, sil",
+            "shl r9d, {place}",
+            "lea r9, [rdx + r9 + {places}]",
+            "mov rax, [rdx + {cursor}]", // before the entry is looked at
+            "or rsi, [rdx + {tag}]",
+            "cmp [r9 + {pc}], rsi",
+            "jne 9f",
+            "mov ecx, edi",
+            concat!("mov r10d, (1 << ", stringify!($size), ") - 1"),
+            "shl r10, cl",
+            "xor r11d, r11d",
+            "cmp [r9 + {next}], rdi",
+            "jne 3f",
+            "mov rcx, [r9 + {record}]", // does it continue a run?
+            "cmp rcx, [rdx + {floor}]",
+            "jb 7f",
+            "cmp rcx, [rdx + {since}]",
+            "jb 7f",
+            "cmp dword ptr [rcx + 12], {longest}", // the number of accesses
+            "jae 9f",
+            "test [r8 + {bars}], r10",
+            "jne 9f",
+            "or [r8 + {read}], r10",
+            if_write!($write, "or [r8 + {written}], r10"),
+            "add dword ptr [rcx + 12], 1",
+            "add rdi, [r9 + {stride}]",
+            "mov [r9 + {next}], rdi",
+            "ret",
+            concat!("overtake_other_line_", stringify!($kind), stringify!($size), ":"),
+            "mov r11, [r8]",
+            "xor r11, [rdx + {region}]",
+            "shr r11, {region_shift}",
+            "je 9f", // another line of this region
+            "mov rsi, [rsp]",
+            "movzx r9d, sil",
+            "shl r9d, {place}",
+            "lea r9, [rdx + r9 + {places}]",
+            "mov rax, [rdx + {cursor}]",
+            "or rsi, [rdx + {tag}]",
+            "cmp [r9 + {pc}], rsi",
+            "jne 9f",
+            "mov ecx, edi",
+            concat!("mov r10d, (1 << ", stringify!($size), ") - 1"),
+            "shl r10, cl",
+            "mov r11, -1",
+            "cmp [r9 + {next}], rdi",
+            "jne 3f",
+            "mov rcx, [r9 + {record}]",
+            "cmp rcx, [rdx + {floor}]",
+            "jb 7f",
+            "cmp rcx, [rdx + {since}]",
+            "jb 7f",
+            "cmp dword ptr [rcx + 12], {longest}",
+            "jae 9f",
+            "add dword ptr [rcx + 12], 1",
+            "mov rax, [r9 + {stride}]",
+            "add rax, rdi",
+            "mov [r9 + {next}], rax",
+            "jmp 4f",
+            "7:",
+            "cmp qword ptr [r9 + {stride}], 0",
+            "jne 9f",
+            "3:", // no run
+            "cmp qword ptr [r9 + {record}], 0",
+            "jne 9f",
+            "cmp qword ptr [rdx + {floor}], -1",
+            "je 9f",
+            "cmp qword ptr [rdx + {since}], -1",
+            "je 9f",
+            "cmp rax, [rdx + {end}]",
+            "jae 9f",
+            if_write!($write, "mov rcx, [r8 + {written}]"),
+            if_write!($write, "not rcx"),
+            if_write!($write, "or rcx, r11"), // never mind if it is another line
+            if_write!($write, "test rcx, r10"),
+            if_write!($write, "je 9f"),
+            "mov rcx, rdi",
+            "sub rcx, [r9 + {next}]",
+            "add rcx, [r9 + {stride}]",
+            "mov [r9 + {stride}], rcx",
+            "add rcx, rdi",
+            "mov [r9 + {next}], rcx",
+            "lea rcx, [rax + 8]",
+            "cmpxchg [rdx + {cursor}], rcx",
+            "jne 9f",
+            "movzx esi, byte ptr [rsp]",
+            "or esi, {code}",
+            "mov rcx, rdi",
+            "shl rcx, 16",
+            "shrd rcx, rsi, 16",
+            "mov [rax], rcx",
+            "test r11, r11",
+            "jne 4f",
+            "or [r8 + {read}], r10",
+            if_write!($write, "or [r8 + {written}], r10"),
+            "ret",
+            "4:", // the slot is given to the line
+            "shr rdi, 6",
+            "or rdi, [rdx + {region}]",
+            "xor ecx, ecx",
+            "mov [r8], rcx",
+            "mov [r8 + {read}], r10",
+            "mov [r8 + {written}], rcx",
+            if_write!($write, "mov [r8 + {written}], r10"),
+            "mov [r8 + {rewritten}], rcx",
+            "mov [r8], rdi",
+            "ret",
+            "9:",
+            "mov rsi, [rsp]",
+            "jmp {within}",
+            concat!("overtake_first_", stringify!($kind), stringify!($size), ":"),
+            "mov rsi, [rsp]",
+            "jmp {first}",
+            concat!("overtake_across_", stringify!($kind), stringify!($size), ":"),
+            "mov rsi, [rsp]",
+            "jmp {across}",
+            ".cfi_endproc",
+            ".popsection",
+            region = const offsets::REGION,
+            region_shift = const offsets::REGION_SHIFT,
             bars = const offsets::$bars,
             read = const offsets::READ,
+            written = const offsets::WRITTEN,
+            rewritten = const offsets::REWRITTEN,
             longest = const overtake_rawlog::LONGEST_RUN,
+            code = const (overtake_rawlog::brief_access($write, $size) as u32) << 8,
             place = const runs::offsets::PLACE_SHIFT,
             places = const thread::offsets::PLACES,
             floor = const thread::offsets::FLOOR,
             tag = const thread::offsets::TAG,
             since = const thread::offsets::SINCE,
+            cursor = const thread::offsets::CURSOR,
+            end = const thread::offsets::END,
             pc = const runs::offsets::PC,
             next = const runs::offsets::NEXT,
             record = const runs::offsets::RECORD,
@@ -126,7 +245,7 @@ extern "C" fn within_line<const WRITE: bool, const SIZE: usize>(
     pc: usize,
     thread: &ThreadState,
 ) {
-    thread.access::<WRITE, SIZE>(address, pc);
+    thread.record_new::<WRITE, SIZE>(address, pc);
 }
 
 extern "C" fn across_lines<const WRITE: bool, const SIZE: usize>(
@@ -170,48 +289,61 @@ macro_rules! forward {
 }
 pub(crate) use forward;
 
+recorders! {
+    read 1: false, WRITTEN;
+    read 2: false, WRITTEN;
+    read 4: false, WRITTEN;
+    read 8: false, WRITTEN;
+    read 16: false, WRITTEN;
+    write 1: true, READ;
+    write 2: true, READ;
+    write 4: true, READ;
+    write 8: true, READ;
+    write 16: true, READ;
+}
+
 accesses! {
-    __tsan_read1: false, READ, WRITTEN, 1, "test al, 1", [] [];
-    __tsan_read2: false, READ, WRITTEN, 2, "test al, 3", [] [];
-    __tsan_read4: false, READ, WRITTEN, 4, "test al, 15", [] [];
-    __tsan_read8: false, READ, WRITTEN, 8, "test al, -1", [] [];
-    __tsan_read16: false, READ, WRITTEN, 16, "test ax, -1", [] [];
-    __tsan_write1: true, REWRITTEN, READ, 1, "test al, 1", ["or [r8 + 16], rax"] [];
-    __tsan_write2: true, REWRITTEN, READ, 2, "test al, 3", ["or [r8 + 16], rax"] [];
-    __tsan_write4: true, REWRITTEN, READ, 4, "test al, 15", ["or [r8 + 16], rax"] [];
-    __tsan_write8: true, REWRITTEN, READ, 8, "test al, -1", ["or [r8 + 16], rax"] [];
-    __tsan_write16: true, REWRITTEN, READ, 16, "test ax, -1", ["or [r8 + 16], rax"] [];
-    __tsan_volatile_read1: false, READ, WRITTEN, 1, "test al, 1", [] [];
-    __tsan_volatile_read2: false, READ, WRITTEN, 2, "test al, 3", [] [];
-    __tsan_volatile_read4: false, READ, WRITTEN, 4, "test al, 15", [] [];
-    __tsan_volatile_read8: false, READ, WRITTEN, 8, "test al, -1", [] [];
-    __tsan_volatile_read16: false, READ, WRITTEN, 16, "test ax, -1", [] [];
-    __tsan_volatile_write1: true, REWRITTEN, READ, 1, "test al, 1", ["or [r8 + 16], rax"] [];
-    __tsan_volatile_write2: true, REWRITTEN, READ, 2, "test al, 3", ["or [r8 + 16], rax"] [];
-    __tsan_volatile_write4: true, REWRITTEN, READ, 4, "test al, 15", ["or [r8 + 16], rax"] [];
-    __tsan_volatile_write8: true, REWRITTEN, READ, 8, "test al, -1", ["or [r8 + 16], rax"] [];
-    __tsan_volatile_write16: true, REWRITTEN, READ, 16, "test ax, -1", ["or [r8 + 16], rax"] [];
-    __tsan_unaligned_read1: false, READ, WRITTEN, 1, "test al, 1", [] [];
-    __tsan_unaligned_read2: false, READ, WRITTEN, 2, "test al, 3", [] ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_read4: false, READ, WRITTEN, 4, "test al, 15", [] ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_read8: false, READ, WRITTEN, 8, "test al, -1", [] ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_read16: false, READ, WRITTEN, 16, "test ax, -1", [] ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_write1: true, REWRITTEN, READ, 1, "test al, 1", ["or [r8 + 16], rax"] [];
-    __tsan_unaligned_write2: true, REWRITTEN, READ, 2, "test al, 3", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_write4: true, REWRITTEN, READ, 4, "test al, 15", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_write8: true, REWRITTEN, READ, 8, "test al, -1", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_write16: true, REWRITTEN, READ, 16, "test ax, -1", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_volatile_read1: false, READ, WRITTEN, 1, "test al, 1", [] [];
-    __tsan_unaligned_volatile_read2: false, READ, WRITTEN, 2, "test al, 3", [] ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_volatile_read4: false, READ, WRITTEN, 4, "test al, 15", [] ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_volatile_read8: false, READ, WRITTEN, 8, "test al, -1", [] ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_volatile_read16: false, READ, WRITTEN, 16, "test ax, -1", [] ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_volatile_write1: true, REWRITTEN, READ, 1, "test al, 1", ["or [r8 + 16], rax"] [];
-    __tsan_unaligned_volatile_write2: true, REWRITTEN, READ, 2, "test al, 3", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_volatile_write4: true, REWRITTEN, READ, 4, "test al, 15", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_volatile_write8: true, REWRITTEN, READ, 8, "test al, -1", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_volatile_write16: true, REWRITTEN, READ, 16, "test ax, -1", ["or [r8 + 16], rax"] ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_vptr_read: false, READ, WRITTEN, 8, "test al, -1", [] [];
+    __tsan_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
+    __tsan_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
+    __tsan_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
+    __tsan_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
+    __tsan_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", [];
+    __tsan_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
+    __tsan_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
+    __tsan_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
+    __tsan_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
+    __tsan_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", [];
+    __tsan_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
+    __tsan_volatile_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
+    __tsan_volatile_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
+    __tsan_volatile_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
+    __tsan_volatile_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", [];
+    __tsan_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
+    __tsan_volatile_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
+    __tsan_volatile_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
+    __tsan_volatile_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
+    __tsan_volatile_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", [];
+    __tsan_unaligned_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
+    __tsan_unaligned_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
+    __tsan_unaligned_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
+    __tsan_unaligned_volatile_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_volatile_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_volatile_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_volatile_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_unaligned_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
+    __tsan_unaligned_volatile_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
+    __tsan_unaligned_volatile_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
+    __tsan_unaligned_volatile_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
+    __tsan_unaligned_volatile_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
+    __tsan_vptr_read: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
 }
 
 /// Accesses that read and write.

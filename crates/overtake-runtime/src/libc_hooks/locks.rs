@@ -1,10 +1,12 @@
 //! Mutexes, read-write locks, spin locks.
 
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
 use overtake_rawlog::{RecordKind, acquire_extra};
 
 use super::note;
 use super::real::hook;
-use crate::thread;
+use crate::thread::{self, ThreadState};
 
 /// What came of taking a mutex. A robust one may be taken although its owner died.
 #[inline]
@@ -16,29 +18,81 @@ pub(super) fn taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
     result
 }
 
+/// What glibc keeps in a mutex, as far as we look at it. The C11 ones are the same.
+#[repr(C)]
+struct Mutex {
+    lock: u32,
+    count: u32,
+    /// The kernel's number of the thread that holds it.
+    owner: AtomicU32,
+    users: u32,
+    kind: AtomicU32,
+    spins: u32,
+    /// Where a robust mutex has its neighbours in the list of its owner's. Others leave it alone: we note there which thread
+    /// had the mutex last. It is zero in a new mutex, and in the cache line that taking the mutex brings anyway.
+    last_holder: AtomicU64,
+}
+
+/// Robust mutexes, and those with priorities, which may use more of their memory.
+const OTHER_KINDS: u32 = 0x70;
+
+impl Mutex {
+    /// The mutex at an address that the program passes for one.
+    #[inline(always)]
+    fn at<'a>(address: usize) -> &'a Mutex {
+        // SAFETY: the program passes a mutex, which is larger than this.
+        unsafe { &*(address as *const Mutex) }
+    }
+
+    /// Notes that the thread took it. Whether it had it last. Only while the mutex is held, and only if that is recorded:
+    /// what is not in the log does not come between what is.
+    #[inline(always)]
+    fn note_holder(&self, thread: &ThreadState) -> bool {
+        if self.kind.load(Ordering::Relaxed) & OTHER_KINDS != 0 || thread.is_ignoring_sync() {
+            return false;
+        }
+        let token = thread.token();
+        let again = token != 0 && self.last_holder.load(Ordering::Relaxed) == token;
+        if !again {
+            self.last_holder.store(token, Ordering::Relaxed);
+        }
+        again
+    }
+}
+
+/// What came of taking a mutex otherwise than by just waiting for it.
+#[inline]
+pub(super) fn mutex_taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
+    if result == 0
+        && let Some(thread) = thread::current()
+    {
+        Mutex::at(mutex).note_holder(thread);
+    }
+    taken(result, tried, mutex, pc)
+}
+
 /// Waits for a mutex by `real`.
 #[inline(always)]
 fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let Some(thread) = thread::current() else { return real() };
     thread.about_to_acquire();
     let result = real();
-    if result == 0 {
-        thread.acquired(mutex as u64, pc as u64);
-        result
-    } else {
-        taken(result, false, mutex, pc)
+    if result != 0 {
+        return taken(result, false, mutex, pc);
     }
+    if Mutex::at(mutex).note_holder(thread) {
+        thread.acquired_again(mutex as u64, pc as u64);
+    } else {
+        thread.acquired(mutex as u64, pc as u64);
+    }
+    result
 }
 
 /// A mutex is about to be given back.
 #[inline(always)]
 fn unlocked(mutex: usize, pc: usize) {
     let Some(thread) = thread::current() else { return };
-    // Where glibc writes down which thread holds a mutex.
-    const OWNER: usize = 8;
-    // SAFETY: the program passes a mutex.
-    let owner = unsafe { ((mutex + OWNER) as *const u32).read_volatile() };
-    if thread.holds(owner) {
+    if thread.holds(Mutex::at(mutex).owner.load(Ordering::Relaxed)) {
         thread.released(mutex as u64, pc as u64);
     } else {
         thread.sync(RecordKind::Release, 0, mutex as u64, pc as u64);
@@ -77,10 +131,10 @@ lifetimes! {
 
 hook! {
     fn pthread_mutex_lock(mutex: usize; pc) -> i32 { lock(mutex, pc, || real(mutex)) }
-    fn pthread_mutex_trylock(mutex: usize; pc) -> i32 { taken(real(mutex), true, mutex, pc) }
-    fn pthread_mutex_timedlock(mutex: usize, time: usize; pc) -> i32 { taken(real(mutex, time), true, mutex, pc) }
+    fn pthread_mutex_trylock(mutex: usize; pc) -> i32 { mutex_taken(real(mutex), true, mutex, pc) }
+    fn pthread_mutex_timedlock(mutex: usize, time: usize; pc) -> i32 { mutex_taken(real(mutex, time), true, mutex, pc) }
     fn pthread_mutex_clocklock(mutex: usize, clock: i32, time: usize; pc) -> i32 {
-        taken(real(mutex, clock, time), true, mutex, pc)
+        mutex_taken(real(mutex, clock, time), true, mutex, pc)
     }
     fn pthread_mutex_unlock(mutex: usize; pc) -> i32 {
         unlocked(mutex, pc);
@@ -123,8 +177,8 @@ hook! {
         real(mutex)
     }
     fn mtx_lock(mutex: usize; pc) -> i32 { lock(mutex, pc, || real(mutex)) }
-    fn mtx_trylock(mutex: usize; pc) -> i32 { taken(real(mutex), true, mutex, pc) }
-    fn mtx_timedlock(mutex: usize, time: usize; pc) -> i32 { taken(real(mutex, time), true, mutex, pc) }
+    fn mtx_trylock(mutex: usize; pc) -> i32 { mutex_taken(real(mutex), true, mutex, pc) }
+    fn mtx_timedlock(mutex: usize, time: usize; pc) -> i32 { mutex_taken(real(mutex, time), true, mutex, pc) }
     fn mtx_unlock(mutex: usize; pc) -> i32 {
         unlocked(mutex, pc);
         real(mutex)

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use overtake_rawlog::RecordKind;
 
-use super::locks::{lifetimes, taken};
+use super::locks::{lifetimes, mutex_taken};
 use super::real::hook;
 use super::{caller_or, note, note_with};
 use crate::thread;
@@ -49,10 +49,10 @@ fn wait(condition: usize, mutex: usize, pc: usize, wait: impl FnOnce() -> i32) -
     unsafe { _pthread_cleanup_pop(&raw mut cleanup, 0) };
     // Whatever the result, a wait that returns holds the mutex; but not if it was refused at once.
     if result != libc::EPERM {
-        taken(if result == libc::EOWNERDEAD { result } else { 0 }, false, mutex, pc);
+        mutex_taken(if result == libc::EOWNERDEAD { result } else { 0 }, false, mutex, pc);
         note(RecordKind::CondWake, u8::from(result != 0), condition, pc);
     } else {
-        taken(0, false, mutex, pc);
+        mutex_taken(0, false, mutex, pc);
     }
     result
 }
@@ -62,7 +62,7 @@ extern "C" fn on_cancel(argument: *mut c_void) {
     let at: *const [usize; 2] = argument.cast_const().cast();
     // SAFETY: points into the frame of `wait`.
     let [mutex, pc] = unsafe { *at };
-    taken(0, false, mutex, pc);
+    mutex_taken(0, false, mutex, pc);
 }
 
 hook! {
