@@ -7,6 +7,7 @@
 //! Same findings, same bytes: nothing here depends on hash order or on the clock. What another run of the same program numbers
 //! otherwise (events, processes, how often something happened) is in fields of its own, so that renderers can leave it out.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -234,6 +235,34 @@ impl Frame {
     /// The function without its parameters and template arguments, as headlines name it: `Server::poll`.
     pub fn function_name(&self) -> String {
         crate::function_name::short(&self.function)
+    }
+}
+
+impl Finding {
+    /// Whether another run of the program may exchange the two threads: both run the same function, and neither is the main one.
+    pub fn has_threads_alike(&self) -> bool {
+        let Finding { first, second, .. } = self;
+        let entry = |access: &Access| {
+            let outermost = access.stack.iter().rfind(|frame| frame.is_own())?;
+            Some(outermost.function.clone()).filter(|function| !function.is_empty())
+        };
+        entry(first).is_some() && entry(first) == entry(second) && !first.thread.main && !second.thread.main
+    }
+
+    /// The finding as every run of the program tells it: of two threads that are alike, that with the lower number makes the
+    /// first access. It stays as it is where a witness or an explanation tells who is who.
+    pub fn settled(&self) -> Cow<'_, Finding> {
+        let number = |access: &Access| (access.thread.name.len(), access.thread.name.clone());
+        let names = [&self.first, &self.second].map(|access| access.thread.name.as_str());
+        let is_named = |text: &str| names.iter().any(|name| text.contains(name));
+        let has_witness = self.schedule.as_ref().is_some_and(|schedule| !schedule.witness.is_empty());
+        let keeps = has_witness || is_named(&self.why) || is_named(&self.remedy);
+        if keeps || !self.has_threads_alike() || number(&self.first) <= number(&self.second) {
+            return Cow::Borrowed(self);
+        }
+        let mut settled = self.clone();
+        std::mem::swap(&mut settled.first.thread, &mut settled.second.thread);
+        Cow::Owned(settled)
     }
 }
 

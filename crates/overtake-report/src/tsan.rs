@@ -8,12 +8,14 @@
 //!
 //! **Differs.** A result has no addresses, so that it is the same every time: addresses are counted from the beginning of the
 //! block or global that is accessed. Threads have the number that their name has in the trace, or the next free one; the number
-//! stands for the system's thread id, too. Which access is the "previous" one is up to the result, where timing has no say.
+//! stands for the system's thread id, too. Processes are numbered from 1 in the order in which they started. Which access is the
+//! "previous" one, and which of two threads that do the same makes it, is up to the result, where timing has no say.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::result::{Access, Finding, Frame, HeldLock, Memory, Report, Status, Thread};
+use crate::result::{Access, Finding, Frame, HeldLock, Memory, Report, Run, Status, Thread};
 
 const LINE: &str = "==================";
 
@@ -22,9 +24,13 @@ pub fn write(out: &mut dyn io::Write, report: &Report) -> io::Result<()> {
     let mut names = Names::of(report);
     let mut warnings = 0_u64;
     for finding in report.new_findings() {
-        let run = finding.runs.first().and_then(|run| report.runs.get(*run as usize));
-        let process = run.map_or(0, |run| run.process);
-        Block { out, names: &mut names, process }.write(finding)?;
+        let run = finding.runs.first().copied().unwrap_or_default();
+        let is_recorded = report.runs.get(run as usize).is_some_and(Run::is_recorded);
+        let (process, finding) = match is_recorded {
+            true => (run + 1, finding.settled()),
+            false => (0, Cow::Borrowed(finding)),
+        };
+        Block { out, names: &mut names, process }.write(&finding)?;
         warnings += 1;
     }
     if warnings > 0 {
@@ -53,7 +59,7 @@ fn write_suppressions(out: &mut dyn io::Write, report: &Report) -> io::Result<()
 struct Block<'a> {
     out: &'a mut dyn io::Write,
     names: &'a mut Names,
-    process: u64,
+    process: u32,
 }
 
 impl Block<'_> {

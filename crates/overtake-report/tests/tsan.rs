@@ -28,6 +28,29 @@ fn ctest_counts_each_race_once() {
     assert_eq!(kinds, ["data race"; 3]);
 }
 
+/// Two threads that run the same function may change places in another run.
+#[test]
+fn threads_that_do_the_same_are_told_in_one_order() {
+    let mut one = finding(1, Verdict::Observed);
+    for (access, name) in [(&mut one.first, "T10"), (&mut one.second, "T2")] {
+        access.thread = support::thread(name);
+        access.stack.truncate(1);
+        access.stack[0].function = "work".into();
+    }
+    one.second.thread.created_at[0].line = 21;
+    let mut other = one.clone();
+    std::mem::swap(&mut other.first.thread, &mut other.second.thread);
+    let (one, other) = (report(vec![one]), report(vec![other]));
+    assert_eq!(text_of(&one), text_of(&other));
+    assert!(text_of(&one).contains("Previous write of size 8 at 0x000000000008 by thread T2:"));
+    let sarif = |report| rendered(overtake_report::sarif::write, report);
+    assert_eq!(sarif(&one), sarif(&other));
+    // Where the explanation tells who is who, it stays so.
+    let mut told = one.clone();
+    told.findings[0].why = "T2 never waits for T10.".into();
+    assert!(text_of(&told).contains("Previous write of size 8 at 0x000000000008 by thread T10:"));
+}
+
 /// CodeChecker wants a numbered headline at the beginning of a line; then it takes every `path:line:column` up to a blank line.
 #[test]
 fn codechecker_finds_a_message_and_the_frames_of_the_access() {
@@ -37,7 +60,7 @@ fn codechecker_finds_a_message_and_the_frames_of_the_access() {
     let text = text_of(&report(vec![finding(1, Verdict::Predicted)]));
     let mut lines = text.lines();
     let found = lines.by_ref().find_map(|line| headline.captures(line)).expect("there is a headline");
-    assert_eq!(&found["code"], "77");
+    assert_eq!(&found["code"], "1", "the first process");
     assert_eq!(
         &found["message"],
         "predicted race on counters.hits: Server::poll reads while Stats::reset writes"

@@ -9,7 +9,8 @@
 //! - `baselineState` is there if a baseline was given. Races that were not found again are named in a notification: GitHub would
 //!   show a result for them as an open alert.
 //!
-//! Results of a recorded program have no counts and no numbers of events: same findings, same bytes, whatever the timing.
+//! Results of a recorded program have no counts and no numbers of events, and two threads that do the same are told in the order of
+//! their numbers: same findings, same bytes, whatever the timing.
 //!
 //! **Limits.** GitHub rejects files past its limits, and shows the most severe 5,000 results of the 25,000 it takes. We keep
 //! to `Limits::CODE_SCANNING` and say in a notification what was left out.
@@ -101,7 +102,8 @@ fn write_results(
     for finding in chosen(&report.findings, limits.results) {
         let occurrence = occurrences.entry(&finding.fingerprint).or_default();
         *occurrence += 1;
-        let mut result = ResultForm::of(finding, report, *occurrence, limits);
+        let finding = finding.settled();
+        let mut result = ResultForm::of(&finding, report, *occurrence, limits);
         if bytes > limits.detailed_bytes {
             result.leave_out_details();
             shortened += 1;

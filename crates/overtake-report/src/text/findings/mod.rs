@@ -164,12 +164,8 @@ impl Teller<'_> {
     /// Who does the one and who the other. Where both run the same function, another run may exchange them.
     fn parts(&self) -> [String; 2] {
         let Finding { first, second, .. } = self.finding;
-        let entry = |access: &Access| {
-            access.stack.iter().rfind(|frame| frame.is_own()).map(|frame| frame.function.clone())
-        };
-        let alike = entry(first).is_some() && entry(first) == entry(second);
         let [one, other] = [first, second].map(|access| thread_name(&access.thread.name, access.thread.main));
-        if self.exact || !alike || first.thread.main || second.thread.main {
+        if self.exact || !self.finding.has_threads_alike() {
             return [one, other];
         }
         let (low, high) = if one <= other { (one, other) } else { (other, one) };
