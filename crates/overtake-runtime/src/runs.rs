@@ -34,7 +34,7 @@ pub(crate) struct Place {
     pc: Cell<u64>,
     /// Where the next access is expected.
     next: Cell<u64>,
-    /// The record of the run; null if there is none.
+    /// The record of the last access: that of the run, or one more than that of a single access; null if there was none.
     record: Cell<usize>,
     stride: Cell<u64>,
 }
@@ -61,18 +61,20 @@ pub(crate) mod offsets {
     pub(crate) const NEXT: usize = offset_of!(Place, next);
     pub(crate) const RECORD: usize = offset_of!(Place, record);
     pub(crate) const STRIDE: usize = offset_of!(Place, stride);
-    pub(crate) const PLACE_SHIFT: u32 = size_of::<Place>().trailing_zeros();
-    const _: () = assert!(PLACES == 256); // the hooks take the low byte
+    const _: () = assert!(PLACES == 256 && size_of::<Place>() == 32); // the hooks have the numbers
 }
+
+/// Says of a record's address that it is not a run's.
+const SINGLE: usize = 1;
 
 /// No record is as high as this.
 const NEVER: usize = usize::MAX;
 
 impl Runs {
-    /// The number of an instruction's entry. Instructions of one loop are near each other.
+    /// The number of an instruction's entry. Instructions of one loop are near each other, but calls are longer than four bytes.
     #[inline(always)]
     pub(crate) fn number(&self, pc: u64) -> u8 {
-        pc as u8
+        (pc >> 2) as u8
     }
 
     #[inline(always)]
@@ -94,7 +96,8 @@ impl Runs {
     pub(crate) fn continued(&self, address: u64, pc: u64, since: usize) -> Option<Continued<'_>> {
         let place = self.known(pc)?;
         let record = place.record.get();
-        if place.next.get() != address || record < self.floor.get() || record < since {
+        let is_run = record & SINGLE == 0;
+        if place.next.get() != address || !is_run || record < self.floor.get() || record < since {
             return None;
         }
         // SAFETY: a record of two words that this thread wrote into the tail in use (R1, R4).
@@ -107,9 +110,11 @@ impl Runs {
     #[inline(always)]
     pub(crate) fn expect(&self, place: &Place, address: u64) -> Option<i32> {
         let (stride, expected) = (place.stride.get(), place.next.get() == address);
-        let was_run = place.record.replace(0) != 0;
+        let last = place.record.get();
+        let was_run = last != 0 && last & SINGLE == 0;
         let is_near = stride as i64 == i64::from(stride as i32);
-        if expected && is_near && stride != 0 && self.floor.get() != NEVER {
+        // A loop goes on within a region; otherwise the run would have but one access.
+        if expected && is_near && stride != 0 && last >= self.floor.get() {
             place.next.set(address.wrapping_add(stride));
             return Some(stride as i32);
         }
@@ -129,6 +134,12 @@ impl Runs {
     #[inline(always)]
     pub(crate) fn start(&self, place: &Place, record: *mut u64) {
         place.record.set(record as usize);
+    }
+
+    /// The record of an access that is in no run.
+    #[inline(always)]
+    pub(crate) fn note_single(&self, place: &Place, record: *mut u64) {
+        place.record.set(record as usize | SINGLE);
     }
 
     /// Takes an entry for an instruction, if nothing is known of it. The log must be asked where it is *after* this, and
@@ -251,8 +262,10 @@ mod tests {
             }
             let stride = runs.expect(known(&runs, *pc), *address);
             log[used] = [*address, stride.map_or(0, run)];
-            if stride.is_some() {
-                runs.start(known(&runs, *pc), log[used].as_mut_ptr());
+            let record = log[used].as_mut_ptr();
+            match stride {
+                Some(_) => runs.start(known(&runs, *pc), record),
+                None => runs.note_single(known(&runs, *pc), record),
             }
             used += 1;
         }
@@ -267,7 +280,7 @@ mod tests {
     fn loops_become_runs_also_when_unrolled() {
         let plain: Vec<_> = (0..100).map(|i| (1000 + 8 * i, 7)).collect();
         assert_eq!(runs_of(&plain), [(1000, 0, 0), (1008, 0, 0), (1016, 8, 98)]);
-        let unrolled: Vec<_> = (0..100).map(|i| (1000 - i, 70 + i % 2)).collect();
+        let unrolled: Vec<_> = (0..100).map(|i| (1000 - i, 70 + 5 * (i % 2))).collect();
         assert_eq!(runs_of(&unrolled)[4..], [(996, -2, 48), (995, -2, 48)]);
     }
 
@@ -306,18 +319,23 @@ mod tests {
         runs.end_before(log.as_mut_ptr());
         for address in [100, 104] {
             assert_eq!(runs.expect(known(&runs, 9), address), None);
+            runs.note_single(known(&runs, 9), log.as_mut_ptr());
         }
         assert_eq!(runs.expect(known(&runs, 9), 108), Some(4));
         runs.start(known(&runs, 9), log.as_mut_ptr());
         assert!(runs.continued(112, 9, 0).is_some());
         assert!(runs.continued(113, 9, 0).is_none(), "another address");
-        assert!(runs.continued(112, 8, 0).is_none(), "another instruction");
+        assert!(runs.continued(112, 19, 0).is_none(), "another instruction");
         assert!(runs.continued(112, 9, usize::MAX).is_none(), "another stack");
         runs.end_before(log[3..].as_mut_ptr());
         assert!(runs.continued(112, 9, 0).is_none(), "behind the floor");
-        assert_eq!(runs.expect(known(&runs, 9), 112), Some(4), "but a new run starts at once");
+        assert_eq!(runs.expect(known(&runs, 9), 112), None);
+        runs.note_single(known(&runs, 9), log[3..].as_mut_ptr());
+        assert!(runs.continued(116, 9, 0).is_none(), "no run");
+        assert_eq!(runs.expect(known(&runs, 9), 116), Some(4), "a new one in the same steps");
+        runs.note_single(known(&runs, 9), log[4..].as_mut_ptr());
         runs.suspend();
-        assert_eq!(runs.expect(known(&runs, 9), 116), None);
+        assert_eq!(runs.expect(known(&runs, 9), 120), None);
     }
 
     #[test]
@@ -328,7 +346,7 @@ mod tests {
         assert!(runs.known(9).is_none());
         runs.take(9).name();
         assert!(runs.known(9).is_some());
-        assert!(runs.known(9 + 256).is_none(), "the same place");
+        assert!(runs.known(9 + 1024).is_none(), "the same place");
         for _ in 0..70_000 {
             runs.next_tail();
             assert!(runs.known(9).is_none());
@@ -342,11 +360,11 @@ mod tests {
         runs.next_tail();
         let interrupted = runs.take(9);
         assert!(interrupted.is_empty());
-        runs.take(9 + 256).name();
+        runs.take(9 + 1024).name();
         assert!(!interrupted.is_empty());
         interrupted.name();
         assert!(runs.known(9).is_none());
-        assert!(runs.known(9 + 256).is_some());
+        assert!(runs.known(9 + 1024).is_some());
         let interrupted = runs.take(9);
         runs.next_tail();
         interrupted.name();

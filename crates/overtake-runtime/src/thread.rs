@@ -316,7 +316,7 @@ impl ThreadState {
                     return self.runs.start(place, cursor);
                 }
             } else if self.buffer.try_write(cursor, [self.brief(brief_access(WRITE, SIZE), pc, address)]) {
-                return;
+                return self.runs.note_single(place, cursor);
             }
         }
     }

@@ -229,7 +229,8 @@ fn a_size_limit_keeps_the_newest_part() {
     let program = Program::new("gcc", "volume.c");
     let run = program.run_with(&["1000000"], &[("OVERTAKE_MAX_BYTES", "4000000")]).succeeded();
     let thread = &run.log().threads[&0];
-    assert!(thread.header.dropped_bytes > 10_000_000);
+    // A million accesses, a word each but for those that fit the table of lines and become runs.
+    assert!(thread.header.dropped_bytes + thread.file_bytes >= 7_000_000);
     assert!(thread.file_bytes <= 4_000_000 + (1 << 20), "{} bytes", thread.file_bytes);
     let first = run.printed("first");
     assert_eq!(thread.count(Kind::Write, first + 999_999 * 64), 1, "the newest is there");
@@ -245,7 +246,7 @@ fn a_full_disk_loses_records_and_counts_them() {
     let run = program.run_command(command).succeeded();
     assert_eq!(run.printed("done"), 1_000_000, "the program is not disturbed");
     let thread = &run.log().threads[&0];
-    assert!(thread.header.lost_bytes > 10_000_000);
+    assert!(thread.header.lost_bytes + 2000 * 1024 >= 7_000_000, "{}", thread.header.lost_bytes);
     assert!(thread.count(Kind::Write, run.printed("first")) >= 1);
     assert!(String::from_utf8_lossy(&run.output.stderr).contains("no room for the log"));
 }
