@@ -141,15 +141,29 @@ impl Coalescer {
                     if slot.rewritten.get() & bytes != bytes {
                         self.note_rewritten(slot, bytes, pc);
                     }
-                    self.repeats.set(self.repeats.get() + 1);
+                    self.count_repeat();
                     return Found::Recorded;
                 }
             } else if slot.accessed.get() & bytes == bytes {
-                self.repeats.set(self.repeats.get() + 1);
+                self.count_repeat();
                 return Found::Recorded;
             }
         }
         Found::New(slot)
+    }
+
+    /// Whether a further access means nothing at all.
+    #[inline(always)]
+    pub(crate) fn is_known<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
+        let slot = self.slot(line);
+        let known = if WRITE { &slot.rewritten } else { &slot.accessed };
+        slot.key.get() == line | self.region.get() && known.get() & bytes == bytes
+    }
+
+    /// Counts an access that is left out.
+    #[inline(always)]
+    pub(crate) fn count_repeat(&self) {
+        self.repeats.set(self.repeats.get() + 1);
     }
 
     #[inline(always)]
@@ -161,35 +175,19 @@ impl Coalescer {
         unsafe { &*self.slots.get().add(at as usize) }
     }
 
-    /// Whether [`claim`](Self::claim) would succeed.
-    pub(crate) fn is_free<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
+    /// The slot for an access that may stand anywhere in this region, before or behind all others in it: a read of bytes that have
+    /// not been written, a write to bytes that have not been accessed. `None` if that is not known for sure. (The hooks for
+    /// accesses decide the same.)
+    #[inline(always)]
+    pub(crate) fn free<const WRITE: bool>(&self, line: u64, bytes: u64) -> Option<Free<'_>> {
         let (slot, region) = (self.slot(line), self.region.get());
-        let key = slot.key.get();
-        if key == line | region {
+        let (found, key) = (slot.key.get(), line | region);
+        let is_free = if found == key {
             !slot.bars::<WRITE>(bytes)
         } else {
-            key >> REGION_SHIFT != region >> REGION_SHIFT
-        }
-    }
-
-    /// Notes an access that may stand anywhere in this region, before or behind all others in it: a read of bytes that have not
-    /// been written, a write to bytes that have not been accessed. False, and nothing is noted, if that is not known for sure.
-    #[inline(always)]
-    pub(crate) fn claim<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
-        let slot = self.slot(line);
-        let (key, region) = (slot.key.get(), self.region.get());
-        if key == line | region {
-            if slot.bars::<WRITE>(bytes) {
-                return false;
-            }
-            slot.add::<WRITE>(bytes);
-            true
-        } else if key >> REGION_SHIFT != region >> REGION_SHIFT {
-            slot.give_to::<WRITE>(line | region, bytes);
-            true
-        } else {
-            false
-        }
+            found >> REGION_SHIFT != region >> REGION_SHIFT
+        };
+        is_free.then_some(Free { slot, found, key, bytes })
     }
 
     /// Notes an access as recorded. Whether another line of this region lost its slot for it: what is known of that is lost.
@@ -390,6 +388,26 @@ impl Coalescer {
     }
 }
 
+/// What [`Coalescer::free`] found.
+pub(crate) struct Free<'a> {
+    slot: &'a Slot,
+    found: u64,
+    key: u64,
+    bytes: u64,
+}
+
+impl Free<'_> {
+    /// Notes the access.
+    #[inline(always)]
+    pub(crate) fn claim<const WRITE: bool>(self) {
+        if self.found == self.key {
+            self.slot.add::<WRITE>(self.bytes);
+        } else {
+            self.slot.give_to::<WRITE>(self.key, self.bytes);
+        }
+    }
+}
+
 impl Slot {
     /// Whether accesses of this region that are noted here must stay before one to these bytes.
     #[inline(always)]
@@ -467,6 +485,11 @@ mod tests {
                     true
                 }
             }
+        }
+
+        /// Whether an access may stand anywhere in the region; notes it if so.
+        fn claim<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
+            self.coalescer.free::<WRITE>(line, bytes).map(Free::claim::<WRITE>).is_some()
         }
 
         fn close(&self) -> impl Close {
@@ -563,16 +586,16 @@ mod tests {
     fn only_bytes_without_order_can_be_claimed() {
         let log = Log::new(false);
         let (line, rival) = (1, 1 << 11); // both in slot 1
-        assert!(log.coalescer.claim::<false>(line, 0x7));
-        assert!(log.coalescer.claim::<false>(line, 0xe), "reads have no order among them");
-        assert!(!log.coalescer.claim::<true>(line, 0x18), "some are read");
-        assert!(log.coalescer.claim::<true>(line, 0xf0));
-        assert!(!log.coalescer.claim::<false>(line, 0x100f0), "some are written");
-        assert!(!log.coalescer.claim::<true>(rival, 1), "the other line would be forgotten");
+        assert!(log.claim::<false>(line, 0x7));
+        assert!(log.claim::<false>(line, 0xe), "reads have no order among them");
+        assert!(!log.claim::<true>(line, 0x18), "some are read");
+        assert!(log.claim::<true>(line, 0xf0));
+        assert!(!log.claim::<false>(line, 0x100f0), "some are written");
+        assert!(!log.claim::<true>(rival, 1), "the other line would be forgotten");
         assert!(!log.access::<false>(line, 0xff, 0));
         assert!(!log.access::<true>(line, 0xf0, 5));
         assert_eq!(log.end_region(), [(line, 0xf0, 5)]);
-        assert!(log.coalescer.claim::<true>(rival, 1), "a new region");
+        assert!(log.claim::<true>(rival, 1), "a new region");
     }
 
     #[test]

@@ -261,22 +261,37 @@ impl ThreadState {
     }
 
     /// A plain access of `SIZE` bytes, at most 16, that crosses from one cache line to the next.
+    #[inline(always)]
     pub(crate) fn access_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        let mut parts = lines(address, SIZE);
-        if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
-            && parts.clone().all(|(line, bytes)| self.coalescer.is_free::<WRITE>(line, bytes))
-            && parts.all(|(line, bytes)| self.coalescer.claim::<WRITE>(line, bytes))
+        let [(line, bytes), (next_line, more)] = across_lines::<SIZE>(address);
+        let coalescer = &self.coalescer;
+        if coalescer.is_known::<WRITE>(line, bytes) && coalescer.is_known::<WRITE>(next_line, more) {
+            coalescer.count_repeat();
+        } else if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
+            && let Some(first) = coalescer.free::<WRITE>(line, bytes)
+            && let Some(second) = coalescer.free::<WRITE>(next_line, more)
         {
-            return run.add();
+            first.claim::<WRITE>();
+            second.claim::<WRITE>();
+            run.add();
+        } else {
+            self.record_across::<WRITE, SIZE>(address, pc);
         }
-        let is_known =
-            |(line, bytes)| matches!(self.coalescer.find::<WRITE>(line, bytes, pc as u64), Found::Recorded);
-        if lines(address, SIZE).all(is_known) || self.is_ignoring(WRITE) {
+    }
+
+    /// Out of line, so that what comes before needs no stack.
+    #[inline(never)]
+    fn record_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        let parts = across_lines::<SIZE>(address);
+        let find = |line, bytes| self.coalescer.find::<WRITE>(line, bytes, pc as u64);
+        if parts.iter().all(|(line, bytes)| matches!(find(*line, *bytes), Found::Recorded))
+            || self.is_ignoring(WRITE)
+        {
             return;
         }
         self.write_expected::<WRITE, SIZE>(address, pc);
-        for (line, bytes) in lines(address, SIZE) {
-            if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
+        for (line, bytes) in parts {
+            if let Found::New(slot) = find(line, bytes) {
                 self.note::<WRITE>(slot, line, bytes);
             }
         }
@@ -723,6 +738,13 @@ fn comes_before(kind: RecordKind) -> bool {
 #[inline(always)]
 fn within_line(address: usize, length: usize) -> (u64, u64) {
     ((address / LINE_BYTES) as u64, ((1 << length) - 1) << (address % LINE_BYTES))
+}
+
+/// The two lines of an access that crosses from one to the next, each with the bytes of it that are accessed.
+#[inline(always)]
+fn across_lines<const SIZE: usize>(address: usize) -> [(u64, u64); 2] {
+    let (line, from) = ((address / LINE_BYTES) as u64, address % LINE_BYTES);
+    [(line, u64::MAX << from), (line + 1, (1 << (from + SIZE - LINE_BYTES)) - 1)]
 }
 
 /// The lines of a range, each with the bytes of it that are in the range.

@@ -107,6 +107,22 @@ fn repeated_accesses_are_left_out_unless_asked_for() {
 }
 
 #[test]
+fn accesses_that_cross_a_line_are_known_only_if_both_parts_are() {
+    each_compiler("across.c", |run| {
+        let thread = &run.log().threads[&0];
+        let read = run.printed("read");
+        let reads: Vec<_> = thread.accesses(false);
+        assert!(reads.contains(&(read, 8)) && reads.contains(&(read, 16)));
+        assert!(!reads.contains(&(read + 8, 8)), "the second part was known");
+        let written = run.printed("written");
+        let count = |size| thread.accesses(true).iter().filter(|access| **access == (written, size)).count();
+        assert_eq!((count(8), count(16)), (1, 1));
+        let closed = |address| thread.count(Kind::WriteAgain, address);
+        assert_eq!(closed(written) + closed(written + 8), 2, "written again on both lines");
+    });
+}
+
+#[test]
 fn closing_writes_come_before_the_release() {
     let run = Program::new("gcc", "coalescing.c").run().succeeded();
     let again = run.printed("written_often");

@@ -16,7 +16,7 @@ use crate::thread::{self, ThreadState};
 /// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
 /// itself, without calling anything, and goes on only if there is something to do. This is
 /// [`Coalescer::find`] (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
-/// `$test` finds out whether all bytes are known, `$unless` jumps if not. `$check` jumps to 4 if the access crosses a line, which those with an alignment do not.
+/// `$test` finds out whether all bytes are known, `$unless` jumps if not. `$check` jumps to 4 if the access crosses a line, which those of up to 8 bytes with an alignment do not.
 macro_rules! accesses {
     ($($export:ident: $kind:ident $size:literal, $known:ident, [$($test:literal)*] $unless:literal, [$($check:literal)*];)*) => {$(
         #[cfg(feature = "staticlib")]
@@ -73,14 +73,25 @@ macro_rules! if_write {
     };
 }
 
+/// One line of assembly for single bytes, another for more.
+#[cfg(feature = "staticlib")]
+macro_rules! if_byte {
+    (1, $byte:expr, $bytes:expr) => {
+        $byte
+    };
+    ($size:literal, $byte:expr, $bytes:expr) => {
+        $bytes
+    };
+}
+
 /// What the functions above go on to. In the frequent cases this is `ThreadState::record_new` by hand, for the same reason: an
 /// access that continues a run, or one that has nothing to do with runs, of a line that has a slot in this region or whose slot
 /// nobody needs. Whatever is special goes to the handler.
 ///
-/// Registers: rdi address, rdx thread, r8 slot; then r9 what is known of the instruction, rax place in the log, r10 the bytes of
-/// the line, r11 zero if the slot is the line's, else -1.
+/// Registers: rdi address, rdx thread, r8 slot; then r9 what is known of the instruction, r10 the bytes of the line, r11 zero if
+/// the slot is the line's, else -1, rax place in the log.
 macro_rules! recorders {
-    ($($kind:ident $size:literal: $write:tt, $bars:ident;)*) => {$(
+    ($($kind:ident $size:tt: $write:tt, $bars:ident;)*) => {$(
         #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.overtake_", stringify!($kind), stringify!($size), ",\"ax\",@progbits"),
@@ -99,13 +110,12 @@ macro_rules! recorders {
             "mov r9d, esi",
             "and r9d, 0x3fc",
             "lea r9, [rdx + 8 * r9 + {places}]",
-            "mov rax, [rdx + {cursor}]", // before the entry is looked at
             "or rsi, [rdx + {tag}]",
             "cmp [r9 + {pc}], rsi",
             "jne 9f",
-            "mov ecx, edi",
-            concat!("mov r10d, (1 << ", stringify!($size), ") - 1"),
-            "shl r10, cl",
+            if_byte!($size, "xor r10d, r10d", "mov ecx, edi"),
+            if_byte!($size, "bts r10, rdi", concat!("mov r10d, (1 << ", stringify!($size), ") - 1")),
+            if_byte!($size, "", "shl r10, cl"),
             "xor r11d, r11d",
             "cmp [r9 + {next}], rdi",
             "jne 3f",
@@ -135,13 +145,12 @@ macro_rules! recorders {
             "mov r9d, esi",
             "and r9d, 0x3fc",
             "lea r9, [rdx + 8 * r9 + {places}]",
-            "mov rax, [rdx + {cursor}]",
             "or rsi, [rdx + {tag}]",
             "cmp [r9 + {pc}], rsi",
             "jne 9f",
-            "mov ecx, edi",
-            concat!("mov r10d, (1 << ", stringify!($size), ") - 1"),
-            "shl r10, cl",
+            if_byte!($size, "xor r10d, r10d", "mov ecx, edi"),
+            if_byte!($size, "bts r10, rdi", concat!("mov r10d, (1 << ", stringify!($size), ") - 1")),
+            if_byte!($size, "", "shl r10, cl"),
             "mov r11, -1",
             "cmp [r9 + {next}], rdi",
             "jne 3f",
@@ -165,6 +174,9 @@ macro_rules! recorders {
             "cmp qword ptr [r9 + {stride}], 0",
             "jne 9f",
             "3:", // no run
+            "mov rax, [rdx + {cursor}]",
+            "cmp [r9 + {pc}], rsi", // once more, after the log was asked where it is
+            "jne 9f",
             "test byte ptr [r9 + {record}], 1",
             "je 9f",
             "cmp qword ptr [rdx + {floor}], -1",
@@ -316,22 +328,22 @@ accesses! {
     __tsan_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
     __tsan_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
     __tsan_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
-    __tsan_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", [];
+    __tsan_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
     __tsan_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
     __tsan_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
     __tsan_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
     __tsan_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
-    __tsan_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", [];
+    __tsan_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
     __tsan_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
     __tsan_volatile_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
     __tsan_volatile_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
     __tsan_volatile_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
-    __tsan_volatile_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", [];
+    __tsan_volatile_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
     __tsan_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
     __tsan_volatile_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
     __tsan_volatile_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
     __tsan_volatile_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
-    __tsan_volatile_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", [];
+    __tsan_volatile_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
     __tsan_unaligned_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
     __tsan_unaligned_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
     __tsan_unaligned_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
