@@ -13,6 +13,26 @@ pub struct VectorClock {
     times: Vec<Time>,
 }
 
+/// Raises each time to the other's. Four at a time: the loop that a compiler makes for any length is larger, and most of its
+/// time goes to finding out what to do.
+#[inline]
+fn raise_all(mine: &mut [Time], theirs: &[Time]) -> bool {
+    let mut grew = false;
+    let (mine_by_four, mine) = mine.as_chunks_mut::<4>();
+    let (theirs_by_four, theirs) = theirs.as_chunks::<4>();
+    for (mine, theirs) in mine_by_four.iter_mut().zip(theirs_by_four) {
+        for at in 0..4 {
+            grew |= theirs[at] > mine[at];
+            mine[at] = theirs[at].max(mine[at]);
+        }
+    }
+    for (mine, &theirs) in mine.iter_mut().zip(theirs) {
+        grew |= theirs > *mine;
+        *mine = theirs.max(*mine);
+    }
+    grew
+}
+
 impl VectorClock {
     /// The clock that knows nothing.
     pub const fn new() -> VectorClock {
@@ -53,11 +73,7 @@ impl VectorClock {
         debug_assert!(other.last() != Some(&0), "I1");
         let common = self.times.len().min(other.len());
         let (known, rest) = other.split_at(common);
-        let mut grew = false;
-        for (mine, &theirs) in self.times.iter_mut().zip(known) {
-            grew |= theirs > *mine;
-            *mine = theirs.max(*mine);
-        }
+        let grew = raise_all(&mut self.times[..common], known);
         if !rest.is_empty() {
             self.times.extend_from_slice(rest); // I1 of `other`
         }

@@ -42,11 +42,7 @@ impl LiveBlocks {
     ///
     /// An access to an element reads this variable as well, and `free` writes it: so a free conflicts with every access
     /// to its block, and accesses do not conflict with each other by it.
-    #[inline]
     fn block_of(&self, symbols: &Symbols, var: VarId) -> Option<VarId> {
-        if !self.any {
-            return None;
-        }
         let variables = &symbols.variables;
         let Variable::Element { array, .. } = variables.get(var) else { return None };
         let allocated = self.allocated.get(array).copied().flatten() == Some(self.window);
@@ -91,79 +87,87 @@ pub(crate) fn feed_event<D: Detector>(
     event: &Event,
     races: &mut RaceLog,
 ) {
-    let at = At { index, thread: event.thread(), location: event.location() };
+    // Made where it is used: a call that takes it wants it in memory, and then every event would put it there.
+    let at = || At { index, thread: event.thread(), location: event.location() };
     // One match, not one for accesses and one for the rest: a jump that depends on the operation is mispredicted for every
     // other event or so.
-    let accessed = match event.action() {
+    match event.action() {
         Action::Read(var) | Action::Write(var) if D::PLAIN_ALIKE => {
             let kind = if event.op() == Op::Read { AccessKind::Read } else { AccessKind::Write };
-            detector.locate(at.thread, var, kind, &symbols.variables);
-            detector.plain(at, var, kind, races);
-            var
+            detector.locate(event.thread(), var, kind, &symbols.variables);
+            detector.plain(at(), var, kind, races);
         }
         Action::Read(var) => {
-            detector.locate(at.thread, var, AccessKind::Read, &symbols.variables);
-            detector.read(at, var, races);
-            var
+            detector.locate(event.thread(), var, AccessKind::Read, &symbols.variables);
+            detector.read(at(), var, races);
         }
         Action::Write(var) => {
-            detector.locate(at.thread, var, AccessKind::Write, &symbols.variables);
-            detector.write(at, var, AccessKind::Write, races);
-            var
+            detector.locate(event.thread(), var, AccessKind::Write, &symbols.variables);
+            detector.write(at(), var, AccessKind::Write, races);
         }
-        Action::Load(var, order) => {
-            detector.locate(at.thread, var, AccessKind::Load, &symbols.variables);
-            detector.atomic(at, var, AccessKind::Load, order, races);
-            var
-        }
-        Action::Store(var, order) => {
-            detector.locate(at.thread, var, AccessKind::Store, &symbols.variables);
-            detector.atomic(at, var, AccessKind::Store, order, races);
-            var
-        }
-        Action::Rmw(var, order) => {
-            detector.locate(at.thread, var, AccessKind::Rmw, &symbols.variables);
-            detector.atomic(at, var, AccessKind::Rmw, order, races);
-            var
-        }
-        Action::Acquire(lock) => return detector.acquire(at, lock, LockMode::Exclusive),
-        Action::Release(lock) => return detector.release(at, lock, LockMode::Exclusive),
-        other => return rare_event(detector, blocks, symbols, at, other, races),
-    };
-    if let Some(block) = blocks.block_of(symbols, accessed) {
+        Action::Acquire(lock) => return detector.acquire(at(), lock, LockMode::Exclusive),
+        Action::Release(lock) => return detector.release(at(), lock, LockMode::Exclusive),
+        _ => return rare_event(detector, blocks, symbols, index, event, races),
+    }
+    if blocks.any {
+        read_block(detector, blocks, symbols, index, event, races);
+    }
+}
+
+/// An access to an element of an allocated block reads the block as well.
+#[inline(never)]
+fn read_block<D: Detector>(
+    detector: &mut D,
+    blocks: &LiveBlocks,
+    symbols: &Symbols,
+    index: EventIndex,
+    event: &Event,
+    races: &mut RaceLog,
+) {
+    if let Some(block) = blocks.block_of(symbols, VarId(event.operand())) {
+        let at = At { index, thread: event.thread(), location: event.location() };
         detector.locate(at.thread, block, AccessKind::Read, &symbols.variables);
         detector.read(at, block, races);
     }
 }
 
-/// Events that are neither accesses to named locations and elements nor operations of exclusive locks.
+/// Events that are neither plain accesses nor operations of exclusive locks.
 #[inline(never)]
 fn rare_event<D: Detector>(
     detector: &mut D,
     blocks: &mut LiveBlocks,
     symbols: &Symbols,
-    at: At,
-    action: Action,
+    index: EventIndex,
+    event: &Event,
     races: &mut RaceLog,
 ) {
-    match action {
-        Action::AcquireShared(lock) => detector.acquire(at, lock, LockMode::Shared),
-        Action::ReleaseShared(lock) => detector.release(at, lock, LockMode::Shared),
-        Action::Fork(child) => detector.fork(at, child),
-        Action::Join(child) => detector.join(at, child),
-        Action::Fence(order) => detector.fence(at, order),
-        Action::Post(object) => detector.post(at, object),
-        Action::Wait(object) => detector.wait(at, object),
+    let at = At { index, thread: event.thread(), location: event.location() };
+    let (var, kind, order) = match event.action() {
+        Action::Load(var, order) => (var, AccessKind::Load, order),
+        Action::Store(var, order) => (var, AccessKind::Store, order),
+        Action::Rmw(var, order) => (var, AccessKind::Rmw, order),
+        Action::AcquireShared(lock) => return detector.acquire(at, lock, LockMode::Shared),
+        Action::ReleaseShared(lock) => return detector.release(at, lock, LockMode::Shared),
+        Action::Fork(child) => return detector.fork(at, child),
+        Action::Join(child) => return detector.join(at, child),
+        Action::Fence(order) => return detector.fence(at, order),
+        Action::Post(object) => return detector.post(at, object),
+        Action::Wait(object) => return detector.wait(at, object),
         Action::Free(block) => {
             // In a window of a trace the block may have been allocated before.
             blocks.alloc(symbols, block);
             detector.locate(at.thread, block, AccessKind::Free, &symbols.variables);
-            detector.write(at, block, AccessKind::Free, races);
+            return detector.write(at, block, AccessKind::Free, races);
         }
         Action::Alloc(block) => {
             blocks.alloc(symbols, block);
-            detector.other(at);
+            return detector.other(at);
         }
-        _ => detector.other(at),
+        _ => return detector.other(at),
+    };
+    detector.locate(at.thread, var, kind, &symbols.variables);
+    detector.atomic(at, var, kind, order, races);
+    if blocks.any {
+        read_block(detector, blocks, symbols, index, event, races);
     }
 }

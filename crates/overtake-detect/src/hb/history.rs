@@ -129,7 +129,8 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     ) {
         let latest = &mut self.latest[cell];
         if latest.spill().is_some() | !clock.covers(latest.write) | !clock.covers(latest.read) {
-            return self.plain_unordered(clock, epoch, cell, access, races);
+            let Judged { at: At { index, location, .. }, kind, verdict } = access;
+            return self.plain_unordered(clock, epoch, cell, (index, location), (kind, verdict), races);
         }
         // An access that repeats one of its epoch takes its place: that is a jump less.
         let writes = access.kind.writes();
@@ -140,16 +141,19 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         *place = Place::new(access);
     }
 
-    /// [`plain`](Self::plain), where something is not ordered or in a spill.
+    /// [`plain`](Self::plain), where something is not ordered or in a spill. The access comes in pieces that fit registers: in
+    /// one it would be put into memory before it is known whether that is needed.
     #[inline(never)]
     fn plain_unordered(
         &mut self,
         clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
-        access: Judged,
+        (index, location): (EventIndex, LocationId),
+        (kind, verdict): (AccessKind, Verdict),
         races: &mut impl RaceSink<Cell>,
     ) {
+        let access = Judged { at: At { index, thread: ThreadId(epoch.thread), location }, kind, verdict };
         match access.kind {
             AccessKind::Read => _ = self.read(clock, epoch, cell, access, races),
             _ => self.write(clock, epoch, cell, access, races),

@@ -46,7 +46,7 @@ pub(super) struct AtomicUse {
 }
 
 /// What two threads have in common up to the later access; the earlier access' thread first.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct Common {
     pub(super) locks: Vec<[LockUse; 2]>,
     pub(super) atomics: Vec<[AtomicUse; 2]>,
@@ -55,7 +55,7 @@ pub(super) struct Common {
 
 /// Everything about one finding: of pairs, the access that comes earlier in the run first, unless [`oriented`](Facts::oriented)
 /// otherwise.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct Facts {
     pub(super) scenes: [Scene; 2],
     pub(super) common: Common,

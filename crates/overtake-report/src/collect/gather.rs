@@ -26,8 +26,10 @@ const BEFORE: usize = 3;
 const AFTER: usize = 2;
 /// Synchronisation events after an access among which common locks are looked for.
 const AFTERMATH: usize = 8;
-/// Events that are read before an access and after it, where not all are.
-const NEAR: u64 = 8 * 1024;
+/// Events for each thread, before an access, that are looked through for its synchronisation; together at least and at most.
+const NEAR_EACH: u64 = 256;
+const NEAR_LEAST: u64 = 4 * 1024;
+const NEAR_MOST: u64 = 256 * 1024;
 
 /// What was read.
 pub(super) struct Gathered {
@@ -39,9 +41,26 @@ pub(super) struct Gathered {
     pub(super) ordinals: FxHashMap<Step, u64>,
 }
 
-/// Reads a whole trace for the facts of `races`. Also numbers the events of `steps`, which are of the same trace.
-pub(super) fn gather(source: &mut dyn EventSource, races: &[Race], steps: &[Step]) -> Result<Gathered> {
-    let mut gatherer = Gatherer::new(races, steps);
+/// What is to be found out.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) races: &'a [Race],
+    /// Events to be numbered.
+    pub(super) steps: &'a [Step],
+    /// How many threads the trace has.
+    pub(super) threads: usize,
+}
+
+impl Question<'_> {
+    /// Synchronisation that is more than so many events before an access is not told; after it, a quarter of that.
+    fn near(&self) -> u64 {
+        (NEAR_EACH * self.threads as u64).clamp(NEAR_LEAST, NEAR_MOST)
+    }
+}
+
+/// Reads a whole trace.
+pub(super) fn gather(source: &mut dyn EventSource, question: Question<'_>) -> Result<Gathered> {
+    let mut gatherer = Gatherer::new(question);
     let mut checker = Checker::repairing();
     let mut block = Block::default();
     while source.next_block(&mut block)? {
@@ -54,15 +73,9 @@ pub(super) fn gather(source: &mut dyn EventSource, races: &[Race], steps: &[Step
     Ok(gatherer.finish())
 }
 
-/// Reads a file near the accesses of `races` and near `steps`. The result is the same, but for synchronisation before an
-/// access that is too far away: it is not told, nor looked through for common locks.
-pub(super) fn gather_near(
-    file: &OtrFile,
-    landmarks: &Landmarks,
-    races: &[Race],
-    steps: &[Step],
-) -> Result<Gathered> {
-    let mut gatherer = Gatherer::new(races, steps);
+/// Reads a file where it matters, with the same result.
+pub(super) fn gather_near(file: &OtrFile, landmarks: &Landmarks, question: Question<'_>) -> Result<Gathered> {
+    let mut gatherer = Gatherer::new(question);
     gatherer.reserve_threads(file.sizes().threads);
     for (thread, seen, ordinal) in landmarks.forks() {
         gatherer.forks.insert(thread, placed(seen, ordinal));
@@ -71,7 +84,7 @@ pub(super) fn gather_near(
         gatherer.joins.insert(threads, placed(seen, ordinal));
     }
     let mut block = Block::default();
-    let regions = regions(landmarks, races, steps);
+    let regions = regions(landmarks, question);
     for region in &regions {
         gatherer.begin(landmarks, region.start);
         read(file, region.clone(), &mut block, |first, events| gatherer.take(first, events))?;
@@ -85,10 +98,11 @@ fn placed((index, event): Seen, ordinal: u64) -> Placed {
 }
 
 /// What has to be read: parts of the trace that begin at landmarks, in order and apart from each other.
-fn regions(landmarks: &Landmarks, races: &[Race], steps: &[Step]) -> Vec<Range<u64>> {
-    let accesses = races.iter().flat_map(|race| [race.first.at.index.0, race.second.at.index.0]);
-    let near = accesses.map(|at| at.saturating_sub(NEAR)..at + NEAR);
-    let steps = steps.iter().map(|step| step.index.0..step.index.0 + 1);
+fn regions(landmarks: &Landmarks, question: Question<'_>) -> Vec<Range<u64>> {
+    let near = question.near();
+    let accesses = question.races.iter().flat_map(|race| [race.first.at.index.0, race.second.at.index.0]);
+    let near = accesses.map(|at| at.saturating_sub(near)..at + near / 4 + 1);
+    let steps = question.steps.iter().map(|step| step.index.0..step.index.0 + 1);
     let from_landmark = |range: Range<u64>| start_before(landmarks, range.start)..range.end;
     let mut ranges: Vec<_> = near.chain(steps).map(from_landmark).collect();
     ranges.sort_unstable_by_key(|range| (range.start, range.end));
@@ -183,6 +197,7 @@ fn lengths_at(landmarks: &Landmarks, start: u64) -> IdVec<ThreadId, u64> {
 
 struct Gatherer<'a> {
     races: &'a [Race],
+    near: u64,
     facts: Vec<Facts>,
     /// Accesses in trace order: index, finding, which of the two; and how many are over.
     wanted: Vec<(EventIndex, usize, usize)>,
@@ -190,8 +205,9 @@ struct Gatherer<'a> {
     /// Events to be numbered, in trace order, and how many are over.
     numbered: Vec<EventIndex>,
     numbered_passed: usize,
-    /// The next event that is wanted or to be numbered.
-    next: EventIndex,
+    /// The next event that is wanted or to be numbered, and from where on synchronisation is remembered for it.
+    next: u64,
+    from: u64,
     ordinals: FxHashMap<Step, u64>,
     /// Events of each thread so far.
     lengths: IdVec<ThreadId, u64>,
@@ -210,12 +226,13 @@ struct Following {
     held: Vec<Held>,
     /// The last synchronisation events.
     recent: VecDeque<Placed>,
-    /// Scenes that still want to know what comes after.
-    open: Vec<(usize, usize)>,
+    /// Scenes that still want to know what comes after: finding, which of the two, up to which event.
+    open: Vec<(usize, usize, u64)>,
 }
 
 impl<'a> Gatherer<'a> {
-    fn new(races: &'a [Race], steps: &[Step]) -> Gatherer<'a> {
+    fn new(question: Question<'a>) -> Gatherer<'a> {
+        let Question { races, steps, .. } = question;
         let sides =
             |(at, race): (usize, &Race)| [(race.first.at.index, at, 0), (race.second.at.index, at, 1)];
         let mut wanted: Vec<_> = races.iter().enumerate().flat_map(sides).collect();
@@ -225,12 +242,14 @@ impl<'a> Gatherer<'a> {
         numbered.dedup();
         let mut gatherer = Gatherer {
             races,
+            near: question.near(),
             facts: vec![Facts::default(); races.len()],
             wanted,
             passed: 0,
             numbered,
             numbered_passed: 0,
-            next: EventIndex(0),
+            next: 0,
+            from: 0,
             ordinals: FxHashMap::default(),
             lengths: IdVec::new(),
             threads: IdVec::new(),
@@ -241,7 +260,15 @@ impl<'a> Gatherer<'a> {
         for thread in races.iter().flat_map(|race| [race.first.at.thread, race.second.at.thread]) {
             gatherer.threads.entry(thread).get_or_insert_default();
         }
+        gatherer.look_ahead();
         gatherer
+    }
+
+    fn look_ahead(&mut self) {
+        let wanted = self.wanted.get(self.passed).map(|(index, ..)| index.0);
+        let numbered = self.numbered.get(self.numbered_passed).map(|index| index.0);
+        self.next = wanted.into_iter().chain(numbered).min().unwrap_or(u64::MAX);
+        self.from = self.next.saturating_sub(self.near);
     }
 
     fn reserve_threads(&mut self, threads: usize) {
@@ -272,7 +299,7 @@ impl<'a> Gatherer<'a> {
             let ordinal = self.lengths[thread];
             self.lengths[thread] = ordinal + 1;
             let seen = (EventIndex(index), *event);
-            if index >= self.next.0 {
+            if index >= self.next {
                 self.reach(placed(seen, ordinal));
             }
             if is_synchronisation(event.op()) {
@@ -294,7 +321,7 @@ impl<'a> Gatherer<'a> {
             _ => {}
         }
         if let Some(following) = &mut self.threads[thread] {
-            following.take(placed, &mut self.facts);
+            following.take(placed, placed.step.index.0 >= self.from, &mut self.facts);
         }
     }
 
@@ -302,9 +329,7 @@ impl<'a> Gatherer<'a> {
     fn reach(&mut self, placed: Placed) {
         self.number(placed);
         self.enter_scenes(placed);
-        let wanted = self.wanted.get(self.passed).map(|(index, ..)| *index);
-        let numbered = self.numbered.get(self.numbered_passed).copied();
-        self.next = wanted.into_iter().chain(numbered).min().unwrap_or(EventIndex(u64::MAX));
+        self.look_ahead();
     }
 
     /// A repair can put several events at one index: the number is wanted of all of them.
@@ -336,24 +361,27 @@ impl<'a> Gatherer<'a> {
 
     fn enter_scene(&mut self, placed: Placed, finding: usize, side: usize) {
         let Some(following) = &mut self.threads[placed.step.event.thread()] else { return };
-        following.open.push((finding, side));
+        let index = placed.step.index.0;
+        let from = index.saturating_sub(self.near);
+        following.open.push((finding, side, index + self.near / 4));
         self.facts[finding].scenes[side] = Scene {
             access: Some(placed),
             held: following.held.clone(),
-            before: following.last_different(),
+            before: following.last_different(from),
             after: Vec::new(),
         };
         if side == 0 {
-            self.earlier.insert(finding, following.recent.iter().copied().collect());
+            self.earlier.insert(finding, following.recent_from(from).copied().collect());
         } else {
-            self.facts[finding].common = self.common(finding);
+            self.facts[finding].common = self.common(finding, from);
         }
     }
 
-    /// What both threads of a finding used up to here: near the first access, and of late.
-    fn common(&mut self, finding: usize) -> Common {
+    /// What both threads of a finding used up to here: near the first access, and since an event.
+    fn common(&mut self, finding: usize, from: u64) -> Common {
         let Race { first, second, .. } = self.races[finding];
-        let recent = |thread| self.threads[thread].iter().flat_map(|following| &following.recent).copied();
+        let recent =
+            |thread| self.threads[thread].iter().flat_map(|following| following.recent_from(from)).copied();
         let mut one = self.earlier.remove(&finding).unwrap_or_default();
         one.extend(&self.facts[finding].scenes[0].after);
         let known = one.last().map(|last| last.step.index);
@@ -384,18 +412,21 @@ impl<'a> Gatherer<'a> {
 }
 
 impl Following {
-    fn take(&mut self, placed: Placed, facts: &mut [Facts]) {
+    fn take(&mut self, placed: Placed, is_near: bool, facts: &mut [Facts]) {
         if !self.open.is_empty() {
-            self.open.retain(|&(finding, side)| {
+            self.open.retain(|&(finding, side, until)| {
                 let after = &mut facts[finding].scenes[side].after;
-                after.push(placed);
-                after.len() < AFTERMATH
+                let is_near = placed.step.index.0 <= until;
+                after.extend(is_near.then_some(placed));
+                is_near && after.len() < AFTERMATH
             });
         }
-        if self.recent.len() == REMEMBERED {
-            self.recent.pop_front();
+        if is_near {
+            if self.recent.len() == REMEMBERED {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(placed);
         }
-        self.recent.push_back(placed);
         match placed.step.event.action() {
             Action::Acquire(lock) => self.acquire(lock, false, placed),
             Action::AcquireShared(lock) => self.acquire(lock, true, placed),
@@ -410,10 +441,15 @@ impl Following {
         self.held.push(Held { lock, shared, acquire: Some(acquire) });
     }
 
+    /// What is remembered from an event on.
+    fn recent_from(&self, from: u64) -> impl DoubleEndedIterator<Item = &Placed> {
+        self.recent.iter().filter(move |placed| placed.step.index.0 >= from)
+    }
+
     /// The last different events, in their order: of what a loop repeats, once is enough.
-    fn last_different(&self) -> Vec<Placed> {
+    fn last_different(&self, from: u64) -> Vec<Placed> {
         let mut last: Vec<Placed> = Vec::new();
-        for placed in self.recent.iter().rev() {
+        for placed in self.recent_from(from).rev() {
             if last.iter().all(|known| known.step.event != placed.step.event) {
                 last.push(*placed);
             }
@@ -545,17 +581,12 @@ mod tests {
         let mut block = Block::default();
         random.read_events(40_000..40_001, &mut block).expect("within");
         let steps = [Step { index: block.first, event: block.events[0] }];
-        let near = gather_near(&random, driver.landmarks(), &races, &steps).expect("a good file");
-        let whole = gather(&mut open(), &races, &steps).expect("a good file");
+        let question = Question { races: &races, steps: &steps, threads: random.sizes().threads };
+        let near = gather_near(&random, driver.landmarks(), question).expect("a good file");
+        let whole = gather(&mut open(), question).expect("a good file");
         assert_eq!((&near.forks, &near.ordinals), (&whole.forks, &whole.ordinals));
-        for (near, whole) in near.facts.iter().zip(&whole.facts) {
-            for (near, whole) in near.scenes.iter().zip(&whole.scenes) {
-                assert!(whole.before.ends_with(&near.before), "{near:?}\n{whole:?}");
-                assert_eq!(*near, Scene { before: near.before.clone(), ..whole.clone() });
-            }
-            assert_eq!((near.forks, near.joins), (whole.forks, whole.joins));
-        }
-        regions(driver.landmarks(), &races, &steps)
+        assert_eq!(near.facts, whole.facts);
+        regions(driver.landmarks(), question)
     }
 
     #[test]

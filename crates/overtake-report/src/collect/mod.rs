@@ -32,7 +32,7 @@ use rustc_hash::FxHashMap;
 
 use self::chosen::Chosen;
 use self::facts::{Facts, Placed, Scene};
-use self::gather::Gathered;
+use self::gather::{Gathered, Question};
 use self::group::Group;
 pub use self::merge::merge;
 use self::names::Names;
@@ -138,20 +138,24 @@ impl<'a> Collector<'a> {
     /// Reads the whole trace.
     pub fn read(&mut self, source: &mut dyn EventSource) -> Result<()> {
         let (races, steps) = self.to_be_read();
-        self.gathered(gather::gather(source, &races, &steps)?);
+        self.gathered(gather::gather(source, self.question(&races, &steps))?);
         Ok(())
     }
 
     /// Reads the parts of the trace that matter, from a file with the landmarks that were noted when it was analysed.
     pub fn read_near(&mut self, file: &OtrFile, landmarks: &Landmarks) -> Result<()> {
         let (races, steps) = self.to_be_read();
-        self.gathered(gather::gather_near(file, landmarks, &races, &steps)?);
+        self.gathered(gather::gather_near(file, landmarks, self.question(&races, &steps))?);
         Ok(())
     }
 
     fn to_be_read(&self) -> (Vec<Race>, Vec<Step>) {
         let races = self.groups.iter().map(|group| group.race);
         (races.collect(), self.chosen.values().flat_map(Chosen::steps).collect())
+    }
+
+    fn question<'b>(&self, races: &'b [Race], steps: &'b [Step]) -> Question<'b> {
+        Question { races, steps, threads: self.analysed.trace.sizes.threads }
     }
 
     fn gathered(&mut self, Gathered { facts, forks, ordinals }: Gathered) {

@@ -164,14 +164,16 @@ impl Limits {
     /// W1.
     #[inline]
     fn check(&self, event: &Event, index: EventIndex) -> Result<()> {
-        let location = event.location();
-        if event.thread().index() < self.threads
-            && (event.operand() as usize) < self.operands[event.op() as usize]
-            && (location.index() < self.locations || location == LocationId::UNKNOWN)
-        {
-            return Ok(());
-        }
-        Err(unknown_id(event, index))
+        let is_known = event.thread().index() < self.threads && self.hold(event);
+        if is_known { Ok(()) } else { Err(unknown_id(event, index)) }
+    }
+
+    /// W1, but for the thread.
+    #[inline(always)]
+    fn hold(&self, event: &Event) -> bool {
+        const { assert!(LocationId::UNKNOWN.0 == u32::MAX) } // behind which comes 0
+        let location = event.location().0.wrapping_add(1) as usize;
+        (event.operand() as usize) < self.operands[event.op() as usize] && location <= self.locations
     }
 }
 
@@ -237,26 +239,37 @@ impl Checker {
     pub fn check<'a>(&'a mut self, block: &'a mut Block, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
         self.insertions.clear();
         let mut limits = self.fit(symbols);
-        for at in 0..block.events.len() {
-            let event = block.events[at];
+        let mut at = 0;
+        loop {
+            at += self.pass_ordinary(&block.events[at..], &limits);
+            let Some(&event) = block.events.get(at) else { break };
             let index = EventIndex(block.first.0 + at as u64);
             limits.check(&event, index)?;
-            let thread = &mut self.threads[event.thread()];
-            thread.events += 1;
-            if thread.status == Status::Running {
-                if self.ordinary.take(&event) {
-                    continue;
-                }
-            } else {
-                block.events[at] = self.enter_thread(event, symbols, index)?;
-            }
-            let mended = self.check_action(block.events[at], at, symbols, index)?;
-            if mended != block.events[at] {
+            self.threads[event.thread()].events += 1;
+            let entered = self.enter_thread(event, symbols, index)?;
+            let mended = self.check_action(entered, at, symbols, index)?;
+            if mended != event {
                 block.events[at] = mended;
                 limits = self.fit(symbols); // a repair that adds a name puts it into the event
             }
+            at += 1;
         }
         Ok(Checked { block, insertions: &self.insertions, symbols })
+    }
+
+    /// Passes over events that need no thought; how many there are before the first one that does.
+    #[inline(never)]
+    fn pass_ordinary(&mut self, events: &[Event], limits: &Limits) -> usize {
+        let Checker { threads, ordinary, .. } = self;
+        let needs_thought = |event: &Event| {
+            let Some(thread) = threads.get_mut(event.thread()) else { return true };
+            if thread.status != Status::Running || !limits.hold(event) || !ordinary.take(event) {
+                return true;
+            }
+            thread.events += 1;
+            false
+        };
+        events.iter().position(needs_thought).unwrap_or(events.len())
     }
 
     /// Makes the tables as long as those of `symbols`.

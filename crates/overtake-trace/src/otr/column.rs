@@ -338,8 +338,8 @@ impl ColumnDecoder {
         take_packed(cursor, &mut self.entries)?;
         let width = take_width(cursor)?;
         unpack(cursor.bytes(packed_bytes(out.len(), width))?, width, 0, out);
-        let largest = out.iter().copied().max().unwrap_or(0) as usize;
-        if largest >= self.entries.len() {
+        if !all_below(out, self.entries.len()) {
+            let largest = out.iter().copied().max().unwrap_or(0);
             return Err(corrupt(format!("expected codes below {count}, found {largest}")));
         }
         for number in out {
@@ -359,11 +359,15 @@ impl ColumnDecoder {
         if found != wanted {
             return Err(corrupt(format!("expected runs of {wanted} numbers together, found {found}")));
         }
-        let mut rest = out;
+        let mut start = 0;
         for (&number, &length) in self.entries.iter().zip(&self.lengths) {
-            let (run, after) = rest.split_at_mut(length as usize);
-            run.fill(number);
-            rest = after;
+            let end = start + length as usize;
+            match out[start..].first_chunk_mut::<8>() {
+                // The next runs write over what is too much: a loop as long as the run would be mispredicted at its end.
+                Some(eight) if length <= 8 => *eight = [number; 8],
+                _ => out[start..end].fill(number),
+            }
+            start = end;
         }
         Ok(())
     }
@@ -382,6 +386,12 @@ fn decode_delta(cursor: &mut Cursor<'_>, out: &mut [u32]) -> Result<()> {
         *step = number;
     }
     Ok(())
+}
+
+/// Whether all numbers are below a limit. Comparing all of them costs less than finding the largest.
+pub(super) fn all_below(numbers: &[u32], limit: usize) -> bool {
+    let Ok(limit) = u32::try_from(limit) else { return true };
+    !numbers.iter().fold(false, |beyond, &number| beyond | (number >= limit))
 }
 
 fn take_packed(cursor: &mut Cursor<'_>, out: &mut [u32]) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::event::{Event, MemoryOrder, Op, OperandKind};
 use crate::id::{LocationId, ThreadId};
 use crate::symbols::Sizes;
 
-use super::column::{ColumnDecoder, ColumnEncoder};
+use super::column::{ColumnDecoder, ColumnEncoder, all_below};
 use super::layout::{MAX_BLOCK_EVENTS, corrupt};
 use super::names::Tables;
 use super::wire::Cursor;
@@ -226,11 +226,38 @@ impl NeededSizes {
 pub(super) struct BlockDecoder {
     decoder: ColumnDecoder,
     meanings: Box<[Meaning; 256]>,
-    codes: Vec<u32>,
-    threads: Vec<u32>,
-    locations: Vec<u32>,
+    codes: Numbers,
+    threads: Numbers,
+    locations: Numbers,
     /// The operands of all kinds, kind after kind; the first is the zero that operations without operand have.
-    operands: Vec<u32>,
+    operands: Numbers,
+}
+
+/// A column. What is behind its end is left over from other blocks, so that it need not be cleared to be filled again.
+#[derive(Default)]
+struct Numbers {
+    numbers: Vec<u32>,
+    end: usize,
+}
+
+impl Numbers {
+    fn clear(&mut self) {
+        self.end = 0;
+    }
+
+    /// The next `count` numbers, to be filled: they can be anything.
+    fn extend(&mut self, count: usize) -> &mut [u32] {
+        let start = self.end;
+        self.end += count;
+        if self.numbers.len() < self.end {
+            self.numbers.resize(self.end, 0);
+        }
+        &mut self.numbers[start..self.end]
+    }
+
+    fn as_slice(&self) -> &[u32] {
+        &self.numbers[..self.end]
+    }
 }
 
 impl Default for BlockDecoder {
@@ -238,10 +265,10 @@ impl Default for BlockDecoder {
         BlockDecoder {
             decoder: ColumnDecoder::default(),
             meanings: Box::new(std::array::from_fn(|code| Meaning::of(code as u8))),
-            codes: Vec::new(),
-            threads: Vec::new(),
-            locations: Vec::new(),
-            operands: Vec::new(),
+            codes: Numbers::default(),
+            threads: Numbers::default(),
+            locations: Numbers::default(),
+            operands: Numbers::default(),
         }
     }
 }
@@ -300,7 +327,7 @@ impl BlockDecoder {
         self.threads.clear();
         self.locations.clear();
         self.operands.clear();
-        self.operands.push(0);
+        self.operands.extend(1).fill(0);
         let mut spans = [Span { start: 0, end: 0 }; KINDS];
         let mut cursor = Cursor::new(payload);
         while !cursor.is_empty() {
@@ -314,7 +341,7 @@ impl BlockDecoder {
                 Column::Locations => &mut self.locations,
                 Column::Operands(_) => &mut self.operands,
             };
-            let start = numbers.len();
+            let start = numbers.end;
             if start + header.count > count + 1 {
                 return Err(corrupt(format!("more operands than the {count} events of a block")));
             }
@@ -322,11 +349,11 @@ impl BlockDecoder {
             if known || (!matches!(column, Column::Operands(_)) && start > 0) {
                 return Err(corrupt(format!("two {} columns in a block", column.describe())));
             }
-            numbers.resize(start + header.count, 0);
-            self.decoder.decode(header.encoding, bytes, &mut numbers[start..])?;
-            check_numbers(column, &mut numbers[start..], tables)?;
+            let numbers = numbers.extend(header.count);
+            self.decoder.decode(header.encoding, bytes, numbers)?;
+            check_numbers(column, numbers, tables)?;
             if let Column::Operands(kind) = column {
-                spans[kind as usize] = Span { start, end: numbers.len() };
+                spans[kind as usize] = Span { start, end: start + header.count };
             }
         }
         for (numbers, column) in [
@@ -334,8 +361,8 @@ impl BlockDecoder {
             (&self.threads, Column::Threads),
             (&self.locations, Column::Locations),
         ] {
-            if numbers.len() != count {
-                let found = numbers.len();
+            if numbers.end != count {
+                let found = numbers.end;
                 return Err(corrupt(format!("expected {count} {}s, found {found}", column.describe())));
             }
         }
@@ -345,11 +372,13 @@ impl BlockDecoder {
     /// Puts the events together; returns whether every code is valid and every operand has been used once.
     fn assemble(&self, spans: [Span; KINDS], events: &mut Vec<Event>) -> bool {
         let filler = Event::from_parts(ThreadId(0), Op::Skip, MemoryOrder::Relaxed, 0, LocationId::UNKNOWN);
-        events.resize(self.codes.len(), filler);
-        let BlockDecoder { meanings, operands, .. } = self;
+        events.resize(self.codes.end, filler);
+        let BlockDecoder { meanings, .. } = self;
+        let [codes, threads, locations, operands] =
+            [&self.codes, &self.threads, &self.locations, &self.operands].map(Numbers::as_slice);
         let mut cursors = Cursors::at(&spans);
         let mut valid = true;
-        let columns = self.codes.iter().zip(&self.threads).zip(&self.locations);
+        let columns = codes.iter().zip(threads).zip(locations);
         for (event, ((&code, &thread), &location)) in events.iter_mut().zip(columns) {
             let meaning = &meanings[code as u8 as usize];
             let Meaning { op, order, .. } = *meaning;
@@ -450,7 +479,6 @@ impl ColumnHeader {
 
 /// Checks the numbers of a column against their table and makes ids of them.
 fn check_numbers(column: Column, numbers: &mut [u32], tables: &impl Tables) -> Result<()> {
-    let largest = numbers.iter().copied().max().unwrap_or(0) as usize;
     let sizes = tables.sizes();
     let limit = match column {
         Column::Codes => 256,
@@ -462,7 +490,8 @@ fn check_numbers(column: Column, numbers: &mut [u32], tables: &impl Tables) -> R
         Column::Operands(OperandKind::Marker) => sizes.markers,
         Column::Operands(OperandKind::None) => 0,
     };
-    if largest >= limit {
+    if !all_below(numbers, limit) {
+        let largest = numbers.iter().copied().max().unwrap_or(0);
         let name = column.describe();
         return Err(corrupt(format!("expected {name} numbers below {limit}, found {largest}")));
     }
