@@ -1,12 +1,16 @@
 //! Program counters and data addresses turned into names, offline, from the modules' own debug information.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
 use overtake_trace::{Frame, Module};
 use rustc_hash::FxHashMap;
+
+use crate::demangle::readable;
 
 /// The modules of a process, by address.
 pub(crate) struct Code {
@@ -43,7 +47,7 @@ pub(crate) struct GlobalAt {
 
 impl Code {
     /// From texts in the form of `/proc/self/maps`, oldest first; the newest that knows an address counts.
-    pub(crate) fn new(maps: &[String]) -> Code {
+    pub(crate) fn new(maps: &[Vec<u8>]) -> Code {
         let mut mappings: Vec<Mapping> = Vec::new();
         for map in maps.iter().rev() {
             for mapping in Mapping::parse_all(map) {
@@ -103,6 +107,12 @@ impl Code {
         })
     }
 
+    /// The path and the name of the module that a data address lies in, and where in it.
+    pub(crate) fn module_at(&mut self, address: u64) -> Option<(&str, &str, u64)> {
+        let (module, address) = self.locate(address)?;
+        (!module.name.is_empty()).then_some((&*module.facts.path, &*module.name, address))
+    }
+
     /// What is known of the modules that were asked about.
     pub(crate) fn modules(&self) -> Vec<Module> {
         self.modules.iter().map(|module| module.facts.clone()).collect()
@@ -131,6 +141,8 @@ impl Code {
             .find(|&&(offset, size, _)| (offset..offset.saturating_add(size)).contains(&in_file));
         let address = match segment {
             Some(&(offset, _, virtual_address)) => (in_file - offset).wrapping_add(virtual_address),
+            // A file that is gone, or is none: where in it is all there is to say.
+            None if module.segments.is_empty() => in_file,
             // Zero-initialised data lies behind its segment's bytes in the file, on a page of its own in memory.
             None => module.virtual_address_behind(in_file)?,
         };
@@ -138,19 +150,11 @@ impl Code {
     }
 }
 
-/// A symbol as its programmer wrote it. C's are as they are: `x` must not become a C++ type.
-fn readable(symbol: &str) -> String {
-    if symbol.starts_with("_Z") || symbol.starts_with("_R") {
-        return addr2line::demangle_auto(symbol.into(), None).into_owned();
-    }
-    symbol.to_owned()
-}
-
 impl Mapping {
     /// The lines of a map that map a file, or the zero-initialised memory behind one.
-    fn parse_all(map: &str) -> Vec<Mapping> {
+    fn parse_all(map: &[u8]) -> Vec<Mapping> {
         let mut mappings: Vec<Mapping> = Vec::new();
-        for line in map.lines() {
+        for line in map.split(|byte| *byte == b'\n') {
             let Some(mut mapping) = Mapping::parse(line) else { continue };
             if mapping.path.as_os_str().is_empty() {
                 let Some(before) = mappings.last().filter(|before| before.end == mapping.start) else {
@@ -165,26 +169,37 @@ impl Mapping {
     }
 
     /// A line of `/proc/self/maps`; the path is empty if it maps no file.
-    fn parse(line: &str) -> Option<Mapping> {
-        let mut fields = line.split_ascii_whitespace();
+    fn parse(line: &[u8]) -> Option<Mapping> {
+        let (before, path) = line.split_at(line.iter().position(|byte| *byte == b'/').unwrap_or(line.len()));
+        let mut fields = str::from_utf8(before).ok()?.split_ascii_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
         let _permissions = fields.next()?;
         let file_offset = u64::from_str_radix(fields.next()?, 16).ok()?;
         let _device = fields.next()?;
         let _inode = fields.next()?;
-        let path = match fields.next() {
-            None => "",
-            Some(word) if word.starts_with('/') => line.find('/').map(|at| &line[at..])?,
-            Some(_) => return None, // [heap], [stack]
-        };
+        if fields.next().is_some() {
+            return None; // [heap], [stack]
+        }
         let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-        let path = PathBuf::from(path.trim_end_matches(" (deleted)"));
+        let path = without_escapes(path.strip_suffix(b" (deleted)").unwrap_or(path));
         (start < end).then_some(Mapping { start, end, file_offset, path })
     }
 
     fn contains(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }
+}
+
+/// A path as `/proc/self/maps` has it: a line's end in it is written in digits.
+fn without_escapes(mut path: &[u8]) -> PathBuf {
+    const ESCAPED: &[u8] = b"\\012";
+    let mut bytes = Vec::with_capacity(path.len());
+    while let Some((&first, rest)) = path.split_first() {
+        let escaped = path.strip_prefix(ESCAPED);
+        bytes.push(if escaped.is_some() { b'\n' } else { first });
+        path = escaped.unwrap_or(rest);
+    }
+    PathBuf::from(OsStr::from_bytes(&bytes))
 }
 
 impl LoadedModule {

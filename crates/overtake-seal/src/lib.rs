@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod demangle;
 mod error;
 mod log;
 mod memory;

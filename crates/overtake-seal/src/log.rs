@@ -27,8 +27,8 @@ pub struct Log {
     pub working_directory: PathBuf,
     /// The command line, as the process had it.
     pub command: Vec<String>,
-    /// Memory maps, oldest first, as `/proc/self/maps` prints them.
-    pub maps: Vec<String>,
+    /// Memory maps, oldest first, as `/proc/self/maps` prints them. Paths may be any bytes.
+    pub maps: Vec<Vec<u8>>,
     /// The threads in order of creation.
     pub threads: Vec<ThreadLog>,
     /// What could not be read, for people.
@@ -83,7 +83,7 @@ impl Log {
         }
         for number in 0.. {
             let Ok(map) = fs::read(directory.join(format!("maps.{number}"))) else { break };
-            log.maps.push(String::from_utf8_lossy(&map).into_owned());
+            log.maps.push(map);
         }
         log.find_threads()?;
         Ok(log)

@@ -27,6 +27,8 @@ pub(crate) struct AddressSpace {
     names: FxHashMap<String, u32>,
     heap_blocks: u64,
     elsewhere: Option<ArrayId>,
+    /// Data of modules without symbols, by path.
+    of_modules: FxHashMap<String, ArrayId>,
     /// Ranges that are not to be checked.
     benign: Vec<Range<u64>>,
 }
@@ -66,6 +68,7 @@ impl AddressSpace {
             names: FxHashMap::default(),
             heap_blocks: 0,
             elsewhere: None,
+            of_modules: FxHashMap::default(),
             benign: Vec::new(),
         }
     }
@@ -198,7 +201,7 @@ impl AddressSpace {
         for byte in (0..8).filter(|byte| cuts & (1 << byte) != 0) {
             let address = word * 8 + byte;
             let (array, base) = self.array_at(address, context)?;
-            elements[byte as usize] = Some((array, address - base));
+            elements[byte as usize] = Some((array, address.wrapping_sub(base)));
         }
         let mut first = None;
         for (array, index) in elements.into_iter().flatten() {
@@ -240,6 +243,21 @@ impl AddressSpace {
             self.areas.insert(start, area);
             return Ok((array, start));
         }
+        // Without symbols, the module is what is known.
+        if let Some((path, module, offset)) = context.code.module_at(address) {
+            let array = match self.of_modules.get(path) {
+                Some(array) => *array,
+                None => {
+                    let name = unused(format!("data of {}", printable(module)), &mut self.names);
+                    let array = context.symbols.variables.intern_array(name.as_bytes())?;
+                    self.of_modules.insert(path.to_owned(), array);
+                    let memory = Memory { kind: MemoryKind::Mapped, ..Memory::default() };
+                    *context.symbols.program.memory.entry(array) = memory;
+                    array
+                }
+            };
+            return Ok((array, address.wrapping_sub(offset)));
+        }
         let array = match self.elsewhere {
             Some(array) => array,
             None => context.symbols.variables.intern_array(b"memory")?,
@@ -255,7 +273,10 @@ impl AddressSpace {
             Some((start, area)) => (area.name.text(*start), address - start),
             None => match code.global(address) {
                 Some(global) => (printable(&global.name), global.offset),
-                None => return format!("{address:#x}"),
+                None => match code.module_at(address) {
+                    Some((_, module, offset)) => return format!("{}+{offset:#x}", printable(module)),
+                    None => return format!("{address:#x}"),
+                },
             },
         };
         if offset == 0 { name } else { format!("{name}+{offset}") }
@@ -271,12 +292,7 @@ impl Area {
     ) -> Result<ArrayId> {
         let mut name = self.name.text(start);
         if !matches!(self.name, AreaName::Heap(_)) {
-            // Static variables of several files may bear one name.
-            let count = names.entry(name.clone()).or_default();
-            *count += 1;
-            if *count > 1 {
-                name = format!("{name}~{count}");
-            }
+            name = unused(name, names);
         }
         let variables = &mut context.symbols.variables;
         let array = variables.intern_array(name.as_bytes())?;
@@ -301,6 +317,13 @@ impl AreaName {
             AreaName::Given(name) => name.clone(),
         }
     }
+}
+
+/// A name that no other area has: static variables of several files may bear one name, and so may modules.
+fn unused(name: String, names: &mut FxHashMap<String, u32>) -> String {
+    let count = names.entry(name.clone()).or_default();
+    *count += 1;
+    if *count > 1 { format!("{name}~{count}") } else { name }
 }
 
 /// A C++ name without what text traces reserve.

@@ -1,10 +1,11 @@
 //! What can be typed. Help, completions and manual pages all come from these definitions.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use overtake_detect::{DETECTORS, Entry, Judge, Notion, Options, Partitions, Strictness, find};
@@ -324,7 +325,7 @@ pub(crate) struct AnalyzeArguments {
 #[derive(Args, Clone)]
 pub(crate) struct ReportArguments {
     /// Write the findings to a file, - for standard output; may be given several times
-    #[arg(long, value_name = "FORMAT=FILE", value_parser = report_parser)]
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = OsStringValueParser::new().try_map(|text| report_parser(&text)))]
     pub(crate) report: Vec<ReportTarget>,
 
     #[command(flatten)]
@@ -861,14 +862,16 @@ fn renderer_parser() -> impl TypedValueParser<Value = &'static Renderer> {
 }
 
 /// A format and a file: `sarif=races.sarif`.
-pub(crate) fn report_parser(text: &str) -> Result<ReportTarget, String> {
+pub(crate) fn report_parser(text: &OsStr) -> Result<ReportTarget, String> {
     let expected = || {
         let names: Vec<_> = RENDERERS.iter().map(|renderer| renderer.name).collect();
-        format!("expected FORMAT=FILE with a format of {}, found `{text}`", names.join(", "))
+        format!("expected FORMAT=FILE with a format of {}, found `{}`", names.join(", "), text.display())
     };
-    let (name, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or_else(expected)?;
-    let renderer = find_renderer(name).ok_or_else(expected)?;
-    Ok(ReportTarget { renderer, file: file.into() })
+    let bytes = text.as_bytes();
+    let (name, file) = bytes.split_at(bytes.iter().position(|byte| *byte == b'=').ok_or_else(expected)?);
+    let file = OsStr::from_bytes(&file[1..]);
+    let renderer = str::from_utf8(name).ok().and_then(find_renderer).filter(|_| !file.is_empty());
+    Ok(ReportTarget { renderer: renderer.ok_or_else(expected)?, file: file.into() })
 }
 
 fn detector_parser() -> impl TypedValueParser<Value = &'static Entry> {

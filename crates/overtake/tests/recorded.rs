@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -544,6 +546,79 @@ fn what_is_not_known_of_a_program_is_left_out() {
     succeed(command("strip").arg("--strip-all").arg(&program));
     let stripped = report();
     assert!(stripped.contains("#0 (racy+0x") && !stripped.contains("racer"), "{stripped}");
+}
+
+/// Names in a file system are bytes, and those of C++ are as long as types are.
+#[test]
+fn strange_names_are_told_as_well_as_can_be() {
+    let directory = tempfile::tempdir().expect("writable");
+    let home = directory.path().join(OsStr::from_bytes(b"caf\xe9 \n|<b>"));
+    std::fs::create_dir(&home).expect("any name will do");
+    let source = home.join(OsStr::from_bytes(b"names \xff.cpp"));
+    let code = "#include <pthread.h>\nstruct Global { int first, second; } shared;\n\
+        template <class T> struct WrapperWithARatherLongName {};\n\
+        template <class T, int N> struct Deep { using type = WrapperWithARatherLongName<typename Deep<T, N - 1>::type>; };\n\
+        template <class T> struct Deep<T, 0> { using type = T; };\n\
+        template <class T> __attribute__((noinline)) void touch(T *, int value) { shared.second = value; }\n\
+        using Long = Deep<int, 80>::type;\n\
+        void *racer(void *unused) { touch((Long *)nullptr, 1); return unused; }\n\
+        int main() { pthread_t thread; pthread_create(&thread, nullptr, racer, nullptr);\n\
+        touch((Long *)nullptr, 2); return pthread_join(thread, nullptr); }\n";
+    std::fs::write(&source, code).expect("writable");
+    let program = home.join(OsStr::from_bytes(b"names \xff"));
+    succeed(overtake().args(["c++", "-pthread", "-o"]).arg(&program).arg(&source));
+    let file = |format: &str| home.join(OsStr::from_bytes(&[format.as_bytes(), b" \xff"].concat()));
+    let formats = ["text", "tsan", "sarif", "json", "perfetto", "html", "result"];
+    let report = || {
+        let mut run = overtake();
+        run.arg("run");
+        for format in formats {
+            let mut target = std::ffi::OsString::from(format!("{format}="));
+            target.push(file(format));
+            run.arg("--report").arg(target);
+        }
+        let output = run.arg("--").arg(&program).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+        for format in formats {
+            let report = std::fs::read(file(format)).expect("a report");
+            assert!(String::from_utf8(report).is_ok(), "{format}");
+        }
+        support::schema::check_result(
+            &serde_json::from_slice(&std::fs::read(file("result")).expect("a result")).expect("JSON"),
+        );
+        said(&output)
+    };
+    let told = report();
+    assert!(told.contains("#0 touch") && told.contains("names \u{fffd}.cpp:6:"), "{told}");
+    assert!(told.lines().all(|line| line.chars().count() < 400), "{told}");
+    let stored = std::fs::read_to_string(file("result")).expect("a result");
+    assert!(stored.contains(&"WrapperWithARatherLongName<".repeat(80)), "the whole name is kept");
+    // Without symbols: where in which module.
+    succeed(command("strip").arg(&program));
+    let stripped = report();
+    assert!(stripped.contains("race on data of names \u{fffd}+"), "{stripped}");
+    assert!(stripped.contains("#0 (names \u{fffd}+0x"), "{stripped}");
+    assert!(!stripped.contains("unknown location"), "{stripped}");
+}
+
+#[test]
+fn a_program_that_is_gone_when_it_is_asked_about_is_told_by_its_name() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("gone.c");
+    let code = "#include <pthread.h>\n#include <unistd.h>\nint shared;\n\
+        void *racer(void *unused) { shared = 1; return unused; }\n\
+        int main(int count, char **arguments) { pthread_t thread; pthread_create(&thread, 0, racer, 0);\n\
+        shared = 2; pthread_join(thread, 0); return count == 1 ? unlink(arguments[0]) : 1; }\n";
+    std::fs::write(&source, code).expect("writable");
+    let report = || {
+        let program = compiled(&source, &directory);
+        let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+        said(&output)
+    };
+    let first = report();
+    assert!(first.contains("race on data of gone+") && first.contains("#0 (gone+0x"), "{first}");
+    assert_eq!(report(), first, "addresses have no part in it");
 }
 
 #[test]

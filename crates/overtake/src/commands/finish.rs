@@ -29,7 +29,7 @@ fn from_environment(log: &Path, console: Console) -> ReportArguments {
     let wanted = std::env::var("OVERTAKE_REPORT").unwrap_or_default();
     let process = process_of(log).unwrap_or("0");
     for target in wanted.split(',').filter(|target| !target.is_empty()) {
-        match report_parser(&target.replace("%p", process)) {
+        match report_parser(target.replace("%p", process).as_ref()) {
             Ok(target) => arguments.report.push(target),
             Err(error) => console.say(&format!("OVERTAKE_REPORT: {error}")),
         }

@@ -220,7 +220,8 @@ impl Teller<'_> {
     }
 
     fn numbered(&self, number: usize, frame: &Frame) -> String {
-        match frame.function.is_empty() && frame.module.is_empty() {
+        let is_location = frame.function.is_empty() && frame.module.is_empty() && !frame.file.is_empty();
+        match is_location {
             true => format!("at {}", frame.file), // the location of a trace
             false => format!("#{number} {}", self.frame(frame)),
         }
@@ -234,7 +235,7 @@ impl Teller<'_> {
         };
         let file = if frame.is_own() || self.is_everything() { &*frame.file } else { base_name(&frame.file) };
         let place = match (file, frame.line, frame.column) {
-            ("", _, _) if frame.module.is_empty() => "at an unknown location".into(),
+            ("", _, _) if frame.module.is_empty() => "an unknown location".into(),
             // Where in a library is of use to few, if the function is known.
             ("", _, _) if !self.is_everything() && !function.is_empty() => {
                 format!("({})", library(&frame.module))
@@ -256,6 +257,9 @@ impl Teller<'_> {
             "global" => format!("{byte} the global {}, {size}", base_variable(&memory.name)),
             "heap" if owner.is_empty() => format!("{byte} a heap block of {size}"),
             "heap" => format!("{byte} a heap block of {size}, allocated by {owner}"),
+            "mapped" if memory.bytes == 0 => {
+                format!("{byte} the {}, whose variables have no names", base_variable(&memory.name))
+            }
             "mapped" => format!("{byte} a mapping of {size}"),
             "stack" => format!("on the stack of {owner}"),
             _ => return,
