@@ -59,6 +59,10 @@ impl Upkeep {
     }
 }
 
+/// So many variables for each event of the window have a place of their own in the table that finds them; more are hashed. The
+/// state is in the order of the window either way, and below a hash table's.
+const DIRECT_VARIABLES: u64 = 4;
+
 /// Starts the detector with the narrowest time that holds the window.
 pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
     let window = options.window.min(u64::MAX / 2); // no trace is longer
@@ -247,15 +251,21 @@ fn report<T: Tick>(races: &mut RaceLog, base: u64, var: VarId, entry: &Entry<T>,
 impl<T: Tick> Detector for ShortHb<T> {
     fn reserve(&mut self, sizes: &Sizes) {
         self.knowledge.threads.grow_to(sizes.threads);
+        self.slot_of.reserve(sizes.variables, self.window.saturating_mul(DIRECT_VARIABLES));
     }
 
-    #[inline]
     fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
         self.access(at, var, AccessKind::Read, races);
     }
 
-    #[inline]
     fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.access(at, var, kind, races);
+    }
+
+    const PLAIN_ALIKE: bool = true;
+
+    #[inline]
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
         self.access(at, var, kind, races);
     }
 

@@ -1,4 +1,6 @@
-//! A hash table from numbers to slots, for keys that come and go all the time.
+//! A table from numbers to slots, for keys that come and go all the time.
+//!
+//! Where there are few numbers for the room that may be used, each has its place; else it is a hash table.
 //!
 //! In a window with more variables than events per variable, every access brings a key and takes one away. Linear probing
 //! with removal by moving later entries up does both within a cache line or two and leaves no tombstones behind.
@@ -10,7 +12,12 @@ pub(super) struct SlotTable {
     /// branch prediction likes.
     places: Vec<Place>,
     taken: usize,
+    /// The slots of all numbers, if they are few; then `places` are not used.
+    direct: Vec<u32>,
 }
+
+/// No slot.
+const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
@@ -23,16 +30,33 @@ const FEWEST_PLACES: usize = 16;
 
 impl Default for SlotTable {
     fn default() -> Self {
-        SlotTable { places: vec![FREE; FEWEST_PLACES], taken: 0 }
+        SlotTable { places: vec![FREE; FEWEST_PLACES], taken: 0, direct: Vec::new() }
     }
 }
 
 impl SlotTable {
+    /// All keys are below `keys`. If that is not more than `most`, each gets a place of its own.
+    pub(super) fn reserve(&mut self, keys: usize, most: u64) {
+        if keys as u64 <= most && (self.taken == 0 || !self.direct.is_empty()) {
+            self.direct.resize(keys.max(self.direct.len()), NONE);
+        } else if keys > self.direct.len() && !self.direct.is_empty() {
+            self.taken = 0;
+            for (key, slot) in std::mem::take(&mut self.direct).into_iter().enumerate() {
+                if slot != NONE {
+                    self.get_or_insert(key as u32, || slot);
+                }
+            }
+        }
+    }
+
     /// The slot of a key.
     #[inline]
     pub(super) fn get(&self, key: u32) -> Option<u32> {
         if self.taken == 0 {
             return None;
+        }
+        if let Some(&slot) = self.direct.get(key as usize) {
+            return (slot != NONE).then_some(slot);
         }
         let place = self.places[self.find(key)];
         (place.key == key).then_some(place.slot)
@@ -42,6 +66,13 @@ impl SlotTable {
     #[inline]
     pub(super) fn get_or_insert(&mut self, key: u32, make: impl FnOnce() -> u32) -> u32 {
         debug_assert_ne!(key, FREE.key);
+        if let Some(slot) = self.direct.get_mut(key as usize) {
+            if *slot == NONE {
+                *slot = make();
+                self.taken += 1;
+            }
+            return *slot;
+        }
         let at = self.find(key);
         if self.places[at].key == key {
             return self.places[at].slot;
@@ -58,6 +89,11 @@ impl SlotTable {
     /// Takes a key away.
     #[inline]
     pub(super) fn remove(&mut self, key: u32) {
+        if let Some(slot) = self.direct.get_mut(key as usize) {
+            self.taken -= usize::from(*slot != NONE);
+            *slot = NONE;
+            return;
+        }
         let mut hole = self.find(key);
         if self.places[hole].key != key {
             return;
@@ -88,7 +124,7 @@ impl SlotTable {
     }
 
     pub(super) fn table_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Place>()
+        self.places.capacity() * size_of::<Place>() + self.direct.capacity() * size_of::<u32>()
     }
 
     #[cold]
@@ -132,9 +168,24 @@ mod tests {
 
     #[test]
     fn the_table_does_what_a_map_does() {
+        check(|_, _| ());
+    }
+
+    #[test]
+    fn a_place_for_each_key_is_the_same_also_when_there_are_more_and_then_too_many() {
+        check(|table, step| match step {
+            0 => table.reserve(97 * 64, 97 * 65),
+            1_000 => table.reserve(97 * 65, 97 * 65),
+            200_000 => table.reserve(97 * 65 + 1, 97 * 65),
+            _ => {}
+        });
+    }
+
+    fn check(prepare: impl Fn(&mut SlotTable, u32)) {
         let (mut table, mut map) = (SlotTable::default(), HashMap::new());
         let mut state = 7_u64;
         for step in 0..300_000_u32 {
+            prepare(&mut table, step);
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Keys that fall to few places, so that runs are long and wrap around.
             let key = ((state >> 40) % 97) as u32 * 64;
