@@ -50,6 +50,18 @@ fn mutexes_are_held_by_one_at_a_time_however_they_are_taken() {
 }
 
 #[test]
+fn a_mutex_that_others_had_is_stamped_however_they_took_it() {
+    each_compiler("turns.c", |run| {
+        let mut records = run.log().about(run.printed("mutex"));
+        records.retain(|(_, record)| record.kind == Kind::Acquire);
+        let mut holders: Vec<u32> = records.iter().map(|(thread, _)| *thread).collect();
+        holders.dedup();
+        let turns: Vec<u32> = (0..300).map(|number| 1 + number % 2).collect();
+        assert_eq!(holders, turns);
+    });
+}
+
+#[test]
 fn atomic_loads_never_come_before_the_stores_they_see() {
     let run = Program::new("gcc", "atomics.c").run().succeeded();
     let records = run.log().about(run.printed("turn"));

@@ -44,14 +44,14 @@ impl Mutex {
         unsafe { &*(address as *const Mutex) }
     }
 
-    /// Notes that the thread took it. Whether it had it last. Only while the mutex is held, and only if that is recorded:
-    /// what is not in the log does not come between what is.
+    /// Notes that the thread took it. Whether it had it last. Only while the mutex is held. If that is not recorded here, it may be
+    /// by an annotation: then nobody had it last.
     #[inline(always)]
     fn note_holder(&self, thread: &ThreadState) -> bool {
-        if self.kind.load(Ordering::Relaxed) & OTHER_KINDS != 0 || thread.is_ignoring_sync() {
+        if self.kind.load(Ordering::Relaxed) & OTHER_KINDS != 0 {
             return false;
         }
-        let token = thread.token();
+        let token = if thread.is_ignoring_sync() { 0 } else { thread.token() };
         let again = token != 0 && self.last_holder.load(Ordering::Relaxed) == token;
         if !again {
             self.last_holder.store(token, Ordering::Relaxed);
