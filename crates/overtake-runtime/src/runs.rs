@@ -86,9 +86,10 @@ impl Runs {
     #[inline(always)]
     pub(crate) fn known(&self, pc: u64) -> Option<&Place> {
         let place = self.place(pc);
-        // Volatile: signal handlers change it.
-        // SAFETY: reads a field.
-        (unsafe { place.pc.as_ptr().read_volatile() } == pc | self.tag.get()).then_some(place)
+        // Volatile: signal handlers change them, and the caller has asked before where the log is.
+        // SAFETY: reads fields.
+        let (known, tag) = unsafe { (place.pc.as_ptr().read_volatile(), self.tag.as_ptr().read_volatile()) };
+        (known == pc | tag).then_some(place)
     }
 
     /// The record of the run that an access continues; `None` if it continues none. `since` is where the log got the stack.

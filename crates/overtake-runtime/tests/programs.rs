@@ -280,6 +280,25 @@ fn a_full_disk_loses_records_and_counts_them() {
 }
 
 #[test]
+fn program_counters_are_right_although_signal_handlers_name_places_too() {
+    each_compiler("places.c", |run| {
+        assert!(run.printed("signals") > 10, "only {} signals", run.printed("signals"));
+        let mut pcs = std::collections::HashMap::new();
+        let arrays = [run.printed("program"), run.printed("handler")];
+        for record in &run.log().threads[&0].records {
+            let is_element = arrays.iter().any(|array| (*array..*array + 2 * 384).contains(&record.value));
+            if is_element && matches!(record.kind, Kind::Read | Kind::Write) {
+                let pc = *pcs.entry((record.kind, record.value)).or_insert(record.words[0]);
+                assert_eq!(pc, record.words[0], "another instruction accesses {:#x}", record.value);
+            }
+        }
+        let instructions: std::collections::HashSet<_> = pcs.values().collect();
+        assert!(pcs.len() >= 2 * 384); // some compilers leave out reads before writes
+        assert_eq!(instructions.len(), pcs.len());
+    });
+}
+
+#[test]
 fn without_a_log_directory_the_program_runs_unrecorded() {
     let program = Program::new("gcc", "volume.c");
     let mut command = std::process::Command::new(program.path());

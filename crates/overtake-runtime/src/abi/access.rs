@@ -178,6 +178,8 @@ macro_rules! recorders {
             "cmp rax, rcx",
             "jne 9f",
             "mov rax, [rdx + {cursor}]",
+            "mov rsi, [rsp]",
+            "or rsi, [rdx + {tag}]",
             "cmp [r9 + {pc}], rsi", // once more, after the log was asked where it is
             "jne 9f",
             "cmp qword ptr [rdx + {since}], -1",
@@ -202,6 +204,8 @@ macro_rules! recorders {
             "jmp 5f",
             "3:", // no run
             "mov rax, [rdx + {cursor}]",
+            "mov rsi, [rsp]",
+            "or rsi, [rdx + {tag}]",
             "cmp [r9 + {pc}], rsi",
             "jne 9f",
             "cmp qword ptr [rdx + {floor}], -1",
