@@ -9,7 +9,8 @@
 //! access is always recorded. A read in the epoch of the thread's own last write is not recorded: that write answers for
 //! it.
 
+use super::by_clocks::ByClocks;
 use super::full::Epochs;
 
 /// Reports the first race of each variable, and most later ones.
-pub(crate) type FastTrack = Epochs<false>;
+pub(crate) type FastTrack = ByClocks<Epochs<false>>;

@@ -33,6 +33,14 @@ pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
 }
 
+impl Judged {
+    /// An access whose races happened.
+    #[inline]
+    pub(crate) fn observed(at: At, kind: AccessKind) -> Judged {
+        Judged { at, kind, verdict: Verdict::Observed }
+    }
+}
+
 /// Where races between the accesses of one cell go.
 pub(crate) trait RaceSink<Cell> {
     /// Takes a race between an access that the cell's history kept and the one being judged.
@@ -213,7 +221,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         if latest.spill().is_some() || !clock.covers(latest.write) || !clock.covers(latest.read) {
             return false;
         }
-        let place = Place::new(Judged { at, kind, verdict: Verdict::Observed });
+        let place = Place::new(Judged::observed(at, kind));
         let places = &mut self.places[cell];
         if kind.writes() {
             *latest = Latest { write: epoch, read: Epoch::NONE };

@@ -21,6 +21,7 @@
 //! | --- | --- |
 //! | `sync.rs` | what operations order |
 //! | `history.rs` | what a variable remembers |
+//! | `by_clocks.rs` | detectors that judge accesses by the clocks of `sync.rs` |
 //! | `full.rs` | `hb`, which reports every racy access |
 //! | `fasttrack.rs` | `fasttrack`, exact to the first race of each variable |
 //! | `shb/` | `shb`, the schedulable races |
@@ -29,6 +30,7 @@
 //! | `rules.rs` | what operations order, for these two, as flows between threads and carriers |
 //! | `last_accesses.rs` | what a variable remembers, for these two |
 
+mod by_clocks;
 mod fasttrack;
 mod full;
 pub(crate) mod history;
@@ -41,6 +43,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use by_clocks::{ByClocks, Judge};
 pub(crate) use fasttrack::FastTrack;
 pub(crate) use full::HappensBefore;
 pub(crate) use history::{Histories, Judged};

@@ -18,7 +18,7 @@
 
 use overtake_trace::EventIndex;
 
-use super::accesses::{SampledAccesses, Sampling, checked_rate};
+use super::accesses::{SampledAccesses, Sampler, Sampling, checked_rate};
 use super::random::Chance;
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
@@ -56,5 +56,5 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError>
     }
     let chance = Chance::new(options.seed, checked_rate(options.rate)?);
     let periods = Periods { chance, length: options.period, until: 0, is_sampled: false };
-    Ok(Box::new(OnePass::new(Pacer::new(periods))))
+    Ok(Box::new(OnePass::new(Pacer::new(Sampler::new(periods)))))
 }

@@ -10,7 +10,7 @@
 
 use overtake_trace::EventIndex;
 
-use super::accesses::{SampledAccesses, Sampling, checked_rate};
+use super::accesses::{SampledAccesses, Sampler, Sampling, checked_rate};
 use super::random::Chance;
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
@@ -33,5 +33,5 @@ impl Sampling for Each {
 /// Starts the analysis.
 pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
     let chance = Chance::new(options.seed, checked_rate(options.rate)?);
-    Ok(Box::new(OnePass::new(SampledHappensBefore::new(Each(chance)))))
+    Ok(Box::new(OnePass::new(SampledHappensBefore::new(Sampler::new(Each(chance))))))
 }

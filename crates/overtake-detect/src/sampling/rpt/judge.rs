@@ -83,7 +83,7 @@ impl WindowJudge for ObservingJudge {
     fn begin(&mut self, _: u64) {
         self.window += 1;
         self.blocks.begin_window();
-        self.detector.times(&mut self.barrier);
+        self.detector.clocks.times(&mut self.barrier);
         if self.barrier.iter().any(|&time| time > LATEST_TIME) {
             self.detector = HappensBefore::default();
             self.barrier.clear();
@@ -99,7 +99,7 @@ impl WindowJudge for ObservingJudge {
                 let entered = &mut self.entered[event.thread()];
                 if *entered != self.window {
                     *entered = self.window;
-                    self.detector.pass_barrier(event.thread(), &self.barrier); // I2
+                    self.detector.clocks.pass_barrier(event.thread(), &self.barrier); // I2
                 }
             }
         }

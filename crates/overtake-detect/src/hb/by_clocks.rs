@@ -1,0 +1,126 @@
+//! What detectors that judge accesses by clocks of threads have in common: the clocks, which every other operation changes.
+
+use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+
+use super::sync::SyncClocks;
+use crate::access::{AccessKind, At};
+use crate::detector::{Detector, LockMode};
+use crate::race::RaceLog;
+
+/// A judge of accesses by what their threads know.
+pub(crate) trait Judge<const LAZY: bool> {
+    /// Makes room for what `sizes` has.
+    fn reserve(&mut self, sizes: &Sizes);
+
+    /// A plain access.
+    fn plain(
+        &mut self,
+        clocks: &mut SyncClocks<LAZY>,
+        at: At,
+        var: VarId,
+        kind: AccessKind,
+        races: &mut RaceLog,
+    );
+
+    /// A read of the heap block that the access before it, of the same event, went to. It belongs to that one's epoch,
+    /// although an atomic access may have advanced the thread's time.
+    fn read_block(&mut self, clocks: &mut SyncClocks<LAZY>, at: At, block: VarId, races: &mut RaceLog);
+
+    /// An atomic access, when what it acquires is known and what it releases is not published yet.
+    fn atomic(
+        &mut self,
+        clocks: &mut SyncClocks<LAZY>,
+        at: At,
+        var: VarId,
+        kind: AccessKind,
+        races: &mut RaceLog,
+    );
+
+    /// Bytes of state.
+    fn state_bytes(&self) -> usize;
+
+    /// Figures of its own, for people.
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// The detector that a judge makes; `LAZY` as in [`SyncClocks`].
+#[derive(Default, Debug)]
+pub(crate) struct ByClocks<J, const LAZY: bool = false> {
+    pub(crate) clocks: SyncClocks<LAZY>,
+    judge: J,
+}
+
+impl<J, const LAZY: bool> ByClocks<J, LAZY> {
+    pub(crate) fn new(judge: J) -> Self {
+        ByClocks { clocks: SyncClocks::default(), judge }
+    }
+}
+
+impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.clocks.reserve(sizes);
+        self.judge.reserve(sizes);
+    }
+
+    /// Other reads are [`plain`](Self::plain).
+    fn read(&mut self, at: At, block: VarId, races: &mut RaceLog) {
+        self.judge.read_block(&mut self.clocks, at, block, races);
+    }
+
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.judge.plain(&mut self.clocks, at, var, kind, races);
+    }
+
+    const PLAIN_ALIKE: bool = true;
+
+    #[inline(always)]
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+        self.judge.plain(&mut self.clocks, at, var, kind, races);
+    }
+
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+        self.clocks.atomic_acquire(at.thread, var, kind, order);
+        self.judge.atomic(&mut self.clocks, at, var, kind, races);
+        self.clocks.atomic_release(at.thread, var, kind, order);
+    }
+
+    fn fence(&mut self, at: At, order: MemoryOrder) {
+        self.clocks.fence(at.thread, order);
+    }
+
+    #[inline]
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.clocks.acquire(at.thread, lock, mode);
+    }
+
+    #[inline]
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.clocks.release(at.thread, lock, mode);
+    }
+
+    fn fork(&mut self, at: At, child: ThreadId) {
+        self.clocks.fork(at.thread, child);
+    }
+
+    fn join(&mut self, at: At, child: ThreadId) {
+        self.clocks.join(at.thread, child);
+    }
+
+    fn post(&mut self, at: At, object: SyncId) {
+        self.clocks.post(at.thread, object);
+    }
+
+    fn wait(&mut self, at: At, object: SyncId) {
+        self.clocks.wait(at.thread, object);
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.clocks.state_bytes() + self.judge.state_bytes()
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        self.judge.figures()
+    }
+}
