@@ -54,4 +54,13 @@ fn a_recorded_program_and_a_trace_show_their_races() {
     let text = displayed(&mut browser, &files, &["analyze", &trace, "--report", "PAGE"]);
     assert!(text.contains("race") && text.contains("event"), "{text}");
     browser.picture("trace");
+    // Run where its sources are: operands are marked with their operators and what they are members of.
+    let (page, root) = (files.path("marks.html"), concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let report = format!("html={page}");
+    let mut analysis =
+        support::command(&["analyze", "testdata/recorded/reference_count.otr", "--report", &report]);
+    assert_eq!(analysis.current_dir(root).output().expect("it starts").status.code(), Some(66));
+    browser.open(Path::new(&page), "");
+    let marked = "[...document.querySelectorAll('.excerpt mark')].map(node => node.textContent).join(', ')";
+    assert_eq!(browser.text(marked), "*shared->value, shared->value");
 }

@@ -54,13 +54,18 @@ function sourceLine(number, line, marked, indent) {
 /** Names, members and indexes in a row: `table->rows[i].count`. */
 const CHAIN = String.raw`[\w$]+(?:(?:->|::|\.)[\w$]+|\[[^\]]*\])*`;
 
-/** Marks the expression at `column`: a chain, or an operator with what is on its left. Columns count bytes. */
+/**
+ * Marks the expression at `column`: a chain with what it is a member of, an operator with what is on its left, or, if nothing is,
+ * with what is on its right. Columns count bytes.
+ */
 function markedExpression(line, column, indent) {
   const at = column > 0 ? new TextDecoder().decode(new TextEncoder().encode(line).slice(0, column - 1)).length : -1;
   const [before, after] = [line.slice(0, at), line.slice(at)];
-  const right = at >= indent && new RegExp(`^${CHAIN}|^[-+*/%&|^<>=!~]+|^\\S`).exec(after)?.[0];
-  if (!right) return line.slice(indent);
-  const left = /^\w/.test(right) ? "" : new RegExp(`(?:${CHAIN})?\\s*$`).exec(before)[0];
+  const found = (pattern, text) => new RegExp(pattern).exec(text)?.[0] ?? "";
+  const operator = found("^[-+*/%&|^<>=!~]+", after);
+  const left = operator ? found(`${CHAIN}\\s*$`, before) : found(`${CHAIN}(?:->|::|\\.)$`, before);
+  const right = operator ? operator + (left ? "" : found(`^${CHAIN}`, after.slice(operator.length))) : found(`^${CHAIN}|^\\S`, after);
+  if (at < indent || !right) return line.slice(indent);
   const start = Math.max(indent, at - left.length);
   return [line.slice(indent, start), element("mark", {}, line.slice(start, at + right.length)), after.slice(right.length)];
 }
