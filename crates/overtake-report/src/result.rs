@@ -294,10 +294,13 @@ pub struct HeldLock {
 /// What memory a race is on.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub struct Memory {
-    /// As a headline names it: `counters+8`, `a heap block of 64 bytes`, `A3[0..4096 step 2]`.
+    /// As a headline names it: `counters.hits`, `counters+8`, `a heap block of 64 bytes`, `A3[0..4096 step 2]`.
     pub name: String,
     /// `variable` (of a trace), `heap`, `global`, `stack`, `mapped` or `unknown`.
     pub kind: String,
+    /// How the name ends if debug information tells which member or element of a global it is: `.hits`, `[3].name`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub member: String,
     /// Size of the whole block or global; 0 if unknown.
     pub bytes: u64,
     /// Which byte or element of it; 0 for the first.
@@ -306,6 +309,19 @@ pub struct Memory {
     pub owner: String,
     /// Where it was allocated, innermost first; empty if unknown.
     pub allocated_at: Vec<Frame>,
+}
+
+impl Memory {
+    /// The name of the whole of which it is a part: `counters` for `counters.hits` and `counters+8`.
+    pub fn whole(&self) -> &str {
+        let part = match (self.kind.as_str(), self.member.as_str()) {
+            ("variable", _) => self.name.split_once('['),
+            ("global" | "mapped", "") => self.name.rsplit_once('+'),
+            ("global", member) => self.name.strip_suffix(member).map(|whole| (whole, member)),
+            _ => None,
+        };
+        part.map_or(&*self.name, |(whole, _)| whole)
+    }
 }
 
 /// What happened around the two accesses, and in which order it might have happened.

@@ -9,6 +9,7 @@ mod code;
 mod demangle;
 mod error;
 mod log;
+mod members;
 mod memory;
 mod merge;
 mod objects;
@@ -20,6 +21,7 @@ use std::path::Path;
 
 pub use error::{Error, Result};
 pub use log::{Log, Reader, ThreadLog};
+pub use members::{GlobalByte, members};
 
 use overtake_trace::{EventSink, Symbols};
 

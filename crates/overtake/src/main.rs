@@ -7,6 +7,7 @@ mod compile;
 mod console;
 mod failure;
 mod files;
+mod members;
 mod recording;
 mod reports;
 mod triage;

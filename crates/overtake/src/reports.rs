@@ -15,6 +15,7 @@ use crate::commands::examine::Examined;
 use crate::console::{Console, Stream};
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::files::{Input, OutputFile, is_standard};
+use crate::members::name_members;
 
 /// Spells out what the detectors found. Reads the trace again, for schedules and for what happened around the accesses.
 pub(crate) fn collected(
@@ -25,6 +26,7 @@ pub(crate) fn collected(
     let settings = Settings { witnesses: arguments.witnesses, ..settings() };
     let analysed = examined.analysed();
     let mut report = read(Collector::new(&analysed, &settings), input, examined.landmarks())?;
+    name_members(&mut report, &analysed.symbols.program.modules);
     if let (true, [run]) = (arguments.want_timeline(), &mut report.runs[..]) {
         run.timeline = Some(timeline(input)?);
     }

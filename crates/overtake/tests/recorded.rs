@@ -548,6 +548,61 @@ fn what_is_not_known_of_a_program_is_left_out() {
     assert!(stripped.contains("#0 (racy+0x") && !stripped.contains("racer"), "{stripped}");
 }
 
+#[test]
+fn members_of_globals_are_named() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("members.cpp");
+    let code = "#include <atomic>\n#include <pthread.h>\n\
+        struct Base { long id; };\n\
+        struct Counter : Base { struct { int hits; int misses; }; const char *name; };\n\
+        namespace stats { struct Table { int size; Counter rows[4][3]; union { int a; float b; } either; } table; }\n\
+        typedef volatile struct { char flag; short values[8]; } Flags;\n\
+        static Flags flags;\n\
+        int plain;\n\
+        static void touch(int value) {\n\
+        static struct { int calls[2]; } local;\n\
+        plain = value;\n\
+        stats::table.rows[2][1].misses = value;\n\
+        stats::table.either.a = value;\n\
+        flags.values[5] = value;\n\
+        local.calls[1] = value; }\n\
+        void *racer(void *unused) { touch(1); return unused; }\n\
+        int main() { pthread_t thread; pthread_create(&thread, nullptr, racer, nullptr);\n\
+        touch(2); return pthread_join(thread, nullptr); }\n";
+    std::fs::write(&source, code).expect("writable");
+    let compilers = ["g++", "clang++", "clang++-14"];
+    for compiler in compilers.iter().filter(|name| command(name).arg("--version").output().is_ok()) {
+        for dwarf in ["-gdwarf-4", "-gdwarf-5"] {
+            let program = directory.path().join("members");
+            let mut build = overtake();
+            build.args(["c++", dwarf, "-Wno-unused", "-pthread", "-o"]).arg(&program).arg(&source);
+            succeed(build.env("OVERTAKE_CXX", compiler));
+            let run = |arguments: &[&str]| {
+                let mut run = overtake();
+                let output = run.arg("run").args(arguments).arg("--").arg(&program).output();
+                said(&output.expect("it starts"))
+            };
+            let report = run(&["-q"]);
+            let named = ["plain", "stats::table.rows[2][1].misses", "stats::table.either", "flags.values[5]"];
+            for name in named.into_iter().chain(["local.calls[1]"]) {
+                let is_told = report.lines().any(|line| match name {
+                    // The symbol of a variable in a function is told apart by what its compiler pleases.
+                    "local.calls[1]" => line.contains("local") && line.contains(".calls[1]: "),
+                    name => line.contains(&format!("race on {name}: ")),
+                });
+                assert!(is_told, "{compiler} {dwarf} {name}\n{report}");
+            }
+            let report = run(&[]);
+            assert!(report.contains(" of the global stats::table, "), "{report}");
+            // Rules name the whole or the member.
+            let rules = directory.path().join("rules");
+            std::fs::write(&rules, "race:^stats::table$\nrace:^flags.values[5]$\n").expect("writable");
+            let judged = run(&["--suppressions", &rules.to_string_lossy()]);
+            assert!(judged.contains("3 races suppressed by 2 rules"), "{judged}");
+        }
+    }
+}
+
 /// Names in a file system are bytes, and those of C++ are as long as types are.
 #[test]
 fn strange_names_are_told_as_well_as_can_be() {

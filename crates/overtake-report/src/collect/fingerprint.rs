@@ -74,8 +74,7 @@ fn without_line(location: &str) -> &str {
 fn memory(memory: &Memory) -> String {
     let name = match memory.kind.as_str() {
         // An index or an offset is one of many that race.
-        "variable" => memory.name.split('[').next().unwrap_or_default(),
-        "global" => memory.name.rsplit_once('+').map_or(&*memory.name, |(name, _)| name),
+        "variable" | "global" => memory.whole(),
         _ => innermost_own(&memory.allocated_at).map_or("", |frame| &frame.function),
     };
     format!("{} {name}", memory.kind)

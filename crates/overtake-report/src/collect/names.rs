@@ -132,6 +132,7 @@ impl<'a> Names<'a> {
         Memory {
             name: self.recorded_name(array, offset, &facts),
             kind: kind_name(facts.kind).to_owned(),
+            member: String::new(),
             bytes: facts.bytes,
             offset,
             owner: facts.thread.map(|thread| self.thread_name(thread)).unwrap_or_default(),

@@ -57,13 +57,8 @@ impl<'a> NameTable<'a> {
 
 /// The name as reports have it, and that of the whole global or array.
 fn memory_names(memory: &Memory) -> impl Iterator<Item = &str> {
-    let name = memory.name.as_str();
-    let whole = match memory.kind.as_str() {
-        "global" => name.rsplit_once('+'),
-        "variable" => name.split_once('['),
-        _ => None,
-    };
-    std::iter::once(name).chain(whole.map(|(whole, _)| whole))
+    let (name, whole) = (memory.name.as_str(), memory.whole());
+    std::iter::once(name).chain((name != whole).then_some(whole))
 }
 
 struct Numbering<Item> {

@@ -130,6 +130,7 @@ fn finding(fingerprint: &str, verdict: Verdict, headline: &str, first: Access, s
         headline: headline.into(),
         memory: Memory {
             name: "stats.hits".into(),
+            member: String::new(),
             kind: "global".into(),
             bytes: 64,
             offset: 8,
@@ -296,6 +297,7 @@ fn observed() -> Finding {
     Finding {
         memory: Memory {
             name: "a heap block of 256 bytes".into(),
+            member: String::new(),
             kind: "heap".into(),
             bytes: 256,
             offset: 40,
@@ -382,6 +384,7 @@ fn hostile() -> Finding {
     Finding {
         memory: Memory {
             name: HOSTILE.into(),
+            member: String::new(),
             kind: HOSTILE.into(),
             owner: HOSTILE.into(),
             allocated_at: stack.clone(),

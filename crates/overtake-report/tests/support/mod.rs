@@ -92,6 +92,7 @@ pub(crate) fn predicted() -> Finding {
     finding.memory = Memory {
         name: "a heap block of 64 bytes".into(),
         kind: "heap".into(),
+        member: String::new(),
         bytes: 64,
         offset: 16,
         owner: "main".into(),

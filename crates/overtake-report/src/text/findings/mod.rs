@@ -254,11 +254,11 @@ impl Teller<'_> {
         let owner = printable(&memory.owner);
         let byte = format!("byte {} of", grouped(memory.offset));
         let what = match memory.kind.as_str() {
-            "global" => format!("{byte} the global {}, {size}", base_variable(&memory.name)),
+            "global" => format!("{byte} the global {}, {size}", memory.whole()),
             "heap" if owner.is_empty() => format!("{byte} a heap block of {size}"),
             "heap" => format!("{byte} a heap block of {size}, allocated by {owner}"),
             "mapped" if memory.bytes == 0 => {
-                format!("{byte} the {}, whose variables have no names", base_variable(&memory.name))
+                format!("{byte} the {}, whose variables have no names", memory.whole())
             }
             "mapped" => format!("{byte} a mapping of {size}"),
             "stack" => format!("on the stack of {owner}"),
@@ -366,11 +366,6 @@ fn thread_name(name: &str, main: bool) -> String {
 /// The library without its version: `libstdc++.so`.
 fn library(module: &str) -> &str {
     module.find(".so.").map_or(module, |end| &module[..end + ".so".len()])
-}
-
-/// The global without the offset.
-fn base_variable(name: &str) -> &str {
-    name.rsplit_once('+').map_or(name, |(name, _)| name)
 }
 
 fn base_name(path: &str) -> &str {
