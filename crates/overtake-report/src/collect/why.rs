@@ -124,14 +124,16 @@ impl Case<'_> {
     }
 
     fn about_other_locks(&self) -> Option<String> {
-        let locks = listed(
-            self.elsewhere().map(|[used, _]| format!("`{}`", self.names.lock_name(used.lock))).collect(),
-        );
-        if locks.is_empty() {
-            return None;
-        }
+        let locks: Vec<_> =
+            self.elsewhere().map(|[used, _]| format!("`{}`", self.names.lock_name(used.lock))).collect();
+        let of_them = match locks.len() {
+            0 => return None,
+            1 => "of it",
+            _ => "of them",
+        };
+        let locks = listed(locks);
         Some(format!(
-            "Both threads also use {locks}, but no section of it leads from the one access to the other in this run."
+            "Both threads also use {locks}, but no section {of_them} leads from the one access to the other in this run."
         ))
     }
 
