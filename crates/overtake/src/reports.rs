@@ -42,12 +42,15 @@ pub(crate) fn read(
     if !collector.is_empty() {
         let races = collector.to_be_witnessed();
         collector.witnessed(&witnesses(input, &races)?);
-        let mut opened = input.open()?;
-        let read = match input.at_any_place() {
-            Some(file) if !landmarks.is_empty() => collector.read_near(&file, landmarks),
-            _ => collector.read(opened.source_mut()),
-        };
-        read.map_err(|error| opened.failure(error))?;
+        match input.at_any_place() {
+            Some(file) if !landmarks.is_empty() => {
+                collector.read_near(&file, landmarks).map_err(|error| input.failure(error))?;
+            }
+            _ => {
+                let mut opened = input.open()?;
+                collector.read(opened.source_mut()).map_err(|error| opened.failure(error))?;
+            }
+        }
     }
     Ok(collector.finish())
 }

@@ -3,7 +3,7 @@
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use super::sync::SyncClocks;
-use crate::access::{AccessKind, At};
+use crate::access::{Access, AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::race::RaceLog;
 
@@ -13,28 +13,14 @@ pub(crate) trait Judge<const LAZY: bool> {
     fn reserve(&mut self, sizes: &Sizes);
 
     /// A plain access.
-    fn plain(
-        &mut self,
-        clocks: &mut SyncClocks<LAZY>,
-        at: At,
-        var: VarId,
-        kind: AccessKind,
-        races: &mut RaceLog,
-    );
+    fn plain(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut RaceLog);
 
     /// A read of the heap block that the access before it, of the same event, went to. It belongs to that one's epoch,
     /// although an atomic access may have advanced the thread's time.
     fn read_block(&mut self, clocks: &mut SyncClocks<LAZY>, at: At, block: VarId, races: &mut RaceLog);
 
     /// An atomic access, when what it acquires is known and what it releases is not published yet.
-    fn atomic(
-        &mut self,
-        clocks: &mut SyncClocks<LAZY>,
-        at: At,
-        var: VarId,
-        kind: AccessKind,
-        races: &mut RaceLog,
-    );
+    fn atomic(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut RaceLog);
 
     /// Bytes of state.
     fn state_bytes(&self) -> usize;
@@ -70,19 +56,19 @@ impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
     }
 
     fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        self.judge.plain(&mut self.clocks, at, var, kind, races);
+        self.judge.plain(&mut self.clocks, var, Access { at, kind }, races);
     }
 
     const PLAIN_ALIKE: bool = true;
 
     #[inline(always)]
     fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        self.judge.plain(&mut self.clocks, at, var, kind, races);
+        self.judge.plain(&mut self.clocks, var, Access { at, kind }, races);
     }
 
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
         self.clocks.atomic_acquire(at.thread, var, kind, order);
-        self.judge.atomic(&mut self.clocks, at, var, kind, races);
+        self.judge.atomic(&mut self.clocks, var, Access { at, kind }, races);
         self.clocks.atomic_release(at.thread, var, kind, order);
     }
 

@@ -13,7 +13,7 @@ use overtake_trace::{EventIndex, Sizes, VarId};
 use super::by_clocks::{ByClocks, Judge};
 use super::history::{Histories, Judged};
 use super::sync::SyncClocks;
-use crate::access::{AccessKind, At};
+use crate::access::{Access, AccessKind, At};
 use crate::race::RaceLog;
 
 /// Reports every access that races with an earlier one.
@@ -33,9 +33,9 @@ impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {
     }
 
     #[inline(always)]
-    fn plain(&mut self, clocks: &mut SyncClocks, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        let clock = clocks.thread(at.thread);
-        self.histories.plain(clock, clock.epoch(), var, Judged::observed(at, kind), races);
+    fn plain(&mut self, clocks: &mut SyncClocks, var: VarId, access: Access, races: &mut RaceLog) {
+        let clock = clocks.thread(access.at.thread);
+        self.histories.plain(clock, clock.epoch(), var, Judged::observed(access), races);
     }
 
     fn read_block(&mut self, clocks: &mut SyncClocks, at: At, block: VarId, races: &mut RaceLog) {
@@ -44,13 +44,19 @@ impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {
             Some((index, epoch)) if index == at.index => epoch,
             _ => clock.epoch(),
         };
-        self.histories.plain(clock, epoch, block, Judged::observed(at, AccessKind::Read), races);
+        self.histories.plain(
+            clock,
+            epoch,
+            block,
+            Judged::observed(Access { at, kind: AccessKind::Read }),
+            races,
+        );
     }
 
-    fn atomic(&mut self, clocks: &mut SyncClocks, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
-        let clock = clocks.thread(at.thread);
-        self.histories.atomic(clock, clock.epoch(), var, Judged::observed(at, kind), races);
-        self.latest_atomic = Some((at.index, clock.epoch()));
+    fn atomic(&mut self, clocks: &mut SyncClocks, var: VarId, access: Access, races: &mut RaceLog) {
+        let clock = clocks.thread(access.at.thread);
+        self.histories.atomic(clock, clock.epoch(), var, Judged::observed(access), races);
+        self.latest_atomic = Some((access.at.index, clock.epoch()));
     }
 
     fn state_bytes(&self) -> usize {

@@ -36,7 +36,7 @@ pub(crate) struct Judged {
 impl Judged {
     /// An access whose races happened.
     #[inline]
-    pub(crate) fn observed(at: At, kind: AccessKind) -> Judged {
+    pub(crate) fn observed(Access { at, kind }: Access) -> Judged {
         Judged { at, kind, verdict: Verdict::Observed }
     }
 }
@@ -221,7 +221,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         if latest.spill().is_some() || !clock.covers(latest.write) || !clock.covers(latest.read) {
             return false;
         }
-        let place = Place::new(Judged::observed(at, kind));
+        let place = Place::new(Judged::observed(Access { at, kind }));
         let places = &mut self.places[cell];
         if kind.writes() {
             *latest = Latest { write: epoch, read: Epoch::NONE };

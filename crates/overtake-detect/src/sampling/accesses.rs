@@ -13,7 +13,7 @@
 use overtake_clock::Epoch;
 use overtake_trace::{EventIndex, Sizes, VarId};
 
-use crate::access::{AccessKind, At};
+use crate::access::{Access, AccessKind, At};
 use crate::hb::{ByClocks, Histories, Judge, Judged, SyncClocks};
 use crate::race::RaceLog;
 use crate::registry::OptionError;
@@ -80,36 +80,22 @@ impl<S: Sampling> Judge<true> for Sampler<S> {
     }
 
     #[inline(always)]
-    fn plain(
-        &mut self,
-        clocks: &mut SyncClocks<true>,
-        at: At,
-        var: VarId,
-        kind: AccessKind,
-        races: &mut RaceLog,
-    ) {
-        let access = Judged::observed(at, kind);
+    fn plain(&mut self, clocks: &mut SyncClocks<true>, var: VarId, access: Access, races: &mut RaceLog) {
+        let access = Judged::observed(access);
         if let Some(epoch) = self.epoch(clocks, var, access, races) {
-            self.histories.plain(clocks.thread(at.thread), epoch, var, access, races);
+            self.histories.plain(clocks.thread(access.at.thread), epoch, var, access, races);
         }
     }
 
     fn read_block(&mut self, clocks: &mut SyncClocks<true>, at: At, block: VarId, races: &mut RaceLog) {
-        self.plain(clocks, at, block, AccessKind::Read, races);
+        self.plain(clocks, block, Access { at, kind: AccessKind::Read }, races);
     }
 
-    fn atomic(
-        &mut self,
-        clocks: &mut SyncClocks<true>,
-        at: At,
-        var: VarId,
-        kind: AccessKind,
-        races: &mut RaceLog,
-    ) {
-        let access = Judged::observed(at, kind);
+    fn atomic(&mut self, clocks: &mut SyncClocks<true>, var: VarId, access: Access, races: &mut RaceLog) {
+        let access = Judged::observed(access);
         if let Some(epoch) = self.epoch(clocks, var, access, races) {
-            self.histories.atomic(clocks.thread(at.thread), epoch, var, access, races);
-            self.latest_atomic = Some((at.index, epoch));
+            self.histories.atomic(clocks.thread(access.at.thread), epoch, var, access, races);
+            self.latest_atomic = Some((access.at.index, epoch));
         }
     }
 

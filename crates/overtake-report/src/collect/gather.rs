@@ -119,7 +119,7 @@ fn regions(landmarks: &Landmarks, question: Question<'_>) -> Vec<Range<u64>> {
 
 /// The last landmark before an event.
 fn start_before(landmarks: &Landmarks, event: u64) -> u64 {
-    landmarks.before(EventIndex(event)).map_or(0, |(_, place)| place.next.0)
+    landmarks.before(EventIndex(event)).map_or(0, |place| place.next.0)
 }
 
 /// Hands on the events in `range`, block by block.
@@ -192,7 +192,7 @@ fn wanted_of<'a>(scene: &'a mut Scene, regions: &[Range<u64>]) -> Vec<Wanted<'a>
 
 fn lengths_at(landmarks: &Landmarks, start: u64) -> IdVec<ThreadId, u64> {
     let place = landmarks.before(EventIndex(start));
-    place.map(|(_, place)| place.lengths.iter().copied().collect()).unwrap_or_default()
+    place.map(|place| place.lengths.iter().copied().collect()).unwrap_or_default()
 }
 
 struct Gatherer<'a> {
@@ -285,7 +285,7 @@ impl<'a> Gatherer<'a> {
             following.recent.clear();
             following.open.clear();
         }
-        let Some((_, place)) = landmarks.before(EventIndex(start)) else { return };
+        let Some(place) = landmarks.before(EventIndex(start)) else { return };
         for held in &place.held {
             if let Some(following) = &mut self.threads[held.thread] {
                 following.held.push(Held { lock: held.lock, shared: held.shared, acquire: None });

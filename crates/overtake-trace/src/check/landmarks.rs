@@ -83,10 +83,9 @@ impl Landmarks {
         self.events
     }
 
-    /// The last place before the event, or at it: its number and what was the case there. None: the start of the trace.
-    pub fn before(&self, index: EventIndex) -> Option<(usize, &Landmark)> {
-        let number = self.places.partition_point(|place| place.next <= index).checked_sub(1)?;
-        Some((number, &self.places[number]))
+    /// What was the case at the last place before the event, or at it. None: the start of the trace.
+    pub fn before(&self, index: EventIndex) -> Option<&Landmark> {
+        self.places[..self.places.partition_point(|place| place.next <= index)].last()
     }
 
     /// The first fork of each thread, with the number of events that its thread had before.
@@ -101,6 +100,11 @@ impl Landmarks {
 }
 
 impl Checker {
+    /// An event with its place and the number of events that its thread had before.
+    pub(super) fn seen(&self, index: EventIndex, event: Event) -> (Seen, u64) {
+        ((index, event), self.threads[event.thread()].events.saturating_sub(1))
+    }
+
     fn landmark(&self, next: EventIndex) -> Landmark {
         let mut held = Vec::new();
         for lock in self.ordinary.locks_in_use() {
@@ -147,8 +151,8 @@ mod tests {
     #[test]
     fn held_locks_and_lengths_are_those_of_the_place() {
         let landmarks = landmarks(TRACE, 5);
-        let (number, place) = landmarks.before(EventIndex(7)).expect("one after the first block");
-        assert_eq!((number, place.next, &*place.lengths), (0, EventIndex(5), &[3, 2][..]));
+        let place = landmarks.before(EventIndex(7)).expect("one after the first block");
+        assert_eq!((place.next, &*place.lengths), (EventIndex(5), &[3, 2][..]));
         let held = |lock, thread, shared| HeldLock { lock: LockId(lock), thread: ThreadId(thread), shared };
         assert_eq!(*place.held, [held(0, 0, false), held(1, 1, true)]);
         assert!(landmarks.before(EventIndex(4)).is_none());

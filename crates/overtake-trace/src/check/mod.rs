@@ -602,7 +602,7 @@ impl Checker {
             })?;
         }
         self.threads[current].forked = true;
-        let seen = ((index, event), self.threads[event.thread()].events.saturating_sub(1));
+        let seen = self.seen(index, event);
         self.lives.forks.entry(current).or_insert(seen);
         Ok(event.with_operand(current.0))
     }
@@ -613,7 +613,7 @@ impl Checker {
             return self.drop_self(event, symbols, index);
         }
         self.threads[current].status = Status::Joined;
-        let seen = ((index, event), self.threads[event.thread()].events.saturating_sub(1));
+        let seen = self.seen(index, event);
         self.lives.joins.insert([current, event.thread()], seen);
         Ok(event.with_operand(current.0))
     }

@@ -181,7 +181,8 @@ impl Input {
         TraceFacts { file, format: format.name().to_owned(), ..TraceFacts::default() }
     }
 
-    fn failure(&self, error: impl std::fmt::Display) -> Failure {
+    /// The failure for an error of this trace.
+    pub(crate) fn failure(&self, error: impl std::fmt::Display) -> Failure {
         Failure::in_file(display_name(&self.path), error)
     }
 }
