@@ -47,8 +47,9 @@ pub(crate) fn tell(
 /// Longer traces are searched for predicted races within a window.
 const LONG_TRACE: u64 = 2_000_000;
 
-/// Where files lie in memory.
+/// Where files lie in memory, and the name of a trace there.
 const MEMORY: &str = "/dev/shm";
+const IN_MEMORY: &str = "trace.otr";
 
 /// How to look for races.
 pub(crate) struct Search<'a> {
@@ -59,22 +60,23 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Seals a log into `trace`, which is removed again, and looks for races in it. If there is no room for the trace because the log
-    /// has filled the disk, it is kept in memory.
+    /// Seals a log into `trace`, which is removed again, and looks for races in it.
     pub(crate) fn in_log(&self, log: &Path, trace: &Path, console: Console) -> Result<Report, Failure> {
-        self.in_log_by(log, trace, console).or_else(|failure| {
-            let memory = tempfile::Builder::new().prefix("overtake-trace-").tempdir_in(MEMORY);
-            let Ok(memory) = memory else { return Err(failure) };
-            self.in_log_by(log, &memory.path().join("trace.otr"), console).map_err(|_| failure)
-        })
-    }
-
-    fn in_log_by(&self, log: &Path, trace: &Path, console: Console) -> Result<Report, Failure> {
-        let (sealed, _) = seal_log(log, trace)?;
-        console.say(&losses(&sealed));
-        let mut report = self.in_trace(trace, console)?;
+        let mut in_memory = None;
+        let sealed = seal_log(log, trace).or_else(|failure| {
+            // The log may have filled the disk. Whatever it is, the first failure says more.
+            let Ok(memory) = tempfile::Builder::new().prefix("overtake-trace-").tempdir_in(MEMORY) else {
+                return Err(failure);
+            };
+            let trace = in_memory.insert(memory).path().join(IN_MEMORY);
+            seal_log(log, &trace).map_err(|_| failure)
+        });
+        console.say(&losses(&sealed?.0));
+        let trace =
+            in_memory.as_ref().map_or_else(|| trace.to_owned(), |memory| memory.path().join(IN_MEMORY));
+        let mut report = self.in_trace(&trace, console)?;
         report.runs.iter_mut().for_each(|run| run.trace.clear());
-        fs::remove_file(trace).map_err(|error| Failure::in_file(trace, error))?;
+        fs::remove_file(&trace).map_err(|error| Failure::in_file(&trace, error))?;
         Ok(report)
     }
 
