@@ -279,6 +279,9 @@ record_kinds! {
     /// From here to the end of the chunk, or until it is said again, the number extra stands for the program counter value in
     /// brief records.
     Place = 45, 1;
+    /// What goes into file descriptor value comes out of the descriptor in the fourth word from now on (`splice` and the like);
+    /// pc; stamp.
+    FdMerge = 46, 4;
 }
 
 /// Codes of brief records are not below this.

@@ -210,6 +210,13 @@ fn largest_file() -> u64 {
     limit(libc::RLIMIT_FSIZE).unwrap_or(u64::MAX)
 }
 
+/// Whether a descriptor was opened for writing only, as one end of every pipe is.
+pub(crate) fn is_for_writing(file: i32) -> bool {
+    // SAFETY: touches nothing.
+    let flags = unsafe { syscall6(libc::SYS_fcntl, [file as usize, libc::F_GETFL as usize, 0, 0, 0, 0]) };
+    flags.is_ok_and(|flags| flags as i32 & libc::O_ACCMODE == libc::O_WRONLY)
+}
+
 /// The current value of a resource limit.
 pub(crate) fn limit(resource: u32) -> Option<u64> {
     let mut limits = [0_u64; 2];

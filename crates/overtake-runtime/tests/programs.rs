@@ -522,3 +522,27 @@ fn named_semaphores_signals_and_exit_handlers_are_recorded() {
         }
     });
 }
+
+#[test]
+fn memory_that_streams_fill_and_write_out_is_recorded() {
+    each_compiler("streams.c", |run| {
+        let thread = &run.log().threads[&0];
+        for (name, kind, bytes) in [
+            ("fread", Kind::Write, 12),
+            ("fgets", Kind::Write, 7),
+            ("line", Kind::Write, 8),
+            ("fwrite", Kind::Read, 12),
+            ("fputs", Kind::Read, 6),
+            ("puts", Kind::Read, 5),
+        ] {
+            let found = thread.accesses(kind == Kind::Write);
+            assert!(found.contains(&(run.printed(name), bytes)), "{name}: {found:x?}");
+        }
+        let ends_with = |end: &str, kinds: &[Kind]| {
+            let found = run.log().kinds_about(run.printed(end)); // of descriptors of this number before as well
+            assert!(found.ends_with(kinds), "{end}: {found:?}");
+        };
+        ends_with("pipe_in", &[Kind::FdForget, Kind::FdWait]);
+        ends_with("pipe_out", &[Kind::FdAlias, Kind::FdPost, Kind::FdPost, Kind::FdForget]);
+    });
+}

@@ -137,7 +137,7 @@ fn rank(kind: RecordKind) -> u8 {
     use RecordKind as K;
     match kind {
         K::Acquire | K::AcquireShared | K::Wait | K::SemaphoreWait | K::BarrierLeave => 2,
-        K::CondWake | K::Join | K::ThreadStart | K::FdWait | K::Alloc | K::Map => 2,
+        K::CondWake | K::Join | K::ThreadStart | K::FdWait | K::FdMerge | K::Alloc | K::Map => 2,
         _ => 0,
     }
 }
@@ -376,6 +376,7 @@ impl Merger {
                 objects.alias_descriptor(address, number);
                 None
             }
+            RecordKind::FdMerge => objects.merge_descriptors(address, number, symbols)?.map(Action::Wait),
             RecordKind::FdForget => {
                 objects.forget_descriptor(address);
                 None

@@ -306,21 +306,38 @@ impl Objects {
 
     /// The object of a file descriptor; both ends of a pipe are one.
     pub(crate) fn descriptor(&mut self, descriptor: u64, symbols: &mut Symbols) -> Result<SyncId> {
-        let channel = *self.descriptors.entry(descriptor).or_insert_with(|| {
+        let channel = self.channel(descriptor);
+        symbols.objects.intern_generation(b"file", channel)
+    }
+
+    fn channel(&mut self, descriptor: u64) -> u64 {
+        *self.descriptors.entry(descriptor).or_insert_with(|| {
             self.next_channel += 1;
             self.next_channel
-        });
-        symbols.objects.intern_generation(b"file", channel)
+        })
     }
 
     /// `descriptor` means the same as `other` from now on.
     pub(crate) fn alias_descriptor(&mut self, descriptor: u64, other: u64) {
-        let next = &mut self.next_channel;
-        let channel = *self.descriptors.entry(other).or_insert_with(|| {
-            *next += 1;
-            *next
-        });
+        let channel = self.channel(other);
         self.descriptors.insert(descriptor, channel);
+    }
+
+    /// Whatever means the same as `from` means the same as `to` from now on. What `from` was until then, for a thread that
+    /// waits for it to pass it on; `None` if they were the same before. Orders too much rather than too little: what `to`
+    /// carries does not come back out of `from`.
+    pub(crate) fn merge_descriptors(
+        &mut self,
+        from: u64,
+        to: u64,
+        symbols: &mut Symbols,
+    ) -> Result<Option<SyncId>> {
+        let (old, new) = (self.channel(from), self.channel(to));
+        if old == new {
+            return Ok(None);
+        }
+        self.descriptors.values_mut().filter(|channel| **channel == old).for_each(|channel| *channel = new);
+        symbols.objects.intern_generation(b"file", old).map(Some)
     }
 
     /// A descriptor is closed.

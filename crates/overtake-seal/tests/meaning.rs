@@ -205,6 +205,27 @@ fn both_ends_of_a_pipe_are_one_object_until_they_are_closed() {
     assert_ne!(lines[1], lines[2]);
 }
 
+/// The thread that passes on has what was written before, and what is written later meets the reader at once.
+#[test]
+fn what_is_passed_on_from_one_pipe_comes_out_of_the_other() {
+    let mut log = LogMaker::new(3);
+    for (read, write) in [(3, 4), (5, 6)] {
+        log.sync(0, K::FdForget, read).sync_with(0, K::FdAlias, 0, write, read);
+    }
+    log.sync(0, K::FdPost, 4);
+    log.sync_with(1, K::FdMerge, 0, 3, 6).sync(1, K::FdPost, 6);
+    log.sync(0, K::FdPost, 4).sync(2, K::FdWait, 5);
+    log.sync_with(1, K::FdMerge, 0, 3, 6);
+    let lines = log.sealed().lines();
+    let object = |line: usize| lines[line].split_once('(').expect("an object").1;
+    assert_eq!(lines.len(), 5, "the same is merged once: {lines:?}");
+    assert!(lines[0].starts_with("T0|post") && lines[1].starts_with("T1|wait"), "{lines:?}");
+    assert_eq!(object(0), object(1));
+    assert!(lines[4].starts_with("T2|wait"), "{lines:?}");
+    assert_eq!([object(2), object(3)], [object(4); 2]);
+    assert_ne!(object(0), object(4));
+}
+
 #[test]
 fn atomics_keep_their_orders() {
     let mut log = LogMaker::new(1);

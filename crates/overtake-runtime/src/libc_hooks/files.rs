@@ -1,26 +1,30 @@
 //! Order that goes through file descriptors: what was written to a pipe, an event counter or a socket comes before what was
 //! read from it. A post before the write, a wait after a read that succeeded; closing counts as writing, because readers
 //! see it. Files are treated alike, which orders too much rather than too little.
+//!
+//! What moves data from one descriptor to another (`splice`) is a read and a write in one step, of which neither a wait before
+//! nor a post after could be stamped in time: whoever writes or reads at the other ends meets no record in between. So the two
+//! objects become one.
 
 use overtake_rawlog::{NETWORK, RecordKind};
 
 use super::real::hook;
 use super::{note, note_with, touch};
-use crate::thread;
+use crate::{sys, thread};
 
-fn written(file: i32, pc: usize) {
+pub(super) fn written(file: i32, pc: usize) {
     if file >= 0 {
         note(RecordKind::FdPost, 0, file as usize, pc);
     }
 }
 
-fn read_from(file: i32, pc: usize) {
+pub(super) fn read_from(file: i32, pc: usize) {
     if file >= 0 {
         note(RecordKind::FdWait, 0, file as usize, pc);
     }
 }
 
-fn is_new(file: i32, pc: usize) -> i32 {
+pub(super) fn is_new(file: i32, pc: usize) -> i32 {
     if file >= 0 {
         note(RecordKind::FdForget, 0, file as usize, pc);
     }
@@ -99,6 +103,32 @@ fn sending_parts(file: i32, parts: *const Part, count: usize, pc: usize) {
     written(file, pc);
 }
 
+/// Data is about to move from one descriptor to another.
+fn passing(from: i32, to: i32, pc: usize) {
+    if from >= 0 && to >= 0 {
+        note_with(RecordKind::FdMerge, from as usize, pc, to as u64);
+        written(to, pc);
+    }
+}
+
+/// Data moved; offsets that the caller keeps moved with it.
+fn passed(result: isize, from: i32, offsets: [usize; 2], pc: usize) -> isize {
+    if result >= 0 {
+        read_from(from, pc);
+        for offset in offsets.into_iter().filter(|offset| *offset != 0) {
+            touch::<true>(offset, size_of::<i64>(), pc);
+        }
+    }
+    result
+}
+
+/// A message of many, as `sendmmsg` and `recvmmsg` have them.
+#[repr(C)]
+struct Message {
+    header: libc::msghdr,
+    length: u32,
+}
+
 fn parts_of(message: *const libc::msghdr) -> (*const Part, usize) {
     // SAFETY: our caller passes a message; `iovec` has the layout of `Part`.
     unsafe { ((*message).msg_iov.cast_const().cast(), (*message).msg_iovlen) }
@@ -157,6 +187,15 @@ hook! {
     fn preadv(file: i32, parts: *const Part, count: i32, offset: i64; pc) -> isize {
         received_parts(real(file, parts, count, offset), file, parts, count as usize, pc)
     }
+    fn preadv64(file: i32, parts: *const Part, count: i32, offset: i64; pc) -> isize {
+        received_parts(real(file, parts, count, offset), file, parts, count as usize, pc)
+    }
+    fn preadv2(file: i32, parts: *const Part, count: i32, offset: i64, flags: i32; pc) -> isize {
+        received_parts(real(file, parts, count, offset, flags), file, parts, count as usize, pc)
+    }
+    fn preadv64v2(file: i32, parts: *const Part, count: i32, offset: i64, flags: i32; pc) -> isize {
+        received_parts(real(file, parts, count, offset, flags), file, parts, count as usize, pc)
+    }
     fn recv(file: i32, buffer: usize, length: usize, flags: i32; pc) -> isize {
         received(real(file, buffer, length, flags), file, buffer, pc)
     }
@@ -170,6 +209,20 @@ hook! {
         let result = real(file, message, flags);
         let (parts, count) = parts_of(message);
         received_parts(result, file, parts, count, pc)
+    }
+    fn recvmmsg(file: i32, messages: *mut Message, count: u32, flags: i32, time: usize; pc) -> i32 {
+        let result = real(file, messages, count, flags, time);
+        for number in 0..result.max(0) as usize {
+            // SAFETY: libc just filled so many.
+            let message = unsafe { messages.add(number) };
+            // SAFETY: as above.
+            let length = unsafe { (*message).length };
+            // SAFETY: as above.
+            let (parts, count) = parts_of(unsafe { &raw const (*message).header });
+            touch::<true>(message as usize + core::mem::offset_of!(Message, length), size_of::<u32>(), pc);
+            received_parts(length as isize, file, parts, count, pc);
+        }
+        result
     }
 
     fn write(file: i32, buffer: usize, length: usize; pc) -> isize {
@@ -192,6 +245,18 @@ hook! {
         sending_parts(file, parts, count as usize, pc);
         real(file, parts, count, offset)
     }
+    fn pwritev64(file: i32, parts: *const Part, count: i32, offset: i64; pc) -> isize {
+        sending_parts(file, parts, count as usize, pc);
+        real(file, parts, count, offset)
+    }
+    fn pwritev2(file: i32, parts: *const Part, count: i32, offset: i64, flags: i32; pc) -> isize {
+        sending_parts(file, parts, count as usize, pc);
+        real(file, parts, count, offset, flags)
+    }
+    fn pwritev64v2(file: i32, parts: *const Part, count: i32, offset: i64, flags: i32; pc) -> isize {
+        sending_parts(file, parts, count as usize, pc);
+        real(file, parts, count, offset, flags)
+    }
     fn send(file: i32, buffer: usize, length: usize, flags: i32; pc) -> isize {
         sending(file, buffer, length, pc);
         real(file, buffer, length, flags)
@@ -204,6 +269,21 @@ hook! {
         let (parts, count) = parts_of(message);
         sending_parts(file, parts, count, pc);
         real(file, message, flags)
+    }
+    fn sendmmsg(file: i32, messages: *mut Message, count: u32, flags: i32; pc) -> i32 {
+        for number in 0..count as usize {
+            // SAFETY: our caller passes so many.
+            let (parts, count) = parts_of(unsafe { &raw const (*messages.add(number)).header });
+            // SAFETY: libc is about to read them.
+            unsafe { touch_parts::<false>(parts, count, usize::MAX, pc) };
+        }
+        written(file, pc);
+        let sent = real(file, messages, count, flags);
+        for number in 0..sent.max(0) as usize {
+            let length = core::mem::offset_of!(Message, length);
+            touch::<true>(messages as usize + number * size_of::<Message>() + length, size_of::<u32>(), pc);
+        }
+        sent
     }
 
     // libc's own calls of `read` and `write` in these do not come past us.
@@ -218,13 +298,34 @@ hook! {
         written(file, pc);
         real(file, value)
     }
+
     fn sendfile(to: i32, from: i32, offset: usize, length: usize; pc) -> isize {
-        written(to, pc);
-        real(to, from, offset, length)
+        passing(from, to, pc);
+        passed(real(to, from, offset, length), from, [offset, 0], pc)
     }
     fn sendfile64(to: i32, from: i32, offset: usize, length: usize; pc) -> isize {
-        written(to, pc);
-        real(to, from, offset, length)
+        passing(from, to, pc);
+        passed(real(to, from, offset, length), from, [offset, 0], pc)
+    }
+    fn splice(from: i32, read_at: usize, to: i32, write_at: usize, length: usize, flags: u32; pc) -> isize {
+        passing(from, to, pc);
+        passed(real(from, read_at, to, write_at, length, flags), from, [read_at, write_at], pc)
+    }
+    fn tee(from: i32, to: i32, length: usize, flags: u32; pc) -> isize {
+        passing(from, to, pc);
+        passed(real(from, to, length, flags), from, [0, 0], pc)
+    }
+    fn copy_file_range(from: i32, read_at: usize, to: i32, write_at: usize, length: usize, flags: u32; pc) -> isize {
+        passing(from, to, pc);
+        passed(real(from, read_at, to, write_at, length, flags), from, [read_at, write_at], pc)
+    }
+    /// Which way it goes depends on which end of the pipe it is.
+    fn vmsplice(file: i32, parts: *const Part, count: usize, flags: u32; pc) -> isize {
+        if sys::is_for_writing(file) {
+            sending_parts(file, parts, count, pc);
+            return real(file, parts, count, flags);
+        }
+        received_parts(real(file, parts, count, flags), file, parts, count, pc)
     }
 
     /// What was set up before a descriptor was watched comes before what is done when it is ready.

@@ -14,6 +14,7 @@ mod once;
 mod operators;
 pub(crate) mod real;
 mod signals;
+mod streams;
 mod strings;
 pub(crate) mod threads;
 mod waits;

@@ -6,7 +6,7 @@ use super::touch;
 use crate::{process, thread};
 
 /// Length of a text, at most `most`.
-fn length(text: usize, most: usize) -> usize {
+pub(super) fn length(text: usize, most: usize) -> usize {
     let mut length = 0;
     // SAFETY: our caller passes a text that ends with a zero or has `most` bytes. Volatile, lest this becomes `strlen`.
     while length < most && unsafe { (text as *const u8).add(length).read_volatile() } != 0 {
@@ -16,7 +16,7 @@ fn length(text: usize, most: usize) -> usize {
 }
 
 /// Records reading a text with the zero at its end.
-fn read_text(text: usize, pc: usize) -> usize {
+pub(super) fn read_text(text: usize, pc: usize) -> usize {
     if !process::is_recording() || thread::current().is_none() {
         return 0;
     }
