@@ -55,6 +55,19 @@ impl Recording {
         Ok(logs)
     }
 
+    /// A log that was not sealed stays: it moves out of what is removed with this, to where it needs no room. Says so.
+    pub(crate) fn keep(&self, log: &Path, failure: &Failure) -> String {
+        let name = log.file_name().unwrap_or_default();
+        let kept = self.root.path().with_file_name(name);
+        match fs::rename(log, &kept) {
+            Ok(()) => {
+                let log = kept.display();
+                format!("{failure}; the log is kept, `overtake seal {log} -o TRACE` makes a trace of it")
+            }
+            Err(error) => format!("{failure}; the log is lost: {}: {error}", kept.display()),
+        }
+    }
+
     /// Where files may go that live as long as the logs.
     pub(crate) fn directory(&self) -> &Path {
         self.root.path()

@@ -7,78 +7,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
-use tempfile::TempDir;
+use support::programs::{command, compiled, compilers, overtake, said, sources, succeed};
 
 /// How often each program runs; `OVERTAKE_TEST_RUNS` says otherwise.
 const RUNS: usize = 20;
 
 fn runs() -> usize {
     std::env::var("OVERTAKE_TEST_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS)
-}
-
-fn overtake() -> Command {
-    command(env!("CARGO_BIN_EXE_overtake"))
-}
-
-/// A command in an environment without anything of ours.
-fn command(program: impl AsRef<Path>) -> Command {
-    let mut command = Command::new(program.as_ref());
-    for name in ["OVERTAKE_LOG", "OVERTAKE_CC", "OVERTAKE_CXX", "OVERTAKE_BIN", "TSAN_OPTIONS", "CC", "CXX"] {
-        command.env_remove(name);
-    }
-    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).env("TMPDIR", quick_directory());
-    command
-}
-
-/// Where thousands of small files are made and removed quickly: memory, if there is enough of it.
-fn quick_directory() -> &'static Path {
-    static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
-    CHOSEN.get_or_init(|| {
-        let memory = Path::new("/dev/shm");
-        let free = Command::new("df").args(["--output=avail", "--block-size=1M"]).arg(memory).output();
-        let free =
-            free.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        let megabytes = free.lines().nth(1).and_then(|line| line.trim().parse::<u64>().ok());
-        if megabytes.is_some_and(|megabytes| megabytes > 500) {
-            memory.to_owned()
-        } else {
-            std::env::temp_dir()
-        }
-    })
-}
-
-#[track_caller]
-fn succeed(command: &mut Command) -> Output {
-    let output = command.output().expect("it starts");
-    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-fn sources(directory: &str) -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
-    let entries =
-        std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "c" || extension == "cpp"));
-    paths.sort();
-    assert!(!paths.is_empty());
-    paths
-}
-
-/// Compiles a program with our compiler.
-fn compiled(source: &Path, directory: &TempDir) -> PathBuf {
-    let program = directory.path().join(source.file_stem().expect("a name"));
-    let language = if source.extension().is_some_and(|extension| extension == "c") { "cc" } else { "c++" };
-    succeed(
-        overtake().args([language, "-O1", "-Wall", "-Werror", "-pthread", "-o"]).arg(&program).arg(source),
-    );
-    program
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// `file.c:12` of each line with a comment that says so.
@@ -293,8 +229,7 @@ fn the_compilers_do_what_compilers_do() {
     std::fs::write(path("a.c"), "int x; int main(void) { x = 1; return 0; }\n").expect("writable");
     std::fs::write(path("start.s"), ".globl main\nmain: xor %eax, %eax\nret\n.section .note.GNU-stack\n")
         .expect("writable");
-    let compilers = ["gcc", "clang", "clang-14"].map(|name| (name, command(name).arg("--version").output()));
-    for (compiler, _) in compilers.iter().filter(|(_, output)| output.is_ok()) {
+    for (compiler, _) in &compilers() {
         let cc = |arguments: &[&str]| {
             let mut cc = overtake();
             cc.arg("cc").args(arguments).current_dir(directory.path()).env("OVERTAKE_CC", compiler);
@@ -407,18 +342,52 @@ fn a_disk_that_is_really_full_takes_no_report_away() {
     let ways: [&[&str]; 2] = [&[env!("CARGO_BIN_EXE_overtake"), "run", "--"], &[]];
     for way in ways {
         let mut full = command("unshare");
-        let on_a_disk = "mount -t tmpfs -o size=1M none \"$TMPDIR\" || exit 99; \"$0\" \"$@\"";
-        full.args(["--mount", "sh", "-c", on_a_disk]);
-        let output = full.args(way).arg(&program).arg("volume").env("TMPDIR", &disk).output();
-        let Ok(output) = output else { return };
-        if matches!(output.status.code(), Some(1 | 99)) && said(&output).contains("ermi") {
-            return; // not permitted
-        }
+        full.args(["--mount", "sh", "-c", &on_a_small_disk("\"$0\" \"$@\"")]).args(way);
+        full.arg(&program).arg("volume").env("TMPDIR", &disk);
+        let Some(output) = permitted(full) else { return };
         let report = said(&output);
         assert_eq!(output.status.code(), Some(66), "{report}");
         assert!(report.contains("bytes of the log found no room on the disk"), "{report}");
         assert!(report.contains("observed race on shared"), "{report}");
     }
+}
+
+/// As above, where the traces go to the disk that the log filled.
+#[test]
+fn a_log_for_whose_trace_there_is_no_room_is_kept() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&ends(), &directory);
+    let disk = directory.path().join("disk");
+    std::fs::create_dir(&disk).expect("writable");
+    let ways = [
+        ("\"$0\" record -o \"$TMPDIR\" -- \"$1\" volume; echo code $?", "code 1\n"),
+        ("\"$0\" run --keep \"$TMPDIR\" -- \"$1\" volume 2>&1; echo code $?", "code 66\n"),
+    ];
+    for (way, code) in ways {
+        let mut full = command("unshare");
+        let later = "\"$0\" seal \"$TMPDIR\"/overtake.* -o \"$2\" && \"$0\" analyze \"$2\"";
+        full.args(["--mount", "sh", "-c", &on_a_small_disk(&format!("{way}; {later}"))]);
+        full.arg(env!("CARGO_BIN_EXE_overtake")).arg(&program).arg(directory.path().join("later.otr"));
+        full.env("TMPDIR", &disk);
+        let Some(output) = permitted(full) else { return };
+        let told = format!("{}{}", said(&output), String::from_utf8_lossy(&output.stdout));
+        assert!(told.contains("the log is kept, `overtake seal ") && told.contains(code), "{way}: {told}");
+        assert!(told.contains("bytes of the log found no room on the disk"), "{way}: {told}");
+        let reports = told.matches("race on shared").count();
+        assert_eq!(reports, if code == "code 66\n" { 2 } else { 1 }, "{way}: {told}");
+    }
+}
+
+/// What a shell does on a file system of its own, which has little room.
+fn on_a_small_disk(then: &str) -> String {
+    format!("mount -t tmpfs -o size=1M none \"$TMPDIR\" || exit 99; {then}")
+}
+
+/// What became of a command that may not be permitted.
+fn permitted(mut command: Command) -> Option<Output> {
+    let output = command.output().ok()?;
+    let refused = matches!(output.status.code(), Some(1 | 99)) && said(&output).contains("ermi");
+    (!refused).then_some(output)
 }
 
 #[test]
@@ -453,22 +422,6 @@ fn every_process_has_its_trace() {
     let output = output.expect("it starts");
     assert_eq!(output.status.code(), Some(66), "the child races: {}", said(&output));
     assert_eq!(std::fs::read_dir(&traces).expect("readable").count(), 2);
-}
-
-#[test]
-fn builds_use_our_compilers() {
-    let directory = tempfile::tempdir().expect("writable");
-    let path = |name: &str| directory.path().join(name);
-    std::fs::copy(sources("tests/programs/race")[0].clone(), path("racy.c")).expect("writable");
-    std::fs::copy(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hidden_order.h"),
-        directory.path().join("hidden_order.h"),
-    )
-    .expect("writable");
-    std::fs::write(path("Makefile"), "CC = gcc\nracy: racy.c\n\tsed -i 's,\\.\\./hidden,hidden,' racy.c\n\t$(CC) -pthread racy.c -o racy\n")
-        .expect("writable");
-    succeed(overtake().args(["build", "--", "make", "-C"]).arg(directory.path()));
-    assert_eq!(command(path("racy")).output().expect("it starts").status.code(), Some(66));
 }
 
 /// The reports of all runs are the same, byte by byte, whatever their timing was, and their results fit the schema.
@@ -570,8 +523,7 @@ fn members_of_globals_are_named() {
         int main() { pthread_t thread; pthread_create(&thread, nullptr, racer, nullptr);\n\
         touch(2); return pthread_join(thread, nullptr); }\n";
     std::fs::write(&source, code).expect("writable");
-    let compilers = ["g++", "clang++", "clang++-14"];
-    for compiler in compilers.iter().filter(|name| command(name).arg("--version").output().is_ok()) {
+    for (_, compiler) in &compilers() {
         for dwarf in ["-gdwarf-4", "-gdwarf-5"] {
             let program = directory.path().join("members");
             let mut build = overtake();

@@ -11,11 +11,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use overtake_rawlog::{Record, RecordKind, Records, ThreadHeader, push_depth, split_run};
 
-/// The compilers to test with: gcc, and clang if there is one.
-pub(crate) fn compilers() -> Vec<&'static str> {
-    let found = |name: &&str| Command::new(name).arg("--version").output().is_ok();
-    let clang = ["clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"];
-    ["gcc"].into_iter().chain(clang.into_iter().find(found)).collect()
+/// The C compilers to test with: those that `OVERTAKE_TEST_COMPILERS` names, else gcc and the newest clang that is there.
+pub(crate) fn compilers() -> &'static [&'static str] {
+    static COMPILERS: OnceLock<Vec<&'static str>> = OnceLock::new();
+    COMPILERS.get_or_init(|| {
+        let named = std::env::var("OVERTAKE_TEST_COMPILERS").unwrap_or_default();
+        if !named.trim().is_empty() {
+            return named.leak().split_whitespace().collect();
+        }
+        let clang = ["clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"];
+        let found = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+        ["gcc"].into_iter().chain(clang.into_iter().find(found)).collect()
+    })
 }
 
 /// The static library, built on first use.
@@ -72,10 +79,9 @@ impl Program {
         let object = program.directory.join("object.o");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
         let is_cpp = source.extension().is_some_and(|extension| extension == "cpp");
-        let compiler = match (is_cpp, compiler) {
-            (true, "gcc") => "g++".to_owned(),
-            (true, clang) => clang.replace("clang", "clang++"),
-            (false, other) => other.to_owned(),
+        let compiler = match is_cpp {
+            true => compiler.replace("gcc", "g++").replace("clang", "clang++"),
+            false => compiler.to_owned(),
         };
         checked(
             Command::new(&compiler).args(["-g", "-O1", "-fsanitize=thread", "-fno-builtin", "-c"]).args([

@@ -18,10 +18,15 @@ pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
     if logs.is_empty() {
         console.say(&Recording::hint(Path::new(&arguments.recording.program[0])));
     }
-    for log in logs {
-        seal_into(&arguments.out, &log, console)?;
+    let sealed = logs.iter().filter_map(|log| {
+        let failure = seal_into(&arguments.out, log, console).err()?;
+        Some(recording.keep(log, &failure))
+    });
+    let failures: Vec<String> = sealed.collect();
+    match failures.is_empty() {
+        true => Ok(Verdict::Program(exit_code(recording.status))),
+        false => Err(Failure::Error(failures.join("\n"))),
     }
-    Ok(Verdict::Program(exit_code(recording.status)))
 }
 
 /// Seals a log into a directory, under a name that nothing there has.

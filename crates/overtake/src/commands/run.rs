@@ -38,10 +38,15 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     let mut found = Vec::new();
     let process = logs.first().and_then(|log| process_of(log)).map(str::to_owned);
     for log in logs {
-        found.push(match &arguments.keep {
-            Some(directory) => search.in_trace(&seal_into(directory, &log, console)?, console)?,
-            None => search.in_log(&log, &recording.directory().join("trace.otr"), console)?,
-        });
+        let kept = arguments.keep.as_deref().map(|directory| seal_into(directory, &log, console));
+        if let Some(Ok(trace)) = kept {
+            found.push(search.in_trace(&trace, console)?);
+            continue;
+        }
+        found.push(search.in_log(&log, &recording.directory().join("trace.otr"), console)?);
+        if let Some(Err(failure)) = kept {
+            console.say(&recording.keep(&log, &failure));
+        }
     }
     let mut found = merge(found);
     if let Some(compiled) = &compiled {

@@ -29,6 +29,8 @@ pub(super) struct Understood {
     /// Objects joined into one, or a program without libc: nothing is added.
     is_bare: bool,
     has_debug_information: bool,
+    /// The processor is said to have more than the first vector instructions.
+    has_masks: bool,
     /// The last word about `-fsanitize=thread` was that it is not wanted.
     opted_out: bool,
 }
@@ -85,6 +87,7 @@ impl Understood {
             is_shared: false,
             is_bare: false,
             has_debug_information: false,
+            has_masks: false,
             opted_out: false,
         };
         let mut stage = Stage::Link;
@@ -102,6 +105,8 @@ impl Understood {
                 "-shared" | "--shared" => understood.is_shared = true,
                 "-r" | "-nostdlib" | "-nostartfiles" | "-nolibc" => understood.is_bare = true,
                 text if text.starts_with("-g") && text != "-g0" => understood.has_debug_information = true,
+                text if text.starts_with("-mavx") => understood.has_masks = true,
+                text if text.starts_with("-march=") => understood.has_masks |= !has_no_masks(text),
                 text if text.starts_with("-fsanitize=") && names_thread(text) => understood.opted_out = false,
                 text if text.starts_with("-fno-sanitize=") && names_thread(text) => {
                     understood.opted_out = true
@@ -154,6 +159,11 @@ impl Understood {
             // Wider vectors and the read of `x++` would go unseen.
             Family::Clang => &["-mprefer-vector-width=128", "-mllvm", "-tsan-instrument-read-before-write"],
         };
+        // Loops become vector accesses under masks, and gathers, which are not instrumented.
+        let scalar: &[&str] = match family {
+            Family::Clang if self.has_masks => &["-fno-vectorize", "-fno-slp-vectorize"],
+            _ => &[],
+        };
         let builtins = (family == Family::Gcc).then_some(EXPANDED_IN_PLACE).into_iter().flatten();
         // Checked variants of memcpy and the like are expanded in place as well; whole-program objects are instrumented late.
         let last = ["-U_FORTIFY_SOURCE", "-fno-lto"];
@@ -165,6 +175,7 @@ impl Understood {
         open.into_iter()
             .chain(sanitize.iter().copied())
             .chain(special.iter().copied())
+            .chain(scalar.iter().copied())
             .map(String::from)
             .chain(builtins.map(|name| format!("-fno-builtin-{name}")))
             .chain(last.map(String::from))
@@ -216,6 +227,12 @@ impl Understood {
             kept.push(format!("-Wl,{}", words.join(",")).into());
         }
     }
+}
+
+/// Whether a processor has no vector accesses under masks.
+fn has_no_masks(option: &str) -> bool {
+    let processor = option.trim_start_matches("-march=");
+    ["x86-64", "x86-64-v2", "k8", "core2", "nehalem", "westmere"].contains(&processor)
 }
 
 fn names_thread(option: &str) -> bool {
@@ -286,6 +303,16 @@ mod tests {
         assert_eq!(kept("-shared -Wl,-z,defs,-O1 -Wl,-z -Wl,defs -z defs a.o"), "-shared -Wl,-O1 a.o");
         assert_eq!(kept("-Wl,-z,defs a.o"), "-Wl,-z,defs a.o");
         assert_eq!(kept("-o -static a.o"), "-o -static a.o");
+    }
+
+    #[test]
+    fn clang_makes_no_masked_accesses() {
+        let is_scalar = |line| {
+            let words = understood(line).rewritten(Family::Clang, None);
+            words.contains(&"-fno-vectorize".into())
+        };
+        assert!(!is_scalar("-O3 -c a.c") && !is_scalar("-O3 -march=x86-64-v2 -c a.c"));
+        assert!(is_scalar("-O3 -mavx2 -c a.c") && is_scalar("-O3 -march=native -c a.c"));
     }
 
     #[test]

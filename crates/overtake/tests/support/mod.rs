@@ -1,6 +1,7 @@
 //! Runs the program and looks at what it said.
 #![allow(dead_code, reason = "each test file uses some of this")]
 
+pub(crate) mod programs;
 pub(crate) mod schema;
 
 use std::io::Write;

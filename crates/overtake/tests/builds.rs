@@ -1,0 +1,124 @@
+//! Build systems with our compilers, as `docs/check-your-project.md` has them: a library and a program that races through it.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use support::programs::{command, overtake, said, succeed};
+use tempfile::TempDir;
+
+const LIBRARY: &str = "int counter;\nvoid count(void) { counter++; }\n";
+
+const PROGRAM: &str = "#include <thread>\nextern \"C\" void count(void);\n\
+    int main() { std::thread other(count); count(); other.join(); return 0; }\n";
+
+/// A project: the sources, and what its build system reads.
+fn project(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().expect("writable");
+    let sources = [("library.c", LIBRARY), ("program.cpp", PROGRAM)];
+    for (name, text) in sources.iter().chain(files) {
+        std::fs::write(directory.path().join(name), text).expect("writable");
+    }
+    directory
+}
+
+/// A command of the build in the project's directory. A machine without its program fails the test: `scripts/test` says what to
+/// install, or installs it.
+#[track_caller]
+fn step(mut command: Command, arguments: &[&str], project: &TempDir) {
+    command.args(arguments).current_dir(project.path());
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; is it installed?"));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{command:?}\n{printed}\n{}", said(&output));
+}
+
+/// The command that people put in front, and what comes after it.
+#[track_caller]
+fn build(arguments: &[&str], project: &TempDir) {
+    let mut build = overtake();
+    build.args(["build", "--"]);
+    step(build, arguments, project);
+}
+
+/// The race in the library is found in a run of the program, also when it is started directly.
+#[track_caller]
+fn expect_race(program: PathBuf) {
+    let runs = [overtake().args(["run", "--"]).arg(&program).output(), command(&program).output()];
+    for output in runs {
+        let output = output.expect("it starts");
+        let report = said(&output);
+        assert_eq!(output.status.code(), Some(66), "{report}");
+        assert!(report.contains("race on counter") && report.contains("library.c:2:"), "{report}");
+    }
+}
+
+#[test]
+fn make_uses_our_compilers_whatever_the_makefile_sets() {
+    let rules = "CC = gcc\nCXX = g++\nprogram: program.o library.o\n\t$(CXX) -pthread $^ -o $@\n";
+    let project = project(&[("Makefile", rules)]);
+    build(&["make"], &project);
+    expect_race(project.path().join("program"));
+}
+
+#[test]
+fn make_takes_them_as_variables_of_two_words() {
+    let rules = "program: program.o library.o\n\t$(CXX) -pthread $^ -o $@\n";
+    let project = project(&[("Makefile", rules)]);
+    let overtake = env!("CARGO_BIN_EXE_overtake");
+    let variables = [format!("CC={overtake} cc"), format!("CXX={overtake} c++")];
+    step(command("make"), &[&variables[0], &variables[1]], &project);
+    expect_race(project.path().join("program"));
+}
+
+#[test]
+fn cmake_keeps_our_compilers() {
+    let rules = "cmake_minimum_required(VERSION 3.13)\nproject(racy C CXX)\nfind_package(Threads REQUIRED)\n\
+        include(CheckFunctionExists)\ncheck_function_exists(pthread_setname_np HAS_NAMES)\n\
+        if(NOT HAS_NAMES)\n  message(FATAL_ERROR \"a function of libc is not found\")\nendif()\n\
+        add_library(count SHARED library.c)\ntarget_link_options(count PRIVATE -Wl,--no-undefined)\n\
+        add_executable(program program.cpp)\ntarget_link_libraries(program count Threads::Threads)\n";
+    let project = project(&[("CMakeLists.txt", rules)]);
+    build(&["cmake", "-B", "build-race", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], &project);
+    step(command("cmake"), &["--build", "build-race"], &project);
+    expect_race(project.path().join("build-race/program"));
+}
+
+#[test]
+fn meson_keeps_our_compilers() {
+    let rules = "project('racy', 'c', 'cpp', default_options: ['cpp_std=c++17', 'warning_level=2', 'werror=true'])\n\
+        assert(meson.get_compiler('c').has_function('pthread_setname_np'))\n\
+        count = shared_library('count', 'library.c')\n\
+        executable('program', 'program.cpp', link_with: count, dependencies: dependency('threads'))\n";
+    let project = project(&[("meson.build", rules)]);
+    build(&["meson", "setup", "build-race"], &project);
+    step(command("ninja"), &["-C", "build-race"], &project);
+    expect_race(project.path().join("build-race/program"));
+}
+
+#[test]
+fn configure_scripts_keep_our_compilers() {
+    let script = "AC_INIT([racy], [1])\nAC_PROG_CC\nAC_PROG_CXX\nAC_CHECK_HEADERS([pthread.h])\nAC_LANG([C])\n\
+        AC_CHECK_FUNC([pthread_setname_np], [], [AC_MSG_ERROR([a function of libc is not found])])\n\
+        AC_CHECK_FUNC([no_such_function], [AC_MSG_ERROR([a function that nobody has is found])])\n\
+        AC_CHECK_SIZEOF([long])\nAS_IF([test $ac_cv_sizeof_long != 8], [AC_MSG_ERROR([programs do not run])])\n\
+        AC_CONFIG_FILES([Makefile])\nAC_OUTPUT\n";
+    let rules = "CC = @CC@\nCXX = @CXX@\nCFLAGS = @CFLAGS@\nprogram: program.o library.o\n\t$(CXX) -pthread $^ -o $@\n";
+    let project = project(&[("configure.ac", script), ("Makefile.in", rules)]);
+    step(command("autoconf"), &[], &project);
+    build(&["./configure"], &project);
+    step(command("make"), &[], &project);
+    expect_race(project.path().join("program"));
+}
+
+/// What `CC` said before is the real compiler.
+#[test]
+fn the_compiler_of_the_environment_is_used() {
+    let mut build = overtake();
+    let told = succeed(
+        build.args(["build", "--", "sh", "-c", "$CC --version"]).env_remove("OVERTAKE_CC").env("CC", "gcc"),
+    );
+    let real = succeed(command("gcc").arg("--version"));
+    assert_eq!(told.stdout, real.stdout);
+}
