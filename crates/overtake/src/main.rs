@@ -21,8 +21,8 @@ use crate::console::Console;
 
 fn main() -> ExitCode {
     let typed: Vec<_> = std::env::args_os().collect();
-    if let Some((language, arguments)) = compile::asked_for(&typed) {
-        return compile::run(language, arguments).map(ExitCode::from).unwrap_or_else(|failure| {
+    if let Some(call) = compile::asked_for(&typed) {
+        return compile::run(&call).map(ExitCode::from).unwrap_or_else(|failure| {
             Console::default().say(&failure.to_string());
             failure.exit_code()
         });

@@ -112,13 +112,26 @@ fn configure_scripts_keep_our_compilers() {
     expect_race(project.path().join("program"));
 }
 
-/// What `CC` said before is the real compiler.
+/// What `CC` said before is the real compiler, also of a later call outside of `overtake build`; ours behind ours would never end.
 #[test]
 fn the_compiler_of_the_environment_is_used() {
-    let mut build = overtake();
-    let told = succeed(
-        build.args(["build", "--", "sh", "-c", "$CC --version"]).env_remove("OVERTAKE_CC").env("CC", "gcc"),
-    );
-    let real = succeed(command("gcc").arg("--version"));
-    assert_eq!(told.stdout, real.stdout);
+    let directory = tempfile::tempdir().expect("writable");
+    let real = directory.path().join("my-compiler");
+    std::fs::write(&real, "#!/bin/sh\necho mine \"$@\"\n").expect("writable");
+    let mut permissions = std::fs::metadata(&real).expect("there").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o700);
+    std::fs::set_permissions(&real, permissions).expect("changeable");
+    let build = |script: &str| {
+        let mut build = overtake();
+        build.args(["build", "--", "sh", "-c", script]).env_remove("OVERTAKE_CC");
+        build
+    };
+    let printed = |command: &mut Command| String::from_utf8_lossy(&succeed(command).stdout).into_owned();
+    let told = printed(build("$CC --version; echo $CC").env("CC", format!("{} first", real.display())));
+    let (version, link) = told.split_once('\n').expect("two lines");
+    assert_eq!(version, "mine first --version");
+    assert_eq!(printed(command(link.trim()).arg("--version")), "mine first --version\n");
+    let usual = printed(command("cc").arg("--version"));
+    assert_eq!(printed(build("$CC --version").env("CC", link.trim())), usual, "ours is not behind ours");
+    assert_eq!(printed(build("$CC --version").env("CC", "overtake cc")), usual);
 }

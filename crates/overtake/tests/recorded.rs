@@ -466,7 +466,20 @@ fn expect_report(source: &Path, found: &str) {
         std::fs::write(&expected, found).expect("writable");
     }
     let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
-    assert_eq!(found, wanted, "{}", source.display());
+    if compilers()[0].0.contains("gcc") {
+        assert_eq!(found, wanted, "{}", source.display());
+    }
+    assert_eq!(gist(found), gist(&wanted), "{}\n{found}", source.display());
+}
+
+/// What all compilers agree on: the races and their lines, without columns, names of lambdas, and fingerprints, which have them in.
+fn gist(report: &str) -> Vec<&str> {
+    let lines = report.lines().filter(|line| !line.starts_with(' ') && !line.is_empty());
+    lines
+        .map(|line| {
+            line.split(": ").next().unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_hexdigit())
+        })
+        .collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::args::BuildArguments;
-use crate::compile::{Language, one_word};
+use crate::compile::{Language, is_ours, one_word};
 use crate::failure::{Failure, Outcome, Verdict};
 use crate::recording::exit_code;
 
@@ -17,8 +17,10 @@ pub(crate) fn run(arguments: &BuildArguments) -> Outcome {
     let is_make = Path::new(program).file_name().is_some_and(|name| name == "make" || name == "gmake");
     for language in [Language::C, Language::Cpp] {
         let variable = language.usual_variable();
-        let compiler = one_word(language)?;
-        if let Some(real) = env::var_os(variable).filter(|_| env::var_os(language.variable()).is_none()) {
+        let named = env::var_os(language.variable());
+        let real = named.or_else(|| env::var_os(variable)).filter(|real| !is_ours(real));
+        let compiler = one_word(language, real.as_deref())?;
+        if let Some(real) = real {
             command.env(language.variable(), real);
         }
         if is_make {

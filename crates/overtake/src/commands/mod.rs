@@ -56,5 +56,5 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
 
 /// A compiler behind options of our own: `overtake -q cc`.
 fn compiled(language: Language, arguments: &[OsString]) -> Outcome {
-    compile::run(language, arguments).map(Verdict::Program)
+    compile::run(&compile::Call { language, link: None, arguments }).map(Verdict::Program)
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::kit;
 use crate::failure::Failure;
 
 /// What is compiled.
@@ -58,12 +59,11 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// The one that the environment names, else the first that is there.
-    pub(crate) fn find(language: Language) -> Result<Compiler, Failure> {
+    /// The one that the environment names, else the one behind the name that we were called by, else the first that is there.
+    pub(crate) fn find(language: Language, link: Option<&Path>) -> Result<Compiler, Failure> {
         let variable = language.variable();
-        if let Ok(named) = env::var(variable)
-            && !named.trim().is_empty()
-        {
+        let named = env::var(variable).ok().filter(|named| !named.trim().is_empty());
+        if let Some(named) = named.or_else(|| kit::behind(link?)) {
             return Ok(Compiler { words: named.split_ascii_whitespace().map(OsString::from).collect() });
         }
         let candidates = language.candidates();

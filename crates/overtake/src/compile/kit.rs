@@ -72,17 +72,30 @@ impl Kit {
     }
 }
 
-/// A link to this very program in the cache.
-pub(super) fn link_to_myself(name: &str) -> Result<PathBuf, Failure> {
+/// A link to this very program in the cache, and beside it the real compiler, if one was asked for.
+pub(super) fn link_to_myself(name: &str, real: Option<&OsStr>) -> Result<PathBuf, Failure> {
     let failed = |error: io::Error| Failure::Error(format!("cannot keep the compilers' names: {error}"));
     let myself = env::current_exe().map_err(failed)?;
-    let directory = directory().map_err(failed)?.join(format!("bin-{:016x}", hash_of(&myself)));
+    let directory = directory().map_err(failed)?.join(format!("bin-{:016x}", hash_of((&myself, real))));
     fs::create_dir_all(&directory).map_err(failed)?;
     let link = directory.join(name);
+    if let Some(real) = real {
+        put(&beside(&link), real.as_bytes()).map_err(failed)?;
+    }
     match symlink(&myself, &link) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
         _ => Ok(link),
     }
+}
+
+/// The real compiler that was asked for when this link was made.
+pub(super) fn behind(link: &Path) -> Option<String> {
+    let named = link.is_absolute().then(|| fs::read_to_string(beside(link)).ok())??;
+    (!named.trim().is_empty()).then_some(named)
+}
+
+fn beside(link: &Path) -> PathBuf {
+    link.with_extension("real")
 }
 
 fn hash_of(what: impl Hash) -> u64 {

@@ -9,10 +9,10 @@ mod compiler;
 mod kit;
 mod response;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
@@ -26,18 +26,37 @@ pub(crate) use compiler::Language;
 /// Names under which this program is the C or the C++ compiler, for build systems that want one word.
 const NAMES: [(&str, Language); 2] = [("overtake-cc", Language::C), ("overtake-c++", Language::Cpp)];
 
-/// A path that is the compiler of a language: build systems want one word, and some keep it for years.
-pub(crate) fn one_word(language: Language) -> Result<PathBuf, Failure> {
+/// A path that is the compiler of a language: build systems want one word, and some keep it for years, so it also knows the real
+/// compiler that was asked for.
+pub(crate) fn one_word(language: Language, real: Option<&OsStr>) -> Result<PathBuf, Failure> {
     let name = NAMES.iter().find(|(_, of)| *of == language).map_or("", |(name, _)| name);
-    kit::link_to_myself(name)
+    kit::link_to_myself(name, real)
+}
+
+/// Whether a command that should be the real compiler is one of ours, which would call itself for ever.
+pub(crate) fn is_ours(command: &OsStr) -> bool {
+    let words: Vec<OsString> =
+        command.to_string_lossy().split_ascii_whitespace().map(OsString::from).collect();
+    asked_for(&words).is_some_and(|call| call.link.is_some() || is_named(&words[0], "overtake"))
+}
+
+fn is_named(program: &OsStr, name: &str) -> bool {
+    Path::new(program).file_name().is_some_and(|found| found == name)
+}
+
+/// What a compiler is called with.
+pub(crate) struct Call<'a> {
+    pub(crate) language: Language,
+    /// The path it was called by, if that is one of its names of one word.
+    pub(crate) link: Option<&'a Path>,
+    pub(crate) arguments: &'a [OsString],
 }
 
 /// Whether the arguments of this process, name included, call for a compiler, and with which arguments.
-pub(crate) fn asked_for(arguments: &[OsString]) -> Option<(Language, &[OsString])> {
+pub(crate) fn asked_for(arguments: &[OsString]) -> Option<Call<'_>> {
     let (name, rest) = arguments.split_first()?;
-    let name = std::path::Path::new(name).file_name()?;
-    if let Some((_, language)) = NAMES.iter().find(|(known, _)| *known == name) {
-        return Some((*language, rest));
+    if let Some((_, language)) = NAMES.iter().find(|(known, _)| is_named(name, known)) {
+        return Some(Call { language: *language, link: Some(Path::new(name)), arguments: rest });
     }
     let (command, rest) = rest.split_first()?;
     let language = match command.to_str()? {
@@ -45,12 +64,13 @@ pub(crate) fn asked_for(arguments: &[OsString]) -> Option<(Language, &[OsString]
         "c++" => Language::Cpp,
         _ => return None,
     };
-    Some((language, rest))
+    Some(Call { language, link: None, arguments: rest })
 }
 
 /// Becomes the real compiler, or returns its exit code.
-pub(crate) fn run(language: Language, given: &[OsString]) -> Result<u8, Failure> {
-    let compiler = Compiler::find(language)?;
+pub(crate) fn run(call: &Call<'_>) -> Result<u8, Failure> {
+    let compiler = Compiler::find(call.language, call.link)?;
+    let given = call.arguments;
     let mut command = compiler.command();
     let (expanded, had_files) = response::expand(given);
     let understood = Understood::of(expanded);
