@@ -1,0 +1,107 @@
+//! What help shows below the options of a command.
+
+pub(super) const RUN_EXAMPLES: &str = "\
+Examples:
+  overtake run bank.c                       compile, run, report
+  overtake run -- ./server --port 80        a program built with overtake cc or overtake c++
+  overtake run --keep traces -- ./server    keep the traces for overtake analyze, stat, compare
+
+The report goes to standard error. Exit code 66 when a race is reported, else that of the program; 128 + n when signal n
+ended it.";
+
+pub(super) const RECORD_EXAMPLES: &str = "\
+Examples:
+  overtake record -o traces -- ./server --port 80
+  overtake analyze traces/server.1234.otr
+
+The exit code is that of the program.";
+
+pub(super) const COMPILER_EXAMPLES: &str = "\
+Examples:
+  overtake cc -O2 -c bank.c && overtake cc bank.o -o bank && ./bank
+  make CC='overtake cc' CXX='overtake c++'
+  CC='overtake cc' CXX='overtake c++' cmake -B build
+
+OVERTAKE_CC and OVERTAKE_CXX name the real compilers. A program built this way records itself; started directly, it reports
+its races when it ends.";
+
+pub(super) const BUILD_EXAMPLES: &str = "\
+Examples:
+  overtake build -- make
+  overtake build -- cmake -B build && overtake build -- cmake --build build";
+
+pub(super) const ANALYZE_EXAMPLES: &str = "\
+Examples:
+  overtake analyze run.std                        observed and predicted races
+  overtake analyze run.otr -d shb,lock-cover      two notions, one reading of the trace
+  overtake analyze run.otr -d short-hb -w 1000    races at most 1,000 events apart
+  overtake analyze run.otr -d rpt --epsilon 0.01  a sample of constant size, for traces too long to read
+  zcat run.std.gz | overtake analyze - --json     for programs; see docs/json.md
+
+Exit code 66 when a race is reported, 0 when none is.";
+
+pub(super) const REPORT_EXAMPLES: &str = "\
+Examples:
+  overtake run --report result=races.json -- ./server
+  overtake report races.json                                     the text again
+  overtake report races.json --report json=- | jq .findings
+
+Exit code 66 when there is a race in it, 0 when there is none.";
+
+pub(super) const BASELINE_EXAMPLES: &str = "\
+Examples:
+  overtake run --report result=races.json -- ./server
+  overtake baseline races.json -o races.toml --reason 'before the rewrite'
+  overtake run --baseline races.toml -- ./server            exit code 66 for new races only
+  overtake baseline races.json -o races.toml --prune        forget those that are gone
+
+Reasons and dates of races that are already there stay. Commit the file.";
+
+pub(super) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  overtake explain races.json 3            of a stored result
+  overtake explain races.json 1b560a57     by the beginning of its fingerprint
+  overtake explain run.otr 3               of a trace, which is analysed again
+
+Races have the numbers that the report gives them for the same detectors and options.";
+
+pub(super) const WITNESS_EXAMPLES: &str = "\
+Examples:
+  overtake witness run.otr --race 3                what matters of the schedule, a column per thread
+  overtake witness run.otr --race 3 --full         every event
+  overtake witness run.otr --race 3 --std w.std    the reordered run as a trace of its own
+
+Races have the numbers that `overtake analyze` prints for the same detector and options. Every schedule is replayed by an
+independent checker of correct reorderings before it is shown.";
+
+pub(super) const COMPARE_EXAMPLES: &str = "\
+Examples:
+  overtake compare run.std
+  overtake compare run.otr --json | jq '.detectors[] | {name, seconds}'";
+
+pub(super) const STAT_EXAMPLES: &str = "\
+Examples:
+  overtake stat run.std
+  overtake stat run.otr --json";
+
+pub(super) const VALIDATE_EXAMPLES: &str = "\
+Examples:
+  overtake validate run.std             what would be repaired
+  overtake validate run.std --strict    stop at the first violation, exit code 1";
+
+pub(super) const CONVERT_EXAMPLES: &str = "\
+Examples:
+  overtake convert run.std.gz run.otr       seal a text trace
+  overtake convert run.otr - --to std       text on standard output
+  overtake convert broken.otr good.otr --salvage
+
+Events are written as they are read, without repairs, so that their indices stay the same.";
+
+pub(super) const GEN_EXAMPLES: &str = "\
+Examples:
+  overtake gen --list                                    what can be made
+  overtake gen lock-heavy --events 10M -o t.otr          ten million events
+  overtake gen lock-heavy --raciness 0.001 --seed 7 -o t.std
+  overtake gen gadget-g1 --vectors 50 -o g.std           prints the races that must be found
+
+The same shape, options and seed make the same trace. The command that repeats a trace is printed.";

@@ -1,0 +1,174 @@
+//! What can be typed. Help, completions and manual pages all come from these definitions.
+//!
+//! Here are the commands; what each of them takes is in a file for each group of them, and how words become values in `values`.
+
+mod bench;
+mod detectors;
+mod examples;
+mod findings;
+mod generate;
+mod programs;
+mod traces;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use overtake_detect::DETECTORS;
+use overtake_report::RENDERERS;
+
+pub(crate) use bench::{BenchCommand, SamplingArguments, SlimstateArguments, SpeedArguments};
+pub(crate) use findings::{
+    AnalyzeArguments, BaselineArguments, CompareArguments, ExplainArguments, ReportArguments, ReportTarget,
+    StoredArguments, WitnessArguments,
+};
+pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
+pub(crate) use programs::{
+    BuildArguments, CompilerArguments, RecordArguments, RecordingArguments, RunArguments, SealArguments,
+};
+pub(crate) use traces::{ConvertArguments, InputArguments, StatArguments};
+pub(crate) use values::report_parser;
+
+use examples::*;
+
+/// The command line.
+#[derive(Parser)]
+#[command(
+    name = "overtake",
+    version,
+    about = "Finds the data races of one run of a concurrent program, and those one overtaking manoeuvre away",
+    after_help = EXIT_CODES,
+    arg_required_else_help = true,
+    max_term_width = 110
+)]
+pub(crate) struct Arguments {
+    /// Print nothing but results and errors; of races their headlines only
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+
+    /// Print everything that is known of races
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 no race, 66 races reported, 1 error, 2 wrong usage.
+Results go to standard output, everything else to standard error.";
+
+/// The commands.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run a program and report its data races, those that happened and those that almost did
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArguments),
+
+    /// Run a program and keep what it does as traces, one for each process
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(RecordArguments),
+
+    /// Compile or link C as `cc` does, so that the program can be recorded
+    #[command(after_help = COMPILER_EXAMPLES, disable_help_flag = true)]
+    Cc(CompilerArguments),
+
+    /// Compile or link C++ as `c++` does, so that the program can be recorded
+    #[command(name = "c++", after_help = COMPILER_EXAMPLES, disable_help_flag = true)]
+    Cxx(CompilerArguments),
+
+    /// Run a build with `overtake cc` and `overtake c++` as its compilers
+    #[command(after_help = BUILD_EXAMPLES)]
+    Build(BuildArguments),
+
+    /// Turn the log of a recorded process into a trace
+    Seal(SealArguments),
+
+    /// Report the races in the log of a program that was started directly
+    #[command(hide = true)]
+    Finish {
+        /// The log
+        #[arg(value_name = "LOG")]
+        log: PathBuf,
+    },
+
+    /// Report the data races of a trace
+    #[command(after_help = ANALYZE_EXAMPLES)]
+    Analyze(AnalyzeArguments),
+
+    /// Render a stored result again, without analysing
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(StoredArguments),
+
+    /// Note races as known, so that only new ones fail a run with --baseline
+    #[command(after_help = BASELINE_EXAMPLES)]
+    Baseline(BaselineArguments),
+
+    /// Print everything about one race
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArguments),
+
+    /// Show the schedule that exhibits a predicted race, checked
+    #[command(after_help = WITNESS_EXAMPLES)]
+    Witness(WitnessArguments),
+
+    /// Run every detector on a trace and print one table
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArguments),
+
+    /// Print what a trace is made of
+    #[command(after_help = STAT_EXAMPLES)]
+    Stat(StatArguments),
+
+    /// Tell whether a trace is well formed, and what has to be repaired
+    #[command(after_help = VALIDATE_EXAMPLES)]
+    Validate(StatArguments),
+
+    /// Write a trace in another format
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArguments),
+
+    /// Make a trace: a workload of some shape, or a hardness construction with its races
+    #[command(after_help = GEN_EXAMPLES)]
+    Gen(GenArguments),
+
+    /// Measure speed
+    #[command(subcommand, hide = true)]
+    Bench(BenchCommand),
+
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+
+    /// Print the manual page, or write the pages of all commands to a directory
+    Man {
+        /// Where to write the pages
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+}
+
+/// The definitions, with the tables of detectors and renderers filled in.
+pub(crate) fn command() -> clap::Command {
+    let detectors = table("Detectors", DETECTORS.iter().map(|entry| (entry.name, entry.summary)));
+    let renderers = table("Formats", RENDERERS.iter().map(|renderer| (renderer.name, renderer.summary)));
+    Arguments::command()
+        .mut_subcommand("analyze", |analyze| with_tables(analyze, &[&detectors, &renderers]))
+        .mut_subcommand("run", |run| with_tables(run, &[&renderers]))
+        .mut_subcommand("report", |report| with_tables(report, &[&renderers]))
+}
+
+fn with_tables(command: clap::Command, tables: &[&str]) -> clap::Command {
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    command.after_help(format!("{}\n{examples}", tables.join("\n")))
+}
+
+fn table<'a>(heading: &str, rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+    let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.fold(format!("{heading}:\n"), |table, (name, summary)| {
+        format!("{table}  {name:width$}  {summary}\n")
+    })
+}

@@ -1,0 +1,106 @@
+//! How words become values: names of what the tables list, numbers, times.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use overtake_detect::{DETECTORS, Entry, Judge, Notion, Partitions, find};
+use overtake_gen::gadgets::{GADGETS, find_gadget};
+use overtake_gen::{SHAPES, find_shape};
+use overtake_report::{RENDERERS, Renderer, find_renderer};
+use overtake_trace::Format;
+
+use super::findings::ReportTarget;
+use super::generate::Product;
+
+pub(super) fn renderer_parser() -> impl TypedValueParser<Value = &'static Renderer> {
+    let names = RENDERERS.iter().map(|renderer| PossibleValue::new(renderer.name).help(renderer.summary));
+    PossibleValuesParser::new(names).try_map(|name| find_renderer(&name).ok_or("no such format"))
+}
+
+/// A format and a file: `sarif=races.sarif`.
+pub(crate) fn report_parser(text: &OsStr) -> Result<ReportTarget, String> {
+    let expected = || {
+        let names: Vec<_> = RENDERERS.iter().map(|renderer| renderer.name).collect();
+        format!("expected FORMAT=FILE with a format of {}, found `{}`", names.join(", "), text.display())
+    };
+    let bytes = text.as_bytes();
+    let (name, file) = bytes.split_at(bytes.iter().position(|byte| *byte == b'=').ok_or_else(expected)?);
+    let file = OsStr::from_bytes(&file[1..]);
+    let renderer = str::from_utf8(name).ok().and_then(find_renderer).filter(|_| !file.is_empty());
+    Ok(ReportTarget { renderer: renderer.ok_or_else(expected)?, file: file.into() })
+}
+
+pub(super) fn detector_parser() -> impl TypedValueParser<Value = &'static Entry> {
+    let names = DETECTORS.iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary));
+    PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
+}
+
+/// Detectors whose races have schedules.
+pub(super) fn predictor_parser() -> impl TypedValueParser<Value = &'static Entry> {
+    let predictors = DETECTORS.iter().filter(|entry| entry.notion == Notion::SyncPreserving);
+    let names = predictors.map(|entry| PossibleValue::new(entry.name).help(entry.summary));
+    PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
+}
+
+/// A race's number, with or without the dot that `analyze` prints behind it.
+pub(super) fn race_parser(text: &str) -> Result<u32, String> {
+    text.trim_end_matches('.').parse().map_err(|_| format!("expected the number of a race, found `{text}`"))
+}
+
+pub(super) fn partitions_parser() -> impl TypedValueParser<Value = Partitions> {
+    PossibleValuesParser::new(Partitions::ALL.map(Partitions::name)).try_map(|name| {
+        Partitions::ALL.into_iter().find(|partitions| partitions.name() == name).ok_or("no such partitions")
+    })
+}
+
+pub(super) fn shape_parser() -> impl TypedValueParser<Value = Product> {
+    let shapes = SHAPES.iter().map(|shape| PossibleValue::new(shape.name).help(shape.description));
+    let gadgets = GADGETS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.description));
+    PossibleValuesParser::new(shapes.chain(gadgets)).try_map(|name| {
+        let shape = find_shape(&name).map(Product::Shape);
+        shape.or_else(|| find_gadget(&name).map(Product::Gadget)).ok_or("no such shape")
+    })
+}
+
+pub(super) fn format_parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name))
+        .try_map(|name| Format::from_name(&name).ok_or("no such format"))
+}
+
+/// A number that may end in k, M or G, for thousands, millions and thousands of millions.
+pub(super) fn count_parser(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G']) {
+        Some(digits) if text.ends_with(['k', 'K']) => (digits, 1_000),
+        Some(digits) if text.ends_with(['m', 'M']) => (digits, 1_000_000),
+        Some(digits) => (digits, 1_000_000_000),
+        None => (text, 1),
+    };
+    let number = digits.parse::<u64>().map_err(|error| error.to_string())?;
+    number.checked_mul(factor).ok_or_else(|| "number too large".into())
+}
+
+pub(super) fn judge_parser() -> impl TypedValueParser<Value = Judge> {
+    PossibleValuesParser::new(Judge::NAMES.map(|(name, _)| name)).try_map(|name| {
+        let judge = Judge::NAMES.into_iter().find(|(known, _)| *known == name);
+        judge.map(|(_, judge)| judge).ok_or("no such judge")
+    })
+}
+
+/// A time in ms, s, m or h; a bare number is seconds.
+pub(super) fn duration_parser(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let unit = units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+    let (number, seconds) = unit.unwrap_or((text, 1.0));
+    let number = number.parse::<f64>().map_err(|_| format!("expected a time such as 90s, found `{text}`"))?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+}
+
+pub(super) fn window_parser(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("a window holds at least one event".into()),
+        Ok(window) => Ok(window),
+        Err(error) => Err(error.to_string()),
+    }
+}
