@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Checker, Holder};
+use super::Checker;
+use super::ordinary::Holder;
 use crate::event::Event;
 use crate::id::{EventIndex, LockId, ThreadId};
 

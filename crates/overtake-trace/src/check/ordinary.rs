@@ -29,6 +29,8 @@ pub(super) struct Ordinary {
     words: Vec<u32>,
     /// What the words of locks start with.
     unknown: u32,
+    /// The locks whose words are known, where they start unknown.
+    known: Vec<LockId>,
     steps: [Step; Op::ALL.len()],
 }
 
@@ -67,14 +69,26 @@ impl Step {
 }
 
 impl Ordinary {
-    /// With `locks`, locks are free at first and their operations can be ordinary. Without, none ever is: windows of a trace
-    /// begin anew too often for words that would have to be cleared.
-    pub(super) fn new(locks: bool) -> Ordinary {
-        let mut steps = Op::ALL.map(Step::of);
-        if !locks {
-            (steps[Op::Acquire as usize], steps[Op::Release as usize]) = (Step::NEVER, Step::NEVER);
+    /// All locks are free.
+    pub(super) fn new() -> Ordinary {
+        Ordinary { words: vec![0], unknown: FREE, known: Vec::new(), steps: Op::ALL.map(Step::of) }
+    }
+
+    /// Of no lock it is known what it is: the first operation on it needs thought, and says so.
+    pub(super) fn mid_trace() -> Ordinary {
+        Ordinary { unknown: INVOLVED, ..Ordinary::new() }
+    }
+
+    /// Forgets everything. Mid-trace this costs O(locks that became known), so that windows can be short where locks are
+    /// many.
+    pub(super) fn begin_window(&mut self) {
+        if self.unknown == FREE {
+            self.words.truncate(1);
         }
-        Ordinary { words: vec![0], unknown: if locks { FREE } else { INVOLVED }, steps }
+        for lock in self.known.drain(..) {
+            self.words[lock.index() + 1] = self.unknown;
+        }
+        self.leave_accesses_out(false);
     }
 
     /// From now on accesses need thought because blocks were renamed, or they do no longer.
@@ -82,6 +96,12 @@ impl Ordinary {
         for op in [Op::Read, Op::Write, Op::Load, Op::Store, Op::Rmw] {
             self.steps[op as usize] = if out { Step::NEVER } else { Step::of(op) };
         }
+    }
+
+    /// From now on no operation on a lock is ordinary.
+    #[cfg(test)]
+    pub(super) fn leave_locks_out(&mut self) {
+        (self.steps[Op::Acquire as usize], self.steps[Op::Release as usize]) = (Step::NEVER, Step::NEVER);
     }
 
     pub(super) fn reserve_locks(&mut self, locks: usize) {
@@ -117,10 +137,14 @@ impl Ordinary {
         }
     }
 
-    pub(super) fn set_holder(&mut self, lock: LockId, holder: Holder) {
+    /// The word of a lock is about to be written for the first time in a window.
+    pub(super) fn note_known(&mut self, lock: LockId) {
         if self.unknown == INVOLVED {
-            return; // words of locks are not in use
+            self.known.push(lock);
         }
+    }
+
+    pub(super) fn set_holder(&mut self, lock: LockId, holder: Holder) {
         self.words[lock.index() + 1] = match holder {
             Holder::Nobody => FREE,
             Holder::Involved => INVOLVED,

@@ -1,5 +1,9 @@
+mod random;
+
+use super::ordinary::Holder;
 use super::*;
-use crate::id::MarkerId;
+use crate::event::Op;
+use crate::id::{LocationId, MarkerId, SyncId, VarId};
 
 /// A trace under construction: threads, locks and so on are given by number and named `T0`, `L0`, `x0`, ...
 struct Script {
@@ -26,7 +30,7 @@ impl Script {
 
     fn of(events: &[(u32, Action)]) -> Script {
         let mut script = Script::new();
-        script.events = events.iter().map(|&(thread, action)| event(thread, action)).collect();
+        script.events = script_events(events);
         script
     }
 
@@ -49,6 +53,10 @@ impl Script {
         }
         Ok(out)
     }
+}
+
+fn script_events(events: &[(u32, Action)]) -> Vec<Event> {
+    events.iter().map(|&(thread, action)| event(thread, action)).collect()
 }
 
 fn event(thread: u32, action: Action) -> Event {
@@ -343,85 +351,4 @@ fn messages_name_lock_and_threads() {
         .check(&mut Checker::strict())
         .unwrap_err();
     assert_eq!(error.to_string(), "event 1: lock `L0` released by T2 but held by T1");
-}
-
-/// W2-W5 of the module doc, restated plainly and apart from the checker.
-fn assert_well_formed(events: &[(u64, Event)]) {
-    let mut held: Vec<(ThreadId, LockId, bool)> = Vec::new();
-    let mut live = Vec::new();
-    let mut ever = Vec::new();
-    for &(_, event) in events {
-        let thread = event.thread();
-        match event.action() {
-            Action::Acquire(lock) => {
-                assert!(!held.iter().any(|&(_, l, _)| l == lock), "W2");
-                held.push((thread, lock, true));
-            }
-            Action::AcquireShared(lock) => {
-                assert!(!held.iter().any(|&(t, l, exclusive)| l == lock && (exclusive || t == thread)), "W2");
-                held.push((thread, lock, false));
-            }
-            Action::Release(lock) | Action::ReleaseShared(lock) => {
-                let exclusive = event.op() == Op::Release;
-                let at = held.iter().position(|&h| h == (thread, lock, exclusive)).expect("W3");
-                held.remove(at);
-            }
-            Action::Fork(other) | Action::Join(other) => assert_ne!(other, thread, "W4"),
-            Action::Alloc(block) => {
-                assert!(!ever.contains(&block), "W5");
-                ever.push(block);
-                live.push(block);
-            }
-            Action::Free(block) => {
-                let at = live.iter().position(|&b| b == block).expect("W5");
-                live.remove(at);
-            }
-            _ => {}
-        }
-    }
-}
-
-#[test]
-fn whatever_comes_in_what_goes_out_is_well_formed_and_keeps_its_indices() {
-    let mut state = 1_u64;
-    let mut random = move |below: u64| {
-        // xorshift64: the events need variety, not quality.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
-    for round in 0..20_000 {
-        let events: Vec<_> = (0..random(30))
-            .map(|_| {
-                let (thread, lock, other) =
-                    (random(3) as u32, LockId(random(2) as u32), ThreadId(random(4) as u32));
-                let block = VarId(4 + 2 * random(2) as u32);
-                let action = match random(11) {
-                    0 | 1 => Action::Acquire(lock),
-                    2 | 3 => Action::Release(lock),
-                    4 => Action::AcquireShared(lock),
-                    5 => Action::ReleaseShared(lock),
-                    6 => Action::Fork(other),
-                    7 => Action::Join(other),
-                    8 => Action::Alloc(block),
-                    9 => Action::Free(block),
-                    _ => Action::Write(VarId(block.0 + 1)),
-                };
-                (thread, action)
-            })
-            .collect();
-        let mut checker = Checker::repairing();
-        let out = Script::of(&events).check(&mut checker).unwrap();
-        assert_well_formed(&out);
-        let mut indices: Vec<_> = out.iter().map(|&(index, _)| index).collect();
-        assert!(indices.is_sorted());
-        indices.dedup();
-        assert_eq!(indices, (0..events.len() as u64).collect::<Vec<_>>());
-
-        let strict = Script::of(&events).check(&mut Checker::strict());
-        assert_eq!(strict.is_ok(), checker.repairs().total() == 0, "round {round}");
-        let in_small_blocks = Script::of(&events).check_in_blocks_of(&mut Checker::repairing(), 3).unwrap();
-        assert_eq!(in_small_blocks, out, "block borders change nothing");
-    }
 }

@@ -1,0 +1,98 @@
+//! Blocks of memory: allocated once, freed once. A block that is allocated again is another one, with elements of its own.
+
+use super::{Checker, Mode, Repair, skip};
+use crate::error::{Error, ErrorKind, Position, Result};
+use crate::event::Event;
+use crate::id::{ArrayId, EventIndex, VarId};
+use crate::symbols::{Symbols, Variable};
+
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct ArrayState {
+    allocated: bool,
+    freed: bool,
+    incarnation: Option<ArrayId>,
+    window: u32,
+}
+
+impl Checker {
+    pub(super) fn alloc(
+        &mut self,
+        event: Event,
+        block: VarId,
+        symbols: &mut Symbols,
+        index: EventIndex,
+    ) -> Result<Event> {
+        let Some(array) = block_array(symbols, block) else { return Err(not_a_block(symbols, block, index)) };
+        let mut current = self.array(array).incarnation.unwrap_or(array);
+        if self.array(current).allocated {
+            self.mend(Repair::ReusedBlock, index, || {
+                format!(
+                    "block `{}` allocated again",
+                    String::from_utf8_lossy(symbols.variables.array_name(array))
+                )
+            })?;
+            current = symbols.variables.fresh_array(array)?;
+            self.arrays.grow_to(symbols.variables.array_count());
+            self.array(array).incarnation = Some(current);
+            self.any_reused_blocks = true;
+            self.ordinary.leave_accesses_out(true);
+        }
+        self.array(current).allocated = true;
+        Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
+    }
+
+    pub(super) fn free(
+        &mut self,
+        event: Event,
+        block: VarId,
+        symbols: &mut Symbols,
+        index: EventIndex,
+    ) -> Result<Event> {
+        let Some(array) = block_array(symbols, block) else { return Err(not_a_block(symbols, block, index)) };
+        let is_mid_trace = self.mode == Mode::RepairMidTrace;
+        let current = self.array(array).incarnation.unwrap_or(array);
+        let state = self.array(current);
+        if !(state.allocated || is_mid_trace) || state.freed {
+            self.mend(Repair::UnallocatedFree, index, || {
+                let name = String::from_utf8_lossy(symbols.variables.array_name(array)).into_owned();
+                format!("block `{name}` freed but not allocated")
+            })?;
+            return Ok(skip(event));
+        }
+        (state.allocated, state.freed) = (true, true);
+        Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
+    }
+
+    pub(super) fn current_element(&self, var: VarId, symbols: &mut Symbols) -> Result<VarId> {
+        if let Variable::Element { array, index } = symbols.variables.get(var)
+            && let Some(state) = self.arrays.get(array)
+            && state.window == self.window
+            && let Some(current) = state.incarnation
+        {
+            return symbols.variables.intern_element(current, index);
+        }
+        Ok(var)
+    }
+
+    /// The state of an array in this window.
+    fn array(&mut self, array: ArrayId) -> &mut ArrayState {
+        let state = &mut self.arrays[array];
+        if state.window != self.window {
+            *state = ArrayState { window: self.window, ..ArrayState::default() };
+        }
+        state
+    }
+}
+
+fn block_array(symbols: &Symbols, block: VarId) -> Option<ArrayId> {
+    match symbols.variables.get(block) {
+        Variable::Block(array) => Some(array),
+        Variable::Named(_) | Variable::Element { .. } => None,
+    }
+}
+
+#[cold]
+fn not_a_block(symbols: &Symbols, var: VarId, index: EventIndex) -> Error {
+    let message = format!("expected a block as operand, found variable `{}`", symbols.variables.display(var));
+    Error::new(ErrorKind::IllFormed, Position::Event(index), message)
+}
