@@ -12,6 +12,7 @@ mod locks;
 mod memory;
 mod once;
 mod operators;
+mod ready;
 pub(crate) mod real;
 mod signals;
 mod streams;
