@@ -543,6 +543,26 @@ fn memory_that_streams_fill_and_write_out_is_recorded() {
             assert!(found.ends_with(kinds), "{end}: {found:?}");
         };
         ends_with("pipe_in", &[Kind::FdForget, Kind::FdWait]);
-        ends_with("pipe_out", &[Kind::FdAlias, Kind::FdPost, Kind::FdPost, Kind::FdForget]);
+        ends_with("pipe_out", &[Kind::FdAlias, Kind::FdPost, Kind::FdPost, Kind::FdPost, Kind::FdForget]);
+    });
+}
+
+#[test]
+fn formatted_text_is_recorded_and_comes_out_right() {
+    each_compiler("formatted.c", |run| {
+        let thread = &run.log().threads[&0];
+        let writes = thread.accesses(true);
+        let ranges = thread.records.iter().filter(|record| record.kind == Kind::WriteRange);
+        let ranges: Vec<_> = ranges.map(|record| (record.value, record.words[1])).collect();
+        for (name, bytes) in [("first", 64), ("second", 8), ("third", 5)] {
+            let written = (run.printed(name), bytes);
+            assert!(
+                writes.contains(&written) || ranges.contains(&written),
+                "{name}: {writes:x?} {ranges:x?}"
+            );
+        }
+        let of = |end| run.log().kinds_about(run.printed(end));
+        assert!(of("pipe_out").ends_with(&[Kind::FdAlias, Kind::FdPost, Kind::FdPost]));
+        assert!(of("pipe_in").ends_with(&[Kind::FdForget, Kind::FdWait, Kind::FdWait]));
     });
 }

@@ -39,6 +39,20 @@ fn is_private(name: &str) -> bool {
         && ["_R", "_ZN", "overtake_", "__rust", "rust_eh"].iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// In C++, an odd address of a member function stands for a virtual one.
+#[test]
+fn functions_are_aligned() {
+    let program = support::Program::new("gcc", "locks.c");
+    let output = Command::new("nm").arg(program.path()).output().expect("binutils are installed");
+    let symbols = String::from_utf8_lossy(&output.stdout).into_owned();
+    let ours: BTreeSet<&str> = include_str!("../src/abi/symbols.txt").lines().collect();
+    let functions = symbols.lines().filter_map(|line| line.split_once(" W "));
+    let functions: Vec<_> = functions.filter(|(_, name)| ours.contains(name)).collect();
+    assert!(functions.len() > 100, "{symbols}");
+    let odd: Vec<_> = functions.iter().filter(|(address, _)| !address.ends_with('0')).collect();
+    assert!(odd.is_empty(), "{odd:?}");
+}
+
 /// A call of a function that we interpose would record the runtime's own doing, or never end.
 #[test]
 fn the_runtime_calls_nothing_that_it_interposes() {

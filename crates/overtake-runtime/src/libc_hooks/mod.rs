@@ -8,6 +8,7 @@
 
 mod ends;
 mod files;
+mod formatted;
 mod locks;
 mod memory;
 mod once;

@@ -163,6 +163,92 @@ macro_rules! export {
 }
 pub(crate) use export;
 
+/// Defines a handler for a libc function that takes any number of arguments, and exports it. The handler gets those that have names
+/// (not more than three), the list of the others, and the program counter; in it, `real` is the function that takes a list,
+/// whose name stands behind.
+macro_rules! hook_any {
+    ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*; $list:ident; $pc:ident) -> $result:ty = $with_list:ident $body:block)*) => {$(
+        $(#[$meta])*
+        extern "C" fn $name($($argument: $type,)* $list: *mut core::ffi::c_void, $pc: usize) -> $result {
+            #[used]
+            #[unsafe(link_section = "overtake_real")]
+            static REAL: $crate::libc_hooks::real::Real =
+                $crate::libc_hooks::real::Real::new(concat!(stringify!($with_list), "\0"));
+            #[inline(always)]
+            fn real($($argument: $type,)* $list: *mut core::ffi::c_void) -> $result {
+                // SAFETY: the type is that of libc's function of this name; a list is passed by its address.
+                let function = unsafe {
+                    core::mem::transmute::<
+                        *mut core::ffi::c_void,
+                        unsafe extern "C" fn($($type,)* *mut core::ffi::c_void) -> $result,
+                    >(REAL.address())
+                };
+                // SAFETY: our caller meant to call this function with these arguments.
+                unsafe { function($($argument,)* $list) }
+            }
+            $body
+        }
+        $crate::libc_hooks::real::export_any!($name, $($argument)*);
+    )*};
+}
+pub(crate) use hook_any;
+
+/// Exports a handler that takes so many arguments, the list of those behind them, and the return address.
+macro_rules! export_any {
+    ($name:ident, $a:ident) => {
+        $crate::libc_hooks::real::list!($name, "8", "rsi", "rdx");
+    };
+    ($name:ident, $a:ident $b:ident) => {
+        $crate::libc_hooks::real::list!($name, "16", "rdx", "rcx");
+    };
+    ($name:ident, $a:ident $b:ident $c:ident) => {
+        $crate::libc_hooks::real::list!($name, "24", "rcx", "r8");
+    };
+}
+pub(crate) use export_any;
+
+/// Puts all registers that may hold arguments into memory, as the calling convention lays out a list: 24 bytes that say where the
+/// arguments are, at the stack pointer, and the registers 32 bytes above it.
+macro_rules! list {
+    ($name:ident, $named_bytes:literal, $list:literal, $pc:literal) => {
+        $crate::libc_hooks::real::symbol!(
+            $name,
+            "sub rsp, 216",
+            ".cfi_adjust_cfa_offset 216",
+            "mov [rsp + 32], rdi",
+            "mov [rsp + 40], rsi",
+            "mov [rsp + 48], rdx",
+            "mov [rsp + 56], rcx",
+            "mov [rsp + 64], r8",
+            "mov [rsp + 72], r9",
+            "test al, al",
+            "je 2f",
+            "movaps [rsp + 80], xmm0",
+            "movaps [rsp + 96], xmm1",
+            "movaps [rsp + 112], xmm2",
+            "movaps [rsp + 128], xmm3",
+            "movaps [rsp + 144], xmm4",
+            "movaps [rsp + 160], xmm5",
+            "movaps [rsp + 176], xmm6",
+            "movaps [rsp + 192], xmm7",
+            "2:",
+            concat!("mov dword ptr [rsp], ", $named_bytes),
+            "mov dword ptr [rsp + 4], 48",
+            "lea rax, [rsp + 224]",
+            "mov [rsp + 8], rax",
+            "lea rax, [rsp + 32]",
+            "mov [rsp + 16], rax",
+            concat!("mov ", $list, ", rsp"),
+            concat!("mov ", $pc, ", [rsp + 216]"),
+            "call {handler}",
+            "add rsp, 216",
+            ".cfi_adjust_cfa_offset -216",
+            "ret"
+        );
+    };
+}
+pub(crate) use list;
+
 macro_rules! jump {
     ($name:ident, $register:literal) => {
         $crate::libc_hooks::real::symbol!($name, concat!("mov ", $register, ", [rsp]"), "jmp {handler}");
@@ -175,6 +261,8 @@ macro_rules! symbol {
         #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($name), ",\"ax\",@progbits"),
+            // In C++, an odd address of a member function stands for a virtual one.
+            ".p2align 4",
             concat!(".weak ", stringify!($name)),
             concat!(".type ", stringify!($name), ", @function"),
             concat!(stringify!($name), ":"),

@@ -12,7 +12,7 @@ use crate::thread;
 
 /// The first fields of libc's `FILE`, which programs of all ages have compiled in.
 #[repr(C)]
-struct Stream {
+pub(super) struct Stream {
     flags: i32,
     read_next: usize,
     read_end: usize,
@@ -21,6 +21,12 @@ struct Stream {
 unsafe extern "C" {
     static stdin: *mut Stream;
     static stdout: *mut Stream;
+}
+
+/// The stream that `puts` and `printf` write to.
+pub(super) fn standard_output() -> *mut Stream {
+    // SAFETY: libc sets it up before anything of ours runs.
+    unsafe { stdout }
 }
 
 /// The descriptor behind a stream; negative if there is none, as of one in memory.
@@ -36,7 +42,7 @@ fn descriptor(stream: *mut Stream) -> i32 {
 }
 
 /// The stream may be written out.
-fn flushing(stream: *mut Stream, pc: usize) {
+pub(super) fn flushing(stream: *mut Stream, pc: usize) {
     if thread::current().is_some() {
         written(descriptor(stream), pc);
     }
@@ -150,8 +156,7 @@ hook! {
     }
     fn puts(text: usize; pc) -> i32 {
         read_text(text, pc);
-        // SAFETY: libc sets it up before anything of ours runs.
-        flushing(unsafe { stdout }, pc);
+        flushing(standard_output(), pc);
         real(text)
     }
     fn getline(line: *mut usize, room: *mut usize, stream: *mut Stream; pc) -> isize {

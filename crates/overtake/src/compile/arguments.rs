@@ -73,9 +73,9 @@ const WITH_VALUE: [&str; 33] = [
 ];
 
 /// libc functions that gcc expands in place, past instrumentation, and that the runtime records when they are called.
-const EXPANDED_IN_PLACE: [&str; 14] = [
+const EXPANDED_IN_PLACE: [&str; 16] = [
     "memcpy", "memmove", "memset", "memcmp", "memchr", "mempcpy", "strcpy", "strncpy", "stpcpy", "strcat",
-    "strcmp", "strncmp", "strchr", "bcopy",
+    "strcmp", "strncmp", "strchr", "bcopy", "sprintf", "snprintf",
 ];
 
 impl Understood {
