@@ -1,8 +1,8 @@
 //! Streams of stdio: the memory that libc reads and writes for the program, and the descriptors behind them.
 //!
 //! libc's own calls of `read` and `write` do not come past us, so order through a pipe with a stream on it is recorded here: what
-//! may write to the descriptor is a post, what may have read from it a wait. A character that is put is in a buffer until the
-//! stream is flushed, and one that is got was in one unless that was empty.
+//! may write to the descriptor is a post, what may have read from it a wait. Only a single character is in a buffer for sure, unless
+//! that is full (or has no room, as of streams that are written line by line or at once) when it is put, or empty when it is got.
 
 use super::files::{is_new, read_from, written};
 use super::real::hook;
@@ -16,6 +16,10 @@ pub(super) struct Stream {
     flags: i32,
     read_next: usize,
     read_end: usize,
+    read_start: usize,
+    write_start: usize,
+    write_next: usize,
+    write_end: usize,
 }
 
 unsafe extern "C" {
@@ -60,6 +64,13 @@ fn has_nothing_left(stream: *mut Stream) -> bool {
     // answer is true of some moment.
     unsafe {
         (&raw const (*stream).read_next).read_volatile() >= (&raw const (*stream).read_end).read_volatile()
+    }
+}
+
+fn has_no_room(stream: *mut Stream) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        (&raw const (*stream).write_next).read_volatile() >= (&raw const (*stream).write_end).read_volatile()
     }
 }
 
@@ -183,6 +194,24 @@ hook! {
         filling(has_nothing_left(stream), stream, |_| real(), pc)
     }
 
+    fn fputc(letter: i32, stream: *mut Stream; pc) -> i32 {
+        putting(has_no_room(stream), stream, pc);
+        real(letter, stream)
+    }
+    fn putc(letter: i32, stream: *mut Stream; pc) -> i32 {
+        putting(has_no_room(stream), stream, pc);
+        real(letter, stream)
+    }
+    /// What headers make of `putc_unlocked` once the buffer is full.
+    fn __overflow(stream: *mut Stream, letter: i32; pc) -> i32 {
+        putting(true, stream, pc);
+        real(stream, letter)
+    }
+    fn putchar(letter: i32; pc) -> i32 {
+        putting(has_no_room(standard_output()), standard_output(), pc);
+        real(letter)
+    }
+
     fn fflush(stream: *mut Stream; pc) -> i32 {
         if !stream.is_null() {
             flushing(stream, pc);
@@ -204,4 +233,11 @@ fn filling(is_empty: bool, stream: *mut Stream, get: impl FnOnce(*mut Stream) ->
         filled(stream, pc);
     }
     letter
+}
+
+/// Puts a character, for which the stream may have to be written out.
+fn putting(is_full: bool, stream: *mut Stream, pc: usize) {
+    if is_full {
+        flushing(stream, pc);
+    }
 }

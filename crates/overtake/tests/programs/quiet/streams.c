@@ -57,7 +57,7 @@ int main(void)
         payload[way] = way;
         if (way == WAYS - 1) {
             fputc('x', to);
-            fputc('\n', to);
+            putc_unlocked('\n', to);
             fclose(to);
         } else if (way % 2) {
             fprintf(to, "x\n");
