@@ -22,14 +22,11 @@ impl Checker {
         symbols: &mut Symbols,
         index: EventIndex,
     ) -> Result<Event> {
-        let Some(array) = block_array(symbols, block) else { return Err(not_a_block(symbols, block, index)) };
+        let array = block_array(symbols, block, index)?;
         let mut current = self.array(array).incarnation.unwrap_or(array);
         if self.array(current).allocated {
             self.mend(Repair::ReusedBlock, index, || {
-                format!(
-                    "block `{}` allocated again",
-                    String::from_utf8_lossy(symbols.variables.array_name(array))
-                )
+                format!("{} allocated again", block_name(symbols, array))
             })?;
             current = symbols.variables.fresh_array(array)?;
             self.arrays.grow_to(symbols.variables.array_count());
@@ -48,14 +45,13 @@ impl Checker {
         symbols: &mut Symbols,
         index: EventIndex,
     ) -> Result<Event> {
-        let Some(array) = block_array(symbols, block) else { return Err(not_a_block(symbols, block, index)) };
+        let array = block_array(symbols, block, index)?;
         let is_mid_trace = self.mode == Mode::RepairMidTrace;
         let current = self.array(array).incarnation.unwrap_or(array);
         let state = self.array(current);
         if !(state.allocated || is_mid_trace) || state.freed {
             self.mend(Repair::UnallocatedFree, index, || {
-                let name = String::from_utf8_lossy(symbols.variables.array_name(array)).into_owned();
-                format!("block `{name}` freed but not allocated")
+                format!("{} freed but not allocated", block_name(symbols, array))
             })?;
             return Ok(skip(event));
         }
@@ -84,11 +80,15 @@ impl Checker {
     }
 }
 
-fn block_array(symbols: &Symbols, block: VarId) -> Option<ArrayId> {
+fn block_array(symbols: &Symbols, block: VarId, index: EventIndex) -> Result<ArrayId> {
     match symbols.variables.get(block) {
-        Variable::Block(array) => Some(array),
-        Variable::Named(_) | Variable::Element { .. } => None,
+        Variable::Block(array) => Ok(array),
+        Variable::Named(_) | Variable::Element { .. } => Err(not_a_block(symbols, block, index)),
     }
+}
+
+fn block_name(symbols: &Symbols, array: ArrayId) -> String {
+    format!("block `{}`", String::from_utf8_lossy(symbols.variables.array_name(array)))
 }
 
 #[cold]

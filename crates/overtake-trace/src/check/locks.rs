@@ -97,14 +97,7 @@ impl Checker {
         let state = &mut self.locks[lock];
         if state.holder == Some(thread) {
             state.depth += 1;
-            self.mend(Repair::ReentrantAcquire, index, || {
-                format!(
-                    "{} acquired again by its holder {}",
-                    lock_name(symbols, lock),
-                    thread_name(symbols, thread)
-                )
-            })?;
-            return Ok(skip(event));
+            return self.flatten(event, lock, symbols, index);
         }
         self.evict_holder(event, lock, at, symbols, index)?;
         for (reader, _) in std::mem::take(&mut self.locks[lock].readers) {
@@ -139,14 +132,7 @@ impl Checker {
         };
         if let Some(depth) = depth {
             *depth += 1;
-            self.mend(Repair::ReentrantAcquire, index, || {
-                format!(
-                    "{} acquired again by its holder {}",
-                    lock_name(symbols, lock),
-                    thread_name(symbols, thread)
-                )
-            })?;
-            return Ok(skip(event));
+            return self.flatten(event, lock, symbols, index);
         }
         self.evict_holder(event, lock, at, symbols, index)?;
         self.await_post(event, lock, at);
@@ -154,6 +140,15 @@ impl Checker {
         state.forget_eviction(thread);
         state.readers.push((thread, 1));
         Ok(event)
+    }
+
+    /// Drops an acquire by a thread that holds the lock.
+    fn flatten(&mut self, event: Event, lock: LockId, symbols: &Symbols, index: EventIndex) -> Result<Event> {
+        self.mend(Repair::ReentrantAcquire, index, || {
+            let (lock, thread) = (lock_name(symbols, lock), thread_name(symbols, event.thread()));
+            format!("{lock} acquired again by its holder {thread}")
+        })?;
+        Ok(skip(event))
     }
 
     /// Inserts the release that a lock's holder owes when another thread acquires it.
