@@ -32,6 +32,16 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
+    /// Every kind, by its number.
+    pub(crate) const ALL: [AccessKind; 6] = [
+        AccessKind::Read,
+        AccessKind::Write,
+        AccessKind::Load,
+        AccessKind::Store,
+        AccessKind::Rmw,
+        AccessKind::Free,
+    ];
+
     /// Whether the access changes the variable.
     #[inline]
     pub fn writes(self) -> bool {

@@ -46,8 +46,21 @@ fn agrees_exactly(
     run(entry, &Options::default(), trace, |job| {
         same(entry.name, second_events(&expected), job.races().racy_events())?;
         same(entry.name, variables(&expected), job.races().racy_variables())?;
-        pairs_are_races(entry, &expected, job.races())
+        pairs_are_races(entry, &expected, job.races())?;
+        partners_are_the_latest(entry, &expected, job.races())
     })
+}
+
+/// Of the accesses that an access races with, the latest is named.
+fn partners_are_the_latest(entry: &Entry, expected: &BTreeSet<Pair>, races: &RaceLog) -> Result<(), String> {
+    let mut named = races.groups().iter().map(|group| pair(&group.example));
+    let is_later = |one: &Pair, other: &Pair| {
+        (one.second, one.var) == (other.second, other.var) && one.first > other.first
+    };
+    match named.find(|named| expected.iter().any(|pair| is_later(pair, named))) {
+        Some(pair) => Err(format!("{}: {pair:?} is not the latest race of its second access", entry.name)),
+        None => Ok(()),
+    }
 }
 
 /// Events of the random traces have locations of their own, so each reported pair of accesses is a group.

@@ -13,14 +13,6 @@ pub(super) struct Seen {
     location: LocationId,
 }
 
-const KINDS: [AccessKind; 6] = [
-    AccessKind::Read,
-    AccessKind::Write,
-    AccessKind::Load,
-    AccessKind::Store,
-    AccessKind::Rmw,
-    AccessKind::Free,
-];
 const KIND_BITS: u32 = 3;
 
 impl Seen {
@@ -47,7 +39,7 @@ impl Seen {
 
     #[inline]
     fn kind(self) -> Option<AccessKind> {
-        KINDS.get((self.index_and_kind & ((1 << KIND_BITS) - 1)) as usize).copied()
+        AccessKind::ALL.get((self.index_and_kind & ((1 << KIND_BITS) - 1)) as usize).copied()
     }
 
     pub(super) fn access(self) -> Option<Access> {

@@ -3,7 +3,7 @@
 //! **Source.** Pozniansky and Schuster, *Efficient On-the-Fly Data Race Detection in Multithreaded C++ Programs* (Djit+),
 //! PPoPP 2003, with FastTrack's epochs where accesses are ordered.
 //! **Answer.** Exactly the second events of happens-before races, each with one partner: the latest access that it races
-//! with, among those that `history.rs` keeps.
+//! with.
 //! **State.** `sync.rs` for the clocks, `history.rs` for the accesses.
 //! **Cost.** O(1) per access of a variable whose accesses are ordered, O(threads) per synchronisation that teaches.
 

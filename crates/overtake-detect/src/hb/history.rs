@@ -11,6 +11,10 @@
 //!       first race, and what is kept afterwards are still real accesses.)
 //!   I2  Without a spill the inline write and read are all that is kept; with one, the inline write and the spill.
 //!   I3  The spill keeps at most one read, one write, one load and one atomic write per thread.
+//!   I4  What dominates a kept access takes its place, also one of the same epoch. So a race names the latest access that
+//!       the second one races with. (`EVERY_RACE`; otherwise [`plain`](Histories::plain) does so for plain accesses, and
+//!       [`read`](Histories::read), [`write`](Histories::write) and [`take_ordered`](Histories::take_ordered), which look
+//!       away from repetitions, keep the first of each epoch.)
 //! **Differs from FastTrack** (Flanagan and Freund, PLDI 2009). The reads of a shared variable are records sorted by
 //! thread, not a clock: they name the access to report, and are as many as there are readers, not as there are threads.
 //! **Cost.** O(1) for a variable without a spill; else O(log readers) for a read and O(readers) for
@@ -140,13 +144,12 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
             let Judged { at: At { index, location, .. }, kind, verdict } = access;
             return self.plain_unordered(clock, epoch, cell, (index, location), (kind, verdict), races);
         }
-        // An access that repeats one of its epoch takes its place: that is a jump less.
         let writes = access.kind.writes();
         latest.write = if writes { epoch } else { latest.write };
         latest.read = if writes { Epoch::NONE } else { epoch };
         let places = &mut self.places[cell];
         let place = if writes { &mut places.write } else { &mut places.read };
-        *place = Place::new(access);
+        *place = Place::new(access); // I4
     }
 
     /// [`plain`](Self::plain), where something is not ordered or in a spill. The access comes in pieces that fit registers: in
@@ -162,10 +165,33 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         races: &mut impl RaceSink<Cell>,
     ) {
         let access = Judged { at: At { index, thread: ThreadId(epoch.thread), location }, kind, verdict };
+        if !EVERY_RACE && self.take_place(epoch, cell, access) {
+            return; // a race would have been the other access's, and reported then
+        }
         match access.kind {
             AccessKind::Read => _ = self.read(clock, epoch, cell, access, races),
             _ => self.write(clock, epoch, cell, access, races),
         }
+    }
+
+    /// Lets a plain access take the place of one that it repeats, if there is one: I4 where repetitions are not judged.
+    fn take_place(&mut self, epoch: Epoch, cell: Cell, access: Judged) -> bool {
+        let latest = self.latest[cell];
+        let place = Place::new(access);
+        if access.kind.writes() {
+            let repeats = latest.write == epoch;
+            if repeats {
+                self.places[cell].write = place;
+            }
+            return repeats;
+        }
+        let repeats = self.knows(cell, epoch, false);
+        if repeats && latest.read == epoch {
+            self.places[cell].read = place;
+        } else if repeats {
+            self.keep_read(epoch, cell, place);
+        }
+        repeats
     }
 
     /// A plain read by the thread of `clock`, in `epoch`. Returns whether the last write is surely known to the thread.
@@ -179,8 +205,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         races: &mut impl RaceSink<Cell>,
     ) -> bool {
         let latest = &mut self.latest[cell];
-        let repeated = latest.read == epoch || latest.write == epoch;
-        if !EVERY_RACE && repeated {
+        if !EVERY_RACE && (latest.read == epoch || latest.write == epoch) {
             return true; // a race would have been the other access's, and reported then
         }
         if latest.spill().is_some() {
@@ -192,13 +217,11 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
             let written = Record { epoch: latest.write, place: self.places[cell].write };
             report(&written, cell, access, races);
         }
-        if repeated {
-            // Dominated: same thread, same epoch.
-        } else if clock.covers(latest.read) {
+        if clock.covers(latest.read) {
             latest.read = epoch;
             self.places[cell].read = Place::new(access);
         } else {
-            self.share_read(epoch, cell, access);
+            self.keep_read(epoch, cell, Place::new(access));
         }
         ordered
     }
@@ -244,18 +267,14 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         races: &mut impl RaceSink<Cell>,
     ) {
         let latest = &mut self.latest[cell];
-        let repeated = latest.write == epoch;
-        if !EVERY_RACE && repeated {
+        if !EVERY_RACE && latest.write == epoch {
             return; // as for reads
         }
         if latest.spill().is_some() || !clock.covers(latest.write) || !clock.covers(latest.read) {
             return self.write_unordered(clock, epoch, cell, access, races);
         }
-        latest.read = Epoch::NONE;
-        if !repeated {
-            latest.write = epoch;
-            self.places[cell].write = Place::new(access);
-        }
+        *latest = Latest { write: epoch, read: Epoch::NONE };
+        self.places[cell].write = Place::new(access);
     }
 
     /// An atomic access by the thread of `clock`, in `epoch`.
@@ -277,7 +296,10 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         }
         nearest.report(cell, access, races);
         let before = spill.heap_bytes();
-        spill.keep_atomic(clock, Record { epoch, place: Place::new(access) });
+        let record = Record { epoch, place: Place::new(access) };
+        if EVERY_RACE || !spill.has_atomic_like(record) {
+            spill.keep_atomic(clock, record);
+        }
         let after = spill.heap_bytes();
         self.spill_bytes = self.spill_bytes - before + after;
     }
@@ -472,22 +494,23 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         races: &mut impl RaceSink<Cell>,
     ) {
         let written = self.written(cell);
-        let spill = self.spill(cell);
-        let position = spill.reads.binary_search_by_key(&epoch.thread, |read| read.epoch.thread);
-        let repeated = position.is_ok_and(|position| spill.reads[position].epoch == epoch);
-        if !EVERY_RACE && repeated {
+        if !EVERY_RACE && self.shares_read(&self.latest[cell], epoch) {
             return;
         }
+        let spill = self.spill(cell);
         let mut nearest = Nearest::new(clock);
         nearest.consider(&written);
         nearest.consider_all(&spill.writes);
         nearest.consider_all_if(&spill.atomics, |kind| kind.writes());
         nearest.report(cell, access, races);
-        if repeated || written.epoch == epoch {
-            return;
-        }
-        let read = Record { epoch, place: Place::new(access) };
-        match position {
+        self.keep_read(epoch, cell, Place::new(access));
+    }
+
+    /// Keeps a read in the spill, in the place of an earlier one of its thread.
+    fn keep_read(&mut self, epoch: Epoch, cell: Cell, place: Place) {
+        let spill = self.spill(cell);
+        let read = Record { epoch, place };
+        match spill.reads.binary_search_by_key(&epoch.thread, |read| read.epoch.thread) {
             Ok(position) => spill.reads[position] = read,
             Err(position) => {
                 let before = spill.heap_bytes();
@@ -496,17 +519,6 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
                 self.spill_bytes = self.spill_bytes - before + after;
             }
         }
-    }
-
-    /// Keeps a read beside the inline one of another thread, which is not ordered before it.
-    #[cold]
-    fn share_read(&mut self, epoch: Epoch, cell: Cell, access: Judged) {
-        let spill = self.spill(cell);
-        let before = spill.heap_bytes();
-        let position = spill.reads.partition_point(|read| read.epoch.thread < epoch.thread);
-        spill.reads.insert(position, Record { epoch, place: Place::new(access) });
-        let after = spill.heap_bytes();
-        self.spill_bytes = self.spill_bytes - before + after;
     }
 
     /// A write of a variable with a spill, or one that races.
@@ -538,10 +550,8 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         }
         let (after, empty) = (spill.heap_bytes(), spill.is_empty());
         self.spill_bytes = self.spill_bytes - before + after;
-        if written.epoch != epoch {
-            self.latest[cell].write = epoch;
-            self.places[cell].write = Place::new(access);
-        }
+        self.latest[cell].write = epoch;
+        self.places[cell].write = Place::new(access);
         if empty {
             self.unspill(cell);
         }
@@ -606,12 +616,15 @@ impl Spill {
         self.writes.push(write);
     }
 
+    /// Whether an atomic access of the same epoch is kept that dominates this one.
+    fn has_atomic_like(&self, record: Record) -> bool {
+        let dominates = |kept: &Record| kept.kind().writes() || !record.kind().writes();
+        self.atomics.iter().any(|kept| kept.epoch == record.epoch && dominates(kept))
+    }
+
     /// Keeps an atomic access and drops the atomic ones it dominates.
     fn keep_atomic(&mut self, clock: &ThreadClock, record: Record) {
         let writes = record.kind().writes();
-        if self.atomics.iter().any(|kept| kept.epoch == record.epoch && (kept.kind().writes() || !writes)) {
-            return;
-        }
         self.atomics.retain(|kept| !clock.covers(kept.epoch) || (kept.kind().writes() && !writes));
         self.atomics.push(record);
     }
@@ -732,20 +745,12 @@ struct Place {
 }
 
 const INDEX_HIGH_BITS: u32 = 29;
-const KINDS: [AccessKind; 6] = [
-    AccessKind::Read,
-    AccessKind::Write,
-    AccessKind::Load,
-    AccessKind::Store,
-    AccessKind::Rmw,
-    AccessKind::Free,
-];
 
 impl Place {
     #[inline]
     fn new(access: Judged) -> Place {
         let Judged { at, kind, .. } = access;
-        debug_assert!(KINDS[kind as usize] == kind);
+        debug_assert!(AccessKind::ALL[kind as usize] == kind);
         Place {
             location: at.location.0,
             index_low: at.index.0 as u32,
@@ -768,6 +773,6 @@ impl Place {
     }
 
     fn kind(&self) -> AccessKind {
-        KINDS[(self.index_high_and_kind >> INDEX_HIGH_BITS) as usize]
+        AccessKind::ALL[(self.index_high_and_kind >> INDEX_HIGH_BITS) as usize]
     }
 }
