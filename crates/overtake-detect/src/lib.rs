@@ -11,6 +11,7 @@ mod discipline;
 mod drive;
 mod extent;
 mod hb;
+mod locks;
 mod race;
 mod registry;
 mod run;

@@ -3,9 +3,9 @@
 
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
-use super::held::{HeldLocks, SetId};
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
+use crate::locks::{HeldLocks, SetId};
 use crate::race::RaceLog;
 
 /// A judge of accesses by the locks held at them.

@@ -24,9 +24,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::by_locks::{ByLocks, Judge};
-use super::held::{Held, HeldLocks, SetId};
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
+use crate::locks::{Held, HeldLocks, SetId};
 use crate::race::{Race, RaceLog, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
@@ -152,7 +152,7 @@ impl Summary {
             return true;
         }
         let stands = |held: &mut HeldLocks, settled: Held| {
-            settled != UNSETTLED && held.holds_all_of(key.held, settled)
+            settled != UNSETTLED && held.sets.holds_all_of(key.held, settled)
         };
         stands(held, self.settled[WRITES]) || (reads && stands(held, self.settled[READS]))
     }
@@ -169,7 +169,7 @@ impl Summary {
             self.under_one_lock[at] |= bits;
         }
         let settled = &mut self.settled[at];
-        if *settled == UNSETTLED || held.holds_all_of(*settled, new) {
+        if *settled == UNSETTLED || held.sets.holds_all_of(*settled, new) {
             *settled = new;
         }
     }
@@ -194,7 +194,7 @@ impl Variable {
         let missing = !held.sets.signature(key.held.all);
         for sample in self.samples.iter().filter(|sample| sample.signature & missing == 0) {
             let class = sample.seen.class();
-            if !class.supersedes(key.class) || !held.holds_all_of(key.held, sample.held) {
+            if !class.supersedes(key.class) || !held.sets.holds_all_of(key.held, sample.held) {
                 continue;
             }
             let same_thread = sample.seen.thread == key.thread;
@@ -229,7 +229,7 @@ impl Variable {
                 .filter(|(_, sample)| {
                     sample.seen.thread != key.thread && sample.seen.class().conflicts(key.class)
                 })
-                .find(|(_, sample)| !held.have_common_lock(key.held, sample.held));
+                .find(|(_, sample)| !held.sets.have_common_lock(key.held, sample.held));
             answer.partner = found.map(|(number, _)| number as u32);
             answer.looked_at = self.samples.len() as u32;
         }

@@ -9,21 +9,21 @@
 //! thread on, and it asks for a write since then. What it reports depends on the schedule. An atomic access holds its
 //! variable's own lock, so variables with atomic accesses only are left alone. A report needs a conflicting pair here
 //! too; without one it waits for it.
-//! **State.** Per variable the set of locks that protected all accesses (by [`held`](super::held)), and its recent accesses: per
+//! **State.** Per variable the set of locks that protected all accesses (by [`locks`](crate::locks)), and its recent accesses: per
 //! class the last one, and the last one of another thread, in a second table where most variables do not need it.
 //! **Invariant.** I1  Of those recent accesses, the latest one that conflicts with an access of a given thread and class is
 //! always kept, and so is the latest conflicting pair: what pushes an access out is of its class, and either of its
 //! thread or of a third one, which would conflict with the same accesses and be later.
-//! **Cost.** O(1) per access plus each intersection of two sets once (see `held`).
+//! **Cost.** O(1) per access plus each intersection of two sets once (see `locks`).
 
 use std::marker::PhantomData;
 
 use overtake_trace::{IdVec, ThreadId, VarId};
 
 use super::by_locks::{ByLocks, Judge};
-use super::held::{HeldLocks, SetId};
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
+use crate::locks::{HeldLocks, SetId};
 use crate::race::{Race, RaceLog, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 

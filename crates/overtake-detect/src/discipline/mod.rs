@@ -1,7 +1,6 @@
 //! Locking discipline: suspicions from the locks held at accesses, whatever order the run had.
 
 mod by_locks;
-pub(crate) mod held;
 pub(crate) mod lock_cover;
 pub(crate) mod lock_set;
 mod seen;

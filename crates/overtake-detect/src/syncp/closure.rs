@@ -78,6 +78,7 @@ impl Sections {
     }
 
     /// Records an acquire; the result is the section's place and what an ideal needs to know of it.
+    #[inline]
     pub(super) fn begin(&mut self, thread: ThreadId, acquired: Time, lock: LockId, mode: LockMode) -> u32 {
         let facts = &mut self.locks[lock];
         facts.acquires = facts.acquires.saturating_add(1);
@@ -218,14 +219,10 @@ impl LatestAcquires for LockTable {
 
     #[inline]
     fn set_latest(&mut self, lock: LockId, latest: Latest) {
-        if lock.index() >= DENSE_LOCKS {
-            self.sparse.insert(lock, latest);
-            return;
+        match self.dense.get_mut(lock.index()) {
+            Some(place) => *place = latest,
+            None => self.set_outside(lock, latest),
         }
-        if lock.index() >= self.dense.len() {
-            self.dense.resize(lock.index() + 1, Latest::default());
-        }
-        self.dense[lock.index()] = latest;
     }
 
     fn readers(&mut self, lock: LockId) -> &mut Vec<Latest> {
@@ -234,6 +231,17 @@ impl LatestAcquires for LockTable {
 }
 
 impl LockTable {
+    /// Sets the latest acquire of a lock that the array does not reach to.
+    #[inline(never)]
+    fn set_outside(&mut self, lock: LockId, latest: Latest) {
+        if lock.index() >= DENSE_LOCKS {
+            self.sparse.insert(lock, latest);
+            return;
+        }
+        self.dense.resize(lock.index() + 1, Latest::default());
+        self.dense[lock.index()] = latest;
+    }
+
     fn apply(&mut self, moves: &Moves) {
         let latest = self.dense.iter_mut().chain(self.sparse.values_mut());
         for latest in latest.chain(self.readers.values_mut().flatten()).filter(|latest| latest.number > 0) {
@@ -454,6 +462,7 @@ impl<L: LatestAcquires> Ideal<L> {
 
     /// Adds the thread's own newest section, whose acquire is the latest of its lock. Returns whether that took events
     /// of other threads.
+    #[inline]
     pub(super) fn enter_own(
         &mut self,
         thread: ThreadId,

@@ -64,7 +64,6 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             }
         }
         work += self.history.sweep(&mut self.held);
-        self.held.trim();
         self.cursors.clear();
         self.cursors.shrink_to(work);
         self.collections = Collections::after(work);

@@ -281,7 +281,7 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.order.reserve(sizes);
-        self.held.reserve(sizes.threads, sizes.locks);
+        self.held.reserve(sizes.threads);
         self.history.reserve(sizes.variables);
     }
 
@@ -329,7 +329,7 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
             self.end_event();
             self.order.release(at.thread, lock, mode);
             self.clocks.release(at.thread, lock);
-            self.held.release(at.thread, lock);
+            self.held.release(at.thread, lock, mode);
         }
     }
 

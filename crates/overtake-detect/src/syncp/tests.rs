@@ -6,9 +6,10 @@ use overtake_oracle::random::Shape;
 use overtake_oracle::{
     Pair, for_each_random_trace, same, second_events, sync_preserving_races, trace, within,
 };
-use overtake_trace::{Block, Checker, EventIndex, EventSource, Trace};
+use overtake_trace::{EventIndex, Trace};
 
-use crate::registry::{Analysis, Options, Outcome};
+use crate::registry::{Analysis, Options};
+use crate::testing::run_analysis;
 
 fn short_syncp(trace: &Trace, window: u64, no_filter: bool) -> Box<dyn Analysis> {
     let options = Options { window, no_filter, ..Options::default() };
@@ -16,17 +17,8 @@ fn short_syncp(trace: &Trace, window: u64, no_filter: bool) -> Box<dyn Analysis>
 }
 
 fn run(mut analysis: Box<dyn Analysis>, trace: &Trace) -> Box<dyn Analysis> {
-    loop {
-        let mut source = trace.source().with_block_events(5);
-        let mut checker = Checker::repairing();
-        let mut block = Block::default();
-        while source.next_block(&mut block).expect("memory does not fail") {
-            analysis.feed(&checker.check(&mut block, source.symbols_mut()).expect("ids in range"));
-        }
-        if analysis.end_of_trace() == Outcome::Done {
-            return analysis;
-        }
-    }
+    run_analysis(analysis.as_mut(), trace);
+    analysis
 }
 
 fn figure(analysis: &dyn Analysis, name: &str) -> u64 {
