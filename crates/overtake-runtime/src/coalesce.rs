@@ -21,7 +21,7 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
-use crate::sys;
+use crate::sys::{self, Errno};
 
 /// Bytes per slot.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -47,6 +47,11 @@ pub(crate) struct Slot {
 /// Bytes of a table: the slots, and behind them for each slot the program counter of a write of rewritten bytes.
 const fn table_bytes(slots: usize) -> usize {
     slots * (size_of::<Slot>() + size_of::<u64>())
+}
+
+/// A table of empty slots.
+fn new_table(slots: usize) -> Result<*const Slot, Errno> {
+    sys::map_present(table_bytes(slots), slots * size_of::<Slot>()).map(|table| table.cast_const().cast())
 }
 
 /// Where the hooks for accesses find what they need, see `abi::access`.
@@ -113,9 +118,9 @@ static NO_SLOT: NoSlot = NoSlot(Slot {
 impl Coalescer {
     /// An empty table. With `exact`, or without memory for a table, nothing is ever found in it.
     pub(crate) fn open(&self, exact: bool) {
-        let table = if exact { None } else { sys::map_private(table_bytes(FIRST_SLOTS)).ok() };
+        let table = if exact { None } else { new_table(FIRST_SLOTS).ok() };
         self.active.set(table.is_some());
-        self.slots.set(table.map_or(&raw const NO_SLOT.0, |slots| slots.cast_const().cast()));
+        self.slots.set(table.unwrap_or(&raw const NO_SLOT.0));
         self.mask.set(if table.is_some() { FIRST_SLOTS as u64 - 1 } else { 0 });
         self.region.set(ONE_REGION);
     }
@@ -362,9 +367,9 @@ impl Coalescer {
         if slots >= MOST_SLOTS {
             return;
         }
-        let Ok(table) = sys::map_private(table_bytes(slots * 4)) else { return };
+        let Ok(table) = new_table(slots * 4) else { return };
         self.close_dirty(close);
-        let old = self.slots.replace(table.cast_const().cast());
+        let old = self.slots.replace(table);
         self.mask.set(slots as u64 * 4 - 1);
         if let Some(place) = self.outgrown.get(slots.trailing_zeros() as usize) {
             place.set(old); // C4

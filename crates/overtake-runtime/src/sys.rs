@@ -34,6 +34,35 @@ pub(crate) fn map_private(bytes: usize) -> Result<*mut u8, Errno> {
     unsafe { syscall6(libc::SYS_mmap, [0, bytes, protection, flags, usize::MAX, 0]) }.map(|at| at as *mut u8)
 }
 
+/// Private zeroed memory of which the first `present` bytes are there already, in one large page if they fill one. Without
+/// this, the first read of a page maps one that all share, and the first write replaces it, which stops every other
+/// processor that runs the program.
+pub(crate) fn map_present(bytes: usize, present: usize) -> Result<*mut u8, Errno> {
+    const LARGE_PAGE: usize = 2 << 20;
+    let at = if present < LARGE_PAGE {
+        map_private(bytes)?
+    } else {
+        let room = map_private(bytes + LARGE_PAGE)?;
+        let skipped = room.align_offset(LARGE_PAGE);
+        let at = room.wrapping_add(skipped);
+        // SAFETY: both ends of a fresh mapping, around the part that is used.
+        unsafe {
+            unmap(room, skipped);
+            unmap(at.wrapping_add(bytes), LARGE_PAGE - skipped);
+        }
+        advise(at, present, libc::MADV_HUGEPAGE);
+        at
+    };
+    advise(at, present, libc::MADV_POPULATE_WRITE);
+    Ok(at)
+}
+
+/// Tells the kernel what to do with memory of ours; kernels that do not know how leave it as it is.
+fn advise(at: *mut u8, bytes: usize, advice: i32) {
+    // SAFETY: neither advice that is given changes what the memory holds.
+    let _ = unsafe { syscall6(libc::SYS_madvise, [at as usize, bytes, advice as usize, 0, 0, 0]) };
+}
+
 /// A range of a file, shared with it.
 pub(crate) fn map_file(file: Fd, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
