@@ -21,7 +21,8 @@ pub(super) fn taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
 /// What glibc keeps in a mutex, as far as we look at it. The C11 ones are the same.
 #[repr(C)]
 struct Mutex {
-    lock: u32,
+    /// Not zero while it is held, but for some with priorities.
+    lock: AtomicU32,
     count: u32,
     /// The kernel's number of the thread that holds it.
     owner: AtomicU32,
@@ -42,6 +43,31 @@ impl Mutex {
     fn at<'a>(address: usize) -> &'a Mutex {
         // SAFETY: the program passes a mutex, which is larger than this.
         unsafe { &*(address as *const Mutex) }
+    }
+
+    /// Waits a little if another thread holds it. A critical section that is recorded is longer than the program's own, so
+    /// that threads would sleep, and have to be woken, where without us they find the mutex free.
+    #[inline(always)]
+    fn await_holder(&self, thread: &ThreadState) {
+        if self.lock.load(Ordering::Relaxed) != 0 && !thread.holds(self.owner.load(Ordering::Relaxed)) {
+            self.spin();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn spin(&self) {
+        /// Two microseconds or so, less than it takes to sleep and be woken.
+        const MOST_LOOKS: u32 = 5;
+        for look in 1..=MOST_LOOKS {
+            // Seldom: a holder that takes the mutex again soon had better keep it.
+            for _ in 0..1 << look {
+                core::hint::spin_loop();
+            }
+            if self.lock.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+        }
     }
 
     /// Notes that the thread took it. Whether it had it last. Only while the mutex is held. If that is not recorded here, it may be
@@ -75,12 +101,14 @@ pub(super) fn mutex_taken(result: i32, tried: bool, mutex: usize, pc: usize) -> 
 #[inline(always)]
 fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let Some(thread) = thread::current() else { return real() };
+    let holder = Mutex::at(mutex);
     thread.about_to_acquire();
+    holder.await_holder(thread);
     let result = real();
     if result != 0 {
         return taken(result, false, mutex, pc);
     }
-    if Mutex::at(mutex).note_holder(thread) {
+    if holder.note_holder(thread) {
         thread.acquired_again(mutex as u64, pc as u64);
     } else {
         thread.acquired(mutex as u64, pc as u64);
