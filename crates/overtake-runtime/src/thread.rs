@@ -10,7 +10,7 @@ use overtake_rawlog::{
 };
 
 use crate::buffer::Buffer;
-use crate::coalesce::{Coalescer, Found, LINE_BYTES, Slot};
+use crate::coalesce::{Coalescer, Found, LINE_BYTES, LookUp, Slot};
 use crate::libc_hooks;
 use crate::process;
 use crate::runs::Runs;
@@ -68,10 +68,21 @@ pub(crate) mod offsets {
 // The hooks for accesses count on it.
 const _: () = assert!(core::mem::offset_of!(ThreadState, coalescer) == 0);
 
-/// Stands for a thread that is being set up: what its hooks see is our own doing.
-const SETTING_UP: *const ThreadState = core::ptr::without_provenance(1);
-/// Stands for a thread that is over.
-const OVER: *const ThreadState = core::ptr::without_provenance(2);
+/// What stands for the state of a thread that has none. It begins like one, so that the hooks for accesses need not ask: they find
+/// nothing there and go on to code that does.
+pub(crate) static NO_STATE: [LookUp; 3] = [LookUp::NONE; 3];
+/// A thread that is not set up yet. This is what every thread starts with (`tls`).
+const NOT_SET_UP: *const ThreadState = (&raw const NO_STATE[0]).cast();
+/// A thread that is being set up: what its hooks see is our own doing.
+const SETTING_UP: *const ThreadState = (&raw const NO_STATE[1]).cast();
+/// A thread that is over.
+const OVER: *const ThreadState = (&raw const NO_STATE[2]).cast();
+
+/// Whether there is a state, and not something that stands for one.
+#[inline(always)]
+fn is_state(state: *const ThreadState) -> bool {
+    (state as usize).wrapping_sub(NOT_SET_UP as usize) >= size_of_val(&NO_STATE)
+}
 
 /// The next free thread number.
 pub(crate) fn next_number() -> u32 {
@@ -86,8 +97,13 @@ pub(crate) fn lost() -> u64 {
 /// This thread's state, set up if need be; `None` if the thread records nothing.
 #[inline(always)]
 pub(crate) fn current() -> Option<&'static ThreadState> {
-    let state = tls::state();
-    if state > OVER {
+    found(tls::state())
+}
+
+/// As [`current`], for hooks that have asked already where the state is.
+#[inline(always)]
+pub(crate) fn found(state: *const ThreadState) -> Option<&'static ThreadState> {
+    if is_state(state) {
         // SAFETY: set by `begin` on this thread, valid until `end` replaces it.
         Some(unsafe { &*state })
     } else {
@@ -99,7 +115,7 @@ pub(crate) fn current() -> Option<&'static ThreadState> {
 pub(crate) fn recording() -> Option<&'static ThreadState> {
     let state = tls::state();
     // SAFETY: as in `current`.
-    (state > OVER).then(|| unsafe { &*state })
+    is_state(state).then(|| unsafe { &*state })
 }
 
 #[cold]
@@ -115,7 +131,7 @@ fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> {
     begin(next_number(), NO_THREAD, 0);
     let state = tls::state();
     // SAFETY: as in `current`.
-    (state > OVER).then(|| unsafe { &*state })
+    is_state(state).then(|| unsafe { &*state })
 }
 
 /// Starts recording this thread under `number`.
@@ -167,7 +183,7 @@ pub(crate) fn end() {
     let _quiet = NoSignals::new();
     let state = tls::state();
     tls::set_state(OVER);
-    if state > OVER {
+    if is_state(state) {
         // SAFETY: as in `current`; the thread-local pointer was the only one.
         unsafe { end_state(state) };
     }
@@ -198,7 +214,7 @@ pub(crate) fn abandon_after_fork() {
     crate::buffer::restart_after_fork();
     libc_hooks::threads::restart_after_fork();
     let state = tls::state();
-    if state > OVER {
+    if is_state(state) {
         // SAFETY: as in `current`.
         unsafe { &*state }.buffer.abandon();
     }
@@ -209,7 +225,7 @@ pub(crate) fn go_on_after_fork() {
     let number = next_number();
     let state = tls::state();
     tls::set_number(number);
-    if state > OVER {
+    if is_state(state) {
         // SAFETY: as in `current`.
         let thread = unsafe { &*state };
         thread.number.set(number);
@@ -441,7 +457,7 @@ impl ThreadState {
             if !self.buffer.has_room() {
                 self.new_chunk();
             }
-            let address = line * LINE_BYTES as u64 + u64::from(start);
+            let address = line + u64::from(start);
             self.buffer.write([head(RecordKind::WriteAgain, length as u8, address), pc]);
             bytes &= u64::MAX.checked_shl(start + length).unwrap_or(0);
             if let Some(header) = self.buffer.header() {
@@ -734,27 +750,32 @@ fn comes_before(kind: RecordKind) -> bool {
     )
 }
 
+/// The address of the line of a byte.
+#[inline(always)]
+fn line_of(address: usize) -> u64 {
+    (address - address % LINE_BYTES) as u64
+}
+
 /// The line of an access that lies within one, and which of the line's bytes it is to.
 #[inline(always)]
 fn within_line(address: usize, length: usize) -> (u64, u64) {
-    ((address / LINE_BYTES) as u64, ((1 << length) - 1) << (address % LINE_BYTES))
+    (line_of(address), ((1 << length) - 1) << (address % LINE_BYTES))
 }
 
 /// The two lines of an access that crosses from one to the next, each with the bytes of it that are accessed.
 #[inline(always)]
 fn across_lines<const SIZE: usize>(address: usize) -> [(u64, u64); 2] {
-    let (line, from) = ((address / LINE_BYTES) as u64, address % LINE_BYTES);
-    [(line, u64::MAX << from), (line + 1, (1 << (from + SIZE - LINE_BYTES)) - 1)]
+    let (line, from) = (line_of(address), address % LINE_BYTES);
+    [(line, u64::MAX << from), (line + LINE_BYTES as u64, (1 << (from + SIZE - LINE_BYTES)) - 1)]
 }
 
 /// The lines of a range, each with the bytes of it that are in the range.
 #[inline]
 fn lines(address: usize, length: usize) -> impl Iterator<Item = (u64, u64)> + Clone {
     let end = address + length;
-    let first = address & !(LINE_BYTES - 1);
-    (first..end).step_by(LINE_BYTES).map(move |line| {
+    (line_of(address) as usize..end).step_by(LINE_BYTES).map(move |line| {
         let from = address.saturating_sub(line);
         let to = (end - line).min(LINE_BYTES);
-        ((line / LINE_BYTES) as u64, (u64::MAX >> (LINE_BYTES - (to - from))) << from)
+        (line as u64, (u64::MAX >> (LINE_BYTES - (to - from))) << from)
     })
 }

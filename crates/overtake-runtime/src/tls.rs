@@ -6,17 +6,20 @@
 
 use core::arch::{asm, global_asm};
 
-use crate::thread::ThreadState;
+use crate::thread::{NO_STATE, ThreadState};
 
 global_asm!(
-    ".pushsection .tbss,\"awT\",@nobits",
+    ".pushsection .tdata,\"awT\",@progbits",
     ".hidden overtake_thread_state",
     ".globl overtake_thread_state",
     ".type overtake_thread_state, @object",
     ".p2align 3",
     "overtake_thread_state:",
-    ".zero 8",
+    ".quad {no_state}",
     ".size overtake_thread_state, 8",
+    ".popsection",
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".p2align 3",
     ".hidden overtake_thread_number",
     ".globl overtake_thread_number",
     ".type overtake_thread_number, @object",
@@ -24,9 +27,10 @@ global_asm!(
     ".zero 8",
     ".size overtake_thread_number, 8",
     ".popsection",
+    no_state = sym NO_STATE,
 );
 
-/// This thread's state; null until it is set up.
+/// This thread's state, or what stands for it; the first of [`NO_STATE`] until it is set up.
 #[inline(always)]
 pub(crate) fn state() -> *const ThreadState {
     let state;

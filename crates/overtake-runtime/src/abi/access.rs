@@ -16,46 +16,46 @@ use crate::thread::{self, ThreadState};
 /// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
 /// itself, without calling anything, and goes on only if there is something to do. This is
 /// [`Coalescer::find`] (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
-/// `$test` finds out whether all bytes are known, `$unless` jumps if not. `$check` jumps to 4 if the access crosses a line, which those of up to 8 bytes with an alignment do not.
+/// `$test` finds out whether all bytes are known, `$unless` jumps if not. Of an access that crosses from one line to the next, not all are.
+///
+/// All of it is in one cache line, the jumps to the other paths behind it.
 macro_rules! accesses {
-    ($($export:ident: $kind:ident $size:literal, $known:ident, [$($test:literal)*] $unless:literal, [$($check:literal)*];)*) => {$(
+    ($($export:ident: $kind:ident $size:literal, $known:ident, [$($test:literal)*] $unless:literal;)*) => {$(
         #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
             concat!(".globl ", stringify!($export)),
             concat!(".type ", stringify!($export), ", @function"),
-            ".p2align 5",
+            ".p2align 6",
             concat!(stringify!($export), ":"),
             ".cfi_startproc",
             "mov rdx, qword ptr fs:[overtake_thread_state@tpoff]",
-            "cmp rdx, 2",
-            concat!("jbe overtake_first_", stringify!($kind), stringify!($size)), // not set up, or over
-            $($check,)*
             "mov rax, rdi",
-            "shr rax, 6", // the line
-            "mov r8, rax",
-            "shr r8, 11",
-            "xor r8, rax",
-            "and r8, [rdx + {mask}]",
-            "shl r8, {slot}",
-            "add r8, [rdx + {slots}]", // the slot
+            "and rax, -64", // the line
+            "imul rsi, rax, {mix}",
             "or rax, [rdx + {region}]",
-            "cmp rax, [r8]",
-            concat!("jne overtake_other_line_", stringify!($kind), stringify!($size)),
-            "mov rax, [r8 + {known}]",
+            "shr rsi, {mix_shift}",
+            "and esi, [rdx + {mask}]",
+            "add rsi, [rdx + {slots}]", // the slot
+            "cmp rax, [rsi]",
+            "jne 2f",
+            "mov rax, [rsi + {known}]",
             $($test,)*
-            concat!($unless, " overtake_same_line_", stringify!($kind), stringify!($size)),
+            concat!($unless, " 3f"),
             "inc qword ptr [rdx + {repeats}]",
             "ret",
-            "4:",
-            concat!("jmp overtake_across_", stringify!($kind), stringify!($size)),
+            "2:",
+            concat!("jmp overtake_other_line_", stringify!($kind), stringify!($size)),
+            "3:",
+            concat!("jmp overtake_same_line_", stringify!($kind), stringify!($size)),
             ".cfi_endproc",
             concat!(".size ", stringify!($export), ", . - ", stringify!($export)),
             ".popsection",
+            mix = const offsets::MIX,
+            mix_shift = const offsets::MIX_SHIFT,
             mask = const offsets::MASK,
             slots = const offsets::SLOTS,
             region = const offsets::REGION,
-            slot = const offsets::SLOT_SHIFT,
             repeats = const offsets::REPEATS,
             known = const offsets::$known,
         );
@@ -99,13 +99,14 @@ macro_rules! recorders {
             concat!(".globl overtake_same_line_", stringify!($kind), stringify!($size)),
             concat!(".hidden overtake_other_line_", stringify!($kind), stringify!($size)),
             concat!(".globl overtake_other_line_", stringify!($kind), stringify!($size)),
-            concat!(".hidden overtake_first_", stringify!($kind), stringify!($size)),
-            concat!(".globl overtake_first_", stringify!($kind), stringify!($size)),
-            concat!(".hidden overtake_across_", stringify!($kind), stringify!($size)),
-            concat!(".globl overtake_across_", stringify!($kind), stringify!($size)),
             ".p2align 5",
             ".cfi_startproc",
             concat!("overtake_same_line_", stringify!($kind), stringify!($size), ":"),
+            if_byte!($size, "", "mov eax, edi"),
+            if_byte!($size, "", "and eax, 63"),
+            if_byte!($size, "", concat!("cmp eax, 64 - ", stringify!($size))),
+            if_byte!($size, "", "ja 6f"),
+            "mov r8, rsi",
             "mov rsi, [rsp]",
             "mov r9d, esi",
             "and r9d, 0x3fc",
@@ -137,9 +138,15 @@ macro_rules! recorders {
             "mov [r9 + {next}], rdi",
             "ret",
             concat!("overtake_other_line_", stringify!($kind), stringify!($size), ":"),
+            if_byte!($size, "", "mov eax, edi"),
+            if_byte!($size, "", "and eax, 63"),
+            if_byte!($size, "", concat!("cmp eax, 64 - ", stringify!($size))),
+            if_byte!($size, "", "ja 6f"),
+            "mov r8, rsi",
             "mov r11, [r8]",
             "xor r11, [rdx + {region}]",
-            "shr r11, {region_shift}",
+            "rol r11, {region_rotation}",
+            "test r11d, {region_bits}",
             "je 9f", // another line of this region
             "mov rsi, [rsp]",
             "mov r9d, esi",
@@ -249,7 +256,7 @@ macro_rules! recorders {
             if_write!($write, "or [r8 + {written}], r10"),
             "ret",
             "4:", // the slot is given to the line
-            "shr rdi, 6",
+            "and rdi, -64",
             "or rdi, [rdx + {region}]",
             "xor ecx, ecx",
             "mov [r8], rcx",
@@ -262,16 +269,14 @@ macro_rules! recorders {
             "9:",
             "mov rsi, [rsp]",
             "jmp {within}",
-            concat!("overtake_first_", stringify!($kind), stringify!($size), ":"),
-            "mov rsi, [rsp]",
-            "jmp {first}",
-            concat!("overtake_across_", stringify!($kind), stringify!($size), ":"),
+            "6:",
             "mov rsi, [rsp]",
             "jmp {across}",
             ".cfi_endproc",
             ".popsection",
             region = const offsets::REGION,
-            region_shift = const offsets::REGION_SHIFT,
+            region_rotation = const offsets::REGION_ROTATION,
+            region_bits = const offsets::REGION_BITS,
             bars = const offsets::$bars,
             read = const offsets::READ,
             written = const offsets::WRITTEN,
@@ -291,7 +296,6 @@ macro_rules! recorders {
             stride = const runs::offsets::STRIDE,
             within = sym within_line::<$write, $size>,
             across = sym across_lines::<$write, $size>,
-            first = sym first_access::<$write, $size>,
         );
     )*};
 }
@@ -299,21 +303,24 @@ macro_rules! recorders {
 extern "C" fn within_line<const WRITE: bool, const SIZE: usize>(
     address: usize,
     pc: usize,
-    thread: &ThreadState,
+    state: *const ThreadState,
 ) {
-    thread.record_new::<WRITE, SIZE>(address, pc);
+    if let Some(thread) = thread::found(state) {
+        thread.record_new::<WRITE, SIZE>(address, pc);
+    }
 }
 
 extern "C" fn across_lines<const WRITE: bool, const SIZE: usize>(
     address: usize,
     pc: usize,
-    thread: &ThreadState,
+    state: *const ThreadState,
 ) {
-    thread.access_across::<WRITE, SIZE>(address, pc);
+    if let Some(thread) = thread::found(state) {
+        thread.access_across::<WRITE, SIZE>(address, pc);
+    }
 }
 
-/// The first access of a thread that we did not see start, or one behind its end.
-extern "C" fn first_access<const WRITE: bool, const SIZE: usize>(address: usize, pc: usize) {
+extern "C" fn access<const WRITE: bool, const SIZE: usize>(address: usize, pc: usize) {
     if let Some(thread) = thread::current() {
         thread.access_range::<WRITE>(address, SIZE, pc);
     }
@@ -359,47 +366,47 @@ recorders! {
 }
 
 accesses! {
-    __tsan_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
-    __tsan_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
-    __tsan_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
-    __tsan_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
-    __tsan_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
-    __tsan_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
-    __tsan_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
-    __tsan_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
-    __tsan_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
-    __tsan_volatile_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
-    __tsan_volatile_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
-    __tsan_volatile_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
-    __tsan_volatile_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
-    __tsan_volatile_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", [];
-    __tsan_volatile_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", [];
-    __tsan_volatile_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
-    __tsan_volatile_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
-    __tsan_unaligned_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
-    __tsan_unaligned_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc", [];
-    __tsan_unaligned_volatile_read2: read 2, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_volatile_read4: read 4, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_volatile_read8: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_volatile_read16: read 16, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_unaligned_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc", [];
-    __tsan_unaligned_volatile_write2: write 2, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 3"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 62" "ja 4f"];
-    __tsan_unaligned_volatile_write4: write 4, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, 15"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 60" "ja 4f"];
-    __tsan_unaligned_volatile_write8: write 8, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 56" "ja 4f"];
-    __tsan_unaligned_volatile_write16: write 16, REWRITTEN, ["not rax" "mov ecx, edi" "shr rax, cl" "test ax, -1"] "jne", ["mov eax, edi" "and eax, 63" "cmp eax, 48" "ja 4f"];
-    __tsan_vptr_read: read 8, READ, ["not rax" "mov ecx, edi" "shr rax, cl" "test al, -1"] "jne", [];
+    __tsan_read1: read 1, READ, ["bt rax, rdi"] "jnc";
+    __tsan_read2: read 2, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
+    __tsan_read4: read 4, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
+    __tsan_read8: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    __tsan_read16: read 16, READ, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
+    __tsan_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc";
+    __tsan_write2: write 2, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
+    __tsan_write4: write 4, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
+    __tsan_write8: write 8, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    __tsan_write16: write 16, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
+    __tsan_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc";
+    __tsan_volatile_read2: read 2, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
+    __tsan_volatile_read4: read 4, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
+    __tsan_volatile_read8: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    __tsan_volatile_read16: read 16, READ, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
+    __tsan_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc";
+    __tsan_volatile_write2: write 2, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
+    __tsan_volatile_write4: write 4, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
+    __tsan_volatile_write8: write 8, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    __tsan_volatile_write16: write 16, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
+    __tsan_unaligned_read1: read 1, READ, ["bt rax, rdi"] "jnc";
+    __tsan_unaligned_read2: read 2, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
+    __tsan_unaligned_read4: read 4, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
+    __tsan_unaligned_read8: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    __tsan_unaligned_read16: read 16, READ, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
+    __tsan_unaligned_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc";
+    __tsan_unaligned_write2: write 2, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
+    __tsan_unaligned_write4: write 4, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
+    __tsan_unaligned_write8: write 8, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    __tsan_unaligned_write16: write 16, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
+    __tsan_unaligned_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc";
+    __tsan_unaligned_volatile_read2: read 2, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
+    __tsan_unaligned_volatile_read4: read 4, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
+    __tsan_unaligned_volatile_read8: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    __tsan_unaligned_volatile_read16: read 16, READ, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
+    __tsan_unaligned_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc";
+    __tsan_unaligned_volatile_write2: write 2, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
+    __tsan_unaligned_volatile_write4: write 4, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
+    __tsan_unaligned_volatile_write8: write 8, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    __tsan_unaligned_volatile_write16: write 16, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
+    __tsan_vptr_read: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
 }
 
 /// Accesses that read and write.
@@ -429,16 +436,16 @@ ranges! {
 }
 
 // The variants that are told the program counter.
-forward!(__tsan_read1_pc => first_access::<false, 1>: "");
-forward!(__tsan_read2_pc => first_access::<false, 2>: "");
-forward!(__tsan_read4_pc => first_access::<false, 4>: "");
-forward!(__tsan_read8_pc => first_access::<false, 8>: "");
-forward!(__tsan_read16_pc => first_access::<false, 16>: "");
-forward!(__tsan_write1_pc => first_access::<true, 1>: "");
-forward!(__tsan_write2_pc => first_access::<true, 2>: "");
-forward!(__tsan_write4_pc => first_access::<true, 4>: "");
-forward!(__tsan_write8_pc => first_access::<true, 8>: "");
-forward!(__tsan_write16_pc => first_access::<true, 16>: "");
+forward!(__tsan_read1_pc => access::<false, 1>: "");
+forward!(__tsan_read2_pc => access::<false, 2>: "");
+forward!(__tsan_read4_pc => access::<false, 4>: "");
+forward!(__tsan_read8_pc => access::<false, 8>: "");
+forward!(__tsan_read16_pc => access::<false, 16>: "");
+forward!(__tsan_write1_pc => access::<true, 1>: "");
+forward!(__tsan_write2_pc => access::<true, 2>: "");
+forward!(__tsan_write4_pc => access::<true, 4>: "");
+forward!(__tsan_write8_pc => access::<true, 8>: "");
+forward!(__tsan_write16_pc => access::<true, 16>: "");
 forward!(__tsan_read_range_pc => read_range: "");
 forward!(__tsan_write_range_pc => write_range: "");
 

@@ -33,7 +33,7 @@ struct Held(Option<&'static AtomicUsize>);
 impl Held {
     fn new(address: usize) -> Held {
         let word = &STRIPE[(address >> 3 ^ address >> 11) % STRIPES].0; // the division bounds the index
-        let me = tls::state() as usize;
+        let me = tls::thread_pointer();
         loop {
             match word.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Held(Some(word)),
