@@ -7,19 +7,15 @@
 //! **Invariants.**
 //!   B1  `next <= end` but for records on their way, both in a mapped tail that only this thread writes, with
 //!       [`SLACK_BYTES`] mapped behind `end`.
-//!   B2  A record's words are reserved by one instruction before they are filled, so that a signal handler of the same thread
-//!       records behind them, not over them.
+//!   B2  A record's words are filled, the first one last, before the cursor moves over them by one instruction. A signal handler
+//!       of the same thread that comes before that records over them, and they are written again (`detour`).
 //!   B3  The room of a tail is reserved in the file before the tail is mapped, so that filling it cannot fault on a full disk.
-//!   B4  Tails change with signals blocked, and alternate: code that a signal handler interrupted may still fill words in the
-//!       one before. If that was a record of synchronisation, it is written once more: `pending` says where it was going,
-//!       `overtaken` that the tail went without it. (An access is lost. A handler that fills a whole tail meanwhile could
-//!       find its words in its own records; coalescing makes that thousands of different accesses.)
+//!   B4  Tails change with signals blocked, and alternate. Words behind the cursor that may be there (B2) are cleared before.
 //!   B5  No file stays open: 5,000 threads would exceed the usual limit, and programs close descriptors they do not know.
 //!   B6  A tail other than the current one never starts with the number of the chunk that comes next.
 //!
 //! When there is no room, records go to a private tail that is used over and over, and their bytes are counted as lost.
 
-use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,12 +23,13 @@ use overtake_rawlog::{
     CHUNKS_AT, HEADER_BYTES, RecordKind, SMALL_CHUNKS, TAILS, ThreadHeader, chunk_bytes, head,
 };
 
+use crate::detour::{Detour, labels};
 use crate::process;
 use crate::sys::{self, Errno, Fd};
 use crate::text::Text;
 
 /// Room behind `end`. A thread checks for room before each record; when signal handlers interrupt each other between check
-/// and reservation, each of them may still add a record and two pushes: 48 bytes.
+/// and record, each of them may still add a record and two pushes: 48 bytes.
 const SLACK_BYTES: usize = 1024;
 /// Enough for the records of a short critical section.
 const MUCH_ROOM_BYTES: usize = 1024;
@@ -57,9 +54,6 @@ pub(crate) struct Buffer {
     oldest: Cell<u64>,
     /// Records are not going to the file.
     losing: Cell<bool>,
-    /// The record of synchronisation that is being written, and one that is to be written again (B4).
-    pending: Cell<*mut u64>,
-    overtaken: Cell<*mut u64>,
     header: Cell<*mut ThreadHeader>,
     path: UnsafeCell<Text>,
 }
@@ -128,22 +122,10 @@ impl Buffer {
         self.next.get().wrapping_add(MUCH_ROOM_BYTES / 8) < self.end.get()
     }
 
-    /// Writes a record whose further words have a zero top byte. Where it is.
+    /// Writes a record whose further words have a zero top byte.
     #[inline(always)]
-    pub(crate) fn write<const WORDS: usize>(&self, words: [u64; WORDS]) -> *mut u64 {
-        let mut at = WORDS * 8;
-        // SAFETY: adds to the cursor, which is this thread's own, in one instruction (B2).
-        unsafe {
-            asm!(
-                "xadd qword ptr [{cursor}], {at}",
-                cursor = in(reg) self.next.as_ptr(),
-                at = inout(reg) at,
-                options(nostack),
-            );
-        }
-        // SAFETY: B1: the words lie in a tail only this thread writes.
-        unsafe { fill(at as *mut u64, words) };
-        at as *mut u64
+    pub(crate) fn write<const WORDS: usize>(&self, words: [u64; WORDS]) {
+        while !self.write_at(self.place(), words) {}
     }
 
     /// The place of the next record.
@@ -157,53 +139,10 @@ impl Buffer {
     /// Writes a record if nothing was written since `place` was asked for. False if it has to be written again.
     #[inline(always)]
     pub(crate) fn write_at<const WORDS: usize>(&self, place: *mut u64, words: [u64; WORDS]) -> bool {
-        let interrupted = self.pending.replace(place);
-        let written = self.try_write(place, words);
-        // SAFETY: writes a field, after the record and not before.
-        unsafe { self.pending.as_ptr().write_volatile(interrupted) };
-        written && !self.was_overtaken(place)
-    }
-
-    /// As [`write_at`](Self::write_at) for an access, which may be lost (B4).
-    #[inline(always)]
-    pub(crate) fn try_write<const WORDS: usize>(&self, place: *mut u64, words: [u64; WORDS]) -> bool {
-        let after = place.wrapping_add(WORDS);
-        let seen: *mut u64;
-        // SAFETY: moves the cursor, which is this thread's own, in one instruction (B2).
-        unsafe {
-            asm!(
-                "cmpxchg qword ptr [{cursor}], {after}",
-                cursor = in(reg) self.next.as_ptr(),
-                after = in(reg) after,
-                inout("rax") place => seen,
-                options(nostack),
-            );
-        }
-        if seen == place {
-            // SAFETY: B1, as in `write`.
-            unsafe { fill(place, words) };
-        }
-        seen == place
-    }
-
-    #[inline(always)]
-    fn was_overtaken(&self, place: *mut u64) -> bool {
-        // Volatile: signal handlers set it.
-        // SAFETY: reads a field.
-        if unsafe { self.overtaken.as_ptr().read_volatile() } != place {
-            return false;
-        }
-        self.overtaken.set(core::ptr::null_mut());
-        true
-    }
-
-    /// Notes a record that is being written and will miss the copy of the tail.
-    fn note_overtaken(&self) {
-        let pending = self.pending.get();
-        // SAFETY: a place in the tail in use, where the word is zero until the record is complete.
-        if !pending.is_null() && pending < self.next.get() && unsafe { pending.read_volatile() } == 0 {
-            self.overtaken.set(pending);
-        }
+        let word = |number: usize| words.get(number).copied().unwrap_or(0);
+        let append = const { APPEND[WORDS - 1] };
+        // SAFETY: the cursor is this thread's own; it is a place in a tail with room for a record (B1).
+        unsafe { append(self.next.as_ptr(), place, word(0), word(1), word(2), word(3)) }
     }
 
     /// Goes on to a new chunk. Signals are blocked. The caller starts it with [`start_chunk`](Self::start_chunk).
@@ -229,7 +168,7 @@ impl Buffer {
     fn seal(&self, bytes: usize) -> Result<(), Errno> {
         let header = self.header().ok_or(Errno(libc::EBADF))?;
         let file = self.file(0)?;
-        self.note_overtaken();
+        self.clear_unwritten();
         self.stay_within_limit(file, bytes);
         // SAFETY: the tail is mapped and has so many bytes.
         let written = unsafe { file.write_at(self.tail.get(), bytes, header.chunks_end) };
@@ -238,6 +177,14 @@ impl Buffer {
         header.chunks_end += bytes as u64;
         BYTES_IN_USE.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Clears words behind the cursor, which somebody may have been about to write (B4).
+    fn clear_unwritten(&self) {
+        for number in 0..MOST_WORDS {
+            // SAFETY: B1: there is room for several records behind `end`.
+            unsafe { self.next.get().add(number).write(0) };
+        }
     }
 
     /// Threads that record much get larger tails.
@@ -354,18 +301,70 @@ pub(crate) fn restart_after_fork() {
     BYTES_IN_USE.store(0, Ordering::Relaxed);
 }
 
-/// Fills the words of a record, last word first, so that a record whose first word is there is complete.
-///
-/// # Safety
-/// The words must have been reserved by this thread.
-#[inline(always)]
-unsafe fn fill<const WORDS: usize>(place: *mut u64, words: [u64; WORDS]) {
-    let mut number = WORDS;
-    while number > 0 {
-        number -= 1;
-        // SAFETY: the caller's promise. Volatile keeps the order.
-        unsafe { place.add(number).write_volatile(words[number]) };
-    }
+/// Words of the longest record.
+const MOST_WORDS: usize = 4;
+
+/// Takes the cursor, where it is thought to be, and the words.
+type Append = unsafe extern "C" fn(*mut *mut u64, *mut u64, u64, u64, u64, u64) -> bool;
+
+/// Functions that write a record of so many words to `place`, if that is where the cursor is, and move the cursor. False if not,
+/// or if a signal handler came in between.
+macro_rules! appends {
+    ($($words:literal: [$($fill:literal)*];)*) => {
+        $(core::arch::global_asm!(
+            concat!(".pushsection .text.overtake_append", $words, ",\"ax\",@progbits"),
+            concat!(".hidden overtake_append", $words),
+            concat!(".globl overtake_append", $words),
+            ".p2align 4",
+            concat!("overtake_append", $words, ":"),
+            ".cfi_startproc",
+            "cmp [rdi], rsi",
+            "jne 2f",
+            $($fill,)*
+            "mov [rsi], rdx",
+            concat!("add rsi, 8 * ", $words),
+            "mov [rdi], rsi",
+            concat!(".hidden overtake_appended", $words),
+            concat!(".globl overtake_appended", $words),
+            concat!("overtake_appended", $words, ":"),
+            "mov eax, 1",
+            "ret",
+            concat!(".hidden overtake_not_appended", $words),
+            concat!(".globl overtake_not_appended", $words),
+            concat!("overtake_not_appended", $words, ":"),
+            "2:",
+            "xor eax, eax",
+            "ret",
+            ".cfi_endproc",
+            ".popsection",
+        );)*
+
+        /// By number of words, less one.
+        const APPEND: [Append; MOST_WORDS] = [$({
+            unsafe extern "C" {
+                #[link_name = concat!("overtake_append", $words)]
+                fn append(cursor: *mut *mut u64, place: *mut u64, a: u64, b: u64, c: u64, d: u64) -> bool;
+            }
+            append
+        },)*];
+
+        /// Where threads go on that a signal handler interrupted in one of these functions.
+        pub(crate) static DETOURS: &[Detour] = &[$({
+            labels!(
+                begin = concat!("overtake_append", $words),
+                appended = concat!("overtake_appended", $words),
+                not_appended = concat!("overtake_not_appended", $words),
+            );
+            Detour::new(begin, appended, not_appended)
+        },)*];
+    };
+}
+
+appends! {
+    1: [];
+    2: ["mov [rsi + 8], rcx"];
+    3: ["mov [rsi + 16], r8" "mov [rsi + 8], rcx"];
+    4: ["mov [rsi + 24], r9" "mov [rsi + 16], r8" "mov [rsi + 8], rcx"];
 }
 
 const SCRATCH_WORDS: usize = 1024;

@@ -157,6 +157,14 @@ impl Coalescer {
         self.active.get()
     }
 
+    /// The region's number.
+    #[inline(always)]
+    pub(crate) fn region(&self) -> u64 {
+        // Volatile: signal handlers change it.
+        // SAFETY: reads a field.
+        unsafe { self.look_up.region.as_ptr().read_volatile() }
+    }
+
     /// Accesses that were left out.
     pub(crate) fn repeats(&self) -> u64 {
         self.look_up.repeats.get()
@@ -211,11 +219,7 @@ impl Coalescer {
     pub(crate) fn free<const WRITE: bool>(&self, line: u64, bytes: u64) -> Option<Free<'_>> {
         let (slot, region) = (self.slot(line), self.look_up.region.get());
         let (found, key) = (slot.key.get(), line | region);
-        let is_free = if found == key {
-            !slot.bars::<WRITE>(bytes)
-        } else {
-            !is_same_region(found, region)
-        };
+        let is_free = if found == key { !slot.bars::<WRITE>(bytes) } else { !is_same_region(found, region) };
         is_free.then_some(Free { slot, found, key, bytes })
     }
 
@@ -276,7 +280,9 @@ impl Coalescer {
     fn rewriter(&self, slot: &Slot) -> &Cell<u64> {
         let slots = self.size();
         // SAFETY: behind the table's slots there is a word for each; only slots of a table can have been written twice.
-        unsafe { &*self.look_up.slots.get().add(slots).cast::<Cell<u64>>().add(self.index(slot) & (slots - 1)) }
+        unsafe {
+            &*self.look_up.slots.get().add(slots).cast::<Cell<u64>>().add(self.index(slot) & (slots - 1))
+        }
     }
 
     #[inline(never)]
@@ -305,7 +311,7 @@ impl Coalescer {
     pub(crate) fn next_region(&self) {
         self.evictions.set(0);
         loop {
-            let region = self.look_up.region.get();
+            let region = self.region();
             let Some(next) = region.checked_add(ONE_REGION) else { return self.next_round() };
             let seen: u64;
             // SAFETY: changes a field of this thread's own.

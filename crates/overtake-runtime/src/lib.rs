@@ -10,7 +10,7 @@
 //!       handlers, and between `fork` and `exec`.
 //!   R2  No panic and no unwinding into C: the frames above are not ours.
 //!   R3  `errno` stays as it is: system calls go past libc (`sys`).
-//!   R4  Words of a record are reserved before they are filled (`buffer`): a signal handler may record in between.
+//!   R4  A record is in the log at once or not at all (`detour`): a signal handler may record something in between.
 //!   R5  A stamp is taken while the object is held: after a lock is taken, before it is given back (`stamp`).
 #![no_std]
 #![cfg_attr(
@@ -24,6 +24,7 @@ extern crate std;
 mod abi;
 mod buffer;
 mod coalesce;
+mod detour;
 mod hand_over;
 mod libc_hooks;
 mod process;

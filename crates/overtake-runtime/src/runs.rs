@@ -11,7 +11,7 @@
 //!   R3  A run has one call stack: its record is not before the place where the log got the stack it has.
 //!   R4  What is known of an instruction is known for one tail of the log, whose tag is in its entry.
 //!
-//! A signal handler that runs the same instruction has another call stack (R3), so that it starts a run of its own.
+//! A signal handler moves the floor, so that runs do not go on in it nor behind it (`detour`).
 //!
 //! The table is also what brief records count on: the number of an instruction's entry stands for the instruction.
 //!
@@ -21,7 +21,9 @@
 
 use core::cell::Cell;
 
-use overtake_rawlog::{LONGEST_RUN, ONE_MORE, split_run};
+use overtake_rawlog::{LONGEST_RUN, split_run};
+
+use crate::detour::{Detour, labels};
 
 /// Number of instructions that are followed at once.
 const PLACES: usize = 256;
@@ -96,14 +98,14 @@ impl Runs {
     #[inline(always)]
     pub(crate) fn continued(&self, address: u64, pc: u64, since: usize) -> Option<Continued<'_>> {
         let place = self.known(pc)?;
-        let record = place.record.get();
+        let (record, floor) = (place.record.get(), self.floor.get());
         let is_run = record & SINGLE == 0;
-        if place.next.get() != address || !is_run || record < self.floor.get() || record < since {
+        if place.next.get() != address || !is_run || record < floor || record < since {
             return None;
         }
         // SAFETY: a record of two words that this thread wrote into the tail in use (R1, R4).
         let (_, count) = split_run(unsafe { *((record + 8) as *const u64) });
-        (count < LONGEST_RUN).then_some(Continued { place, record, address })
+        (count < LONGEST_RUN).then_some(Continued { runs: self, floor, place, record, address })
     }
 
     /// An access that continues no run, of a known instruction: the distance to the next if it is known, see
@@ -210,27 +212,62 @@ impl Taken<'_> {
 
 /// A run and the instruction that is in it.
 pub(crate) struct Continued<'a> {
+    runs: &'a Runs,
+    /// As it was.
+    floor: usize,
     place: &'a Place,
     record: usize,
     address: u64,
 }
 
 impl Continued<'_> {
-    /// Adds the access.
+    /// Adds the access. False if a signal handler came in between, so that it belongs behind what that recorded.
     #[inline(always)]
-    pub(crate) fn add(self) {
-        // SAFETY: a record of two words that this thread wrote into the tail in use (R4); in one instruction.
-        unsafe {
-            core::arch::asm!(
-                "add qword ptr [{record} + 8], {one}",
-                record = in(reg) self.record,
-                one = in(reg) ONE_MORE,
-                options(nostack),
-            );
+    pub(crate) fn add(self) -> bool {
+        // SAFETY: a record of two words that this thread wrote into the tail in use (R4).
+        let added = unsafe { overtake_count(self.runs.floor.as_ptr(), self.floor, self.record) };
+        if added {
+            self.place.next.set(self.address.wrapping_add(self.place.stride.get()));
         }
-        self.place.next.set(self.address.wrapping_add(self.place.stride.get()));
+        added
     }
 }
+
+core::arch::global_asm!(
+    ".pushsection .text.overtake_count,\"ax\",@progbits",
+    ".hidden overtake_count",
+    ".globl overtake_count",
+    ".p2align 4",
+    "overtake_count:",
+    ".cfi_startproc",
+    "cmp [rdi], rsi",
+    "jne 2f",
+    "add dword ptr [rdx + 12], 1", // the number of accesses
+    ".hidden overtake_counted",
+    ".globl overtake_counted",
+    "overtake_counted:",
+    "mov eax, 1",
+    "ret",
+    ".hidden overtake_not_counted",
+    ".globl overtake_not_counted",
+    "overtake_not_counted:",
+    "2:",
+    "xor eax, eax",
+    "ret",
+    ".cfi_endproc",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    /// Counts one more access in a run's record if the floor is where it was: signal handlers move it.
+    fn overtake_count(floor: *mut usize, was: usize, record: usize) -> bool;
+}
+
+/// Where threads go on that a signal handler interrupted there.
+pub(crate) static DETOURS: &[Detour] = &[{
+    labels!(begin = "overtake_count", counted = "overtake_counted", not_counted = "overtake_not_counted");
+    Detour::new(begin, counted, not_counted)
+}];
 
 #[cfg(test)]
 mod tests {

@@ -286,10 +286,10 @@ impl ThreadState {
         } else if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
             && let Some(first) = coalescer.free::<WRITE>(line, bytes)
             && let Some(second) = coalescer.free::<WRITE>(next_line, more)
+            && run.add()
         {
             first.claim::<WRITE>();
             second.claim::<WRITE>();
-            run.add();
         } else {
             self.record_across::<WRITE, SIZE>(address, pc);
         }
@@ -305,10 +305,11 @@ impl ThreadState {
         {
             return;
         }
+        let region = self.coalescer.region();
         self.write_expected::<WRITE, SIZE>(address, pc);
         for (line, bytes) in parts {
             if let Found::New(slot) = find(line, bytes) {
-                self.note::<WRITE>(slot, line, bytes);
+                self.note::<WRITE>(slot, region, line, bytes);
             }
         }
     }
@@ -320,8 +321,9 @@ impl ThreadState {
         if self.is_ignoring(WRITE) {
             return;
         }
+        let region = self.coalescer.region();
         self.write_expected::<WRITE, SIZE>(address, pc);
-        self.note::<WRITE>(slot, line, bytes);
+        self.note::<WRITE>(slot, region, line, bytes);
     }
 
     /// The first word of a brief record. The log must know what the place of the program counter stands for.
@@ -343,10 +345,10 @@ impl ThreadState {
             };
             if let Some(stride) = self.runs.expect(place, address) {
                 let first = self.brief(brief_run(WRITE, SIZE), pc, address);
-                if self.buffer.try_write(cursor, [first, run(stride)]) {
+                if self.buffer.write_at(cursor, [first, run(stride)]) {
                     return self.runs.start(place, cursor);
                 }
-            } else if self.buffer.try_write(cursor, [self.brief(brief_access(WRITE, SIZE), pc, address)]) {
+            } else if self.buffer.write_at(cursor, [self.brief(brief_access(WRITE, SIZE), pc, address)]) {
                 return self.runs.note_single(place, cursor);
             }
         }
@@ -363,7 +365,7 @@ impl ThreadState {
             let taken = self.runs.take(pc);
             let cursor = self.buffer.place();
             let record = [head(RecordKind::Place, self.runs.number(pc), pc)];
-            if taken.is_empty() && self.buffer.try_write(cursor, record) {
+            if taken.is_empty() && self.buffer.write_at(cursor, record) {
                 return taken.name();
             }
         }
@@ -375,11 +377,11 @@ impl ThreadState {
         self.buffer.write([head(kind, length as u8, address as u64), pc as u64]);
     }
 
-    /// Notes an access as recorded.
+    /// Notes an access as recorded, unless that was in another region: before a signal handler came.
     #[inline(always)]
-    fn note<const WRITE: bool>(&self, slot: &Slot, line: u64, bytes: u64) {
+    fn note<const WRITE: bool>(&self, slot: &Slot, region: u64, line: u64, bytes: u64) {
         let close = |line, bytes, pc| self.close_line(line, bytes, pc);
-        if self.coalescer.note::<WRITE>(slot, line, bytes, close) {
+        if region == self.coalescer.region() && self.coalescer.note::<WRITE>(slot, line, bytes, close) {
             self.end_runs();
         }
     }
@@ -403,8 +405,9 @@ impl ThreadState {
             && !self.is_ignoring(WRITE)
         {
             self.prepare();
+            let region = self.coalescer.region();
             self.write_access::<WRITE>(address, length, pc);
-            self.note::<WRITE>(slot, line, bytes);
+            self.note::<WRITE>(slot, region, line, bytes);
         }
     }
 
@@ -434,6 +437,7 @@ impl ThreadState {
             return;
         }
         self.prepare();
+        let region = self.coalescer.region();
         let kind = if WRITE { RecordKind::WriteRange } else { RecordKind::ReadRange };
         self.buffer.write([head(kind, 0, address as u64), pc as u64, length as u64 & (u64::MAX >> 16)]);
         if !is_short {
@@ -441,7 +445,7 @@ impl ThreadState {
         } else {
             for (line, bytes) in lines(address, length) {
                 if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
-                    self.note::<WRITE>(slot, line, bytes);
+                    self.note::<WRITE>(slot, region, line, bytes);
                 }
             }
         }
@@ -464,6 +468,13 @@ impl ThreadState {
                 header.closing_writes += 1;
             }
         }
+    }
+
+    /// A signal handler is about to run: what it does, and what the interrupted code does after it, is behind all so far.
+    pub(crate) fn interrupted(&self) {
+        self.close_region();
+        self.coalescer.next_region();
+        self.end_runs();
     }
 
     /// A synchronisation operation on `value`, stamped now.

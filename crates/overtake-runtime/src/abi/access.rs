@@ -7,11 +7,26 @@ use core::ffi::c_void;
 
 #[cfg(feature = "staticlib")]
 use crate::coalesce::offsets;
+use crate::detour::Detour;
+#[cfg(feature = "staticlib")]
+use crate::detour::labels;
 use crate::libc_hooks::real::Real;
 use crate::process;
 #[cfg(feature = "staticlib")]
 use crate::runs;
 use crate::thread::{self, ThreadState};
+
+/// A symbol of the library's own for the next instruction.
+#[cfg(feature = "staticlib")]
+macro_rules! hidden {
+    ($what:literal, $($of:tt)*) => {
+        concat!(
+            ".hidden ", $what, $(stringify!($of),)* "\n",
+            ".globl ", $what, $(stringify!($of),)* "\n",
+            $what, $(stringify!($of),)* ":"
+        )
+    };
+}
 
 /// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
 /// itself, without calling anything, and goes on only if there is something to do. This is
@@ -20,8 +35,8 @@ use crate::thread::{self, ThreadState};
 ///
 /// All of it is in one cache line, the jumps to the other paths behind it.
 macro_rules! accesses {
-    ($($export:ident: $kind:ident $size:literal, $known:ident, [$($test:literal)*] $unless:literal;)*) => {$(
-        #[cfg(feature = "staticlib")]
+    ($($export:ident: $kind:ident $size:literal, $known:ident, [$($test:literal)*] $unless:literal;)*) => {
+        $(        #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
             concat!(".globl ", stringify!($export)),
@@ -43,11 +58,14 @@ macro_rules! accesses {
             $($test,)*
             concat!($unless, " 3f"),
             "inc qword ptr [rdx + {repeats}]",
+            hidden!("overtake_found_", $export),
             "ret",
+            hidden!("overtake_missed_", $export),
             "2:",
             concat!("jmp overtake_other_line_", stringify!($kind), stringify!($size)),
             "3:",
             concat!("jmp overtake_same_line_", stringify!($kind), stringify!($size)),
+            hidden!("overtake_end_", $export),
             ".cfi_endproc",
             concat!(".size ", stringify!($export), ", . - ", stringify!($export)),
             ".popsection",
@@ -58,8 +76,20 @@ macro_rules! accesses {
             region = const offsets::REGION,
             repeats = const offsets::REPEATS,
             known = const offsets::$known,
-        );
-    )*};
+        );)*
+
+        /// A look-up that a signal handler interrupts starts again: it may have been of another region.
+        #[cfg(feature = "staticlib")]
+        static LOOK_UPS: &[[Detour; 2]] = &[$({
+            labels!(
+                begin = stringify!($export),
+                found = concat!("overtake_found_", stringify!($export)),
+                missed = concat!("overtake_missed_", stringify!($export)),
+                end = concat!("overtake_end_", stringify!($export)),
+            );
+            [Detour::new(begin, found, begin), Detour::new(missed, end, begin)]
+        },)*];
+    };
 }
 
 /// A line of assembly for writes only.
@@ -84,70 +114,47 @@ macro_rules! if_byte {
     };
 }
 
+/// Some lines of assembly for accesses of more than one byte: jump to 8 if this one crosses from one line to the next.
+#[cfg(feature = "staticlib")]
+macro_rules! unless_across {
+    ($size:tt) => {
+        if_byte!(
+            $size,
+            "",
+            concat!("mov eax, edi\n and eax, 63\n cmp eax, 64 - ", stringify!($size), "\n ja 8f")
+        )
+    };
+}
+
 /// What the functions above go on to. In the frequent cases this is `ThreadState::record_new` by hand, for the same reason: an
 /// access that continues a run, or one that has nothing to do with runs, of a line that has a slot in this region or whose slot
-/// nobody needs. Whatever is special goes to the handler.
+/// nobody needs. Whatever is special goes to the handler. So does what a signal handler interrupts before it is in the log;
+/// after that, the rest is left undone (`crate::detour`).
 ///
 /// Registers: rdi address, rdx thread, r8 slot; then r9 what is known of the instruction, r10 the bytes of the line, r11 zero if
 /// the slot is the line's, else -1, rax place in the log.
 macro_rules! recorders {
-    ($($kind:ident $size:tt: $write:tt, $bars:ident;)*) => {$(
-        #[cfg(feature = "staticlib")]
+    ($($kind:ident $size:tt: $write:tt, $bars:ident;)*) => {
+        $(#[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.overtake_", stringify!($kind), stringify!($size), ",\"ax\",@progbits"),
-            concat!(".hidden overtake_same_line_", stringify!($kind), stringify!($size)),
-            concat!(".globl overtake_same_line_", stringify!($kind), stringify!($size)),
-            concat!(".hidden overtake_other_line_", stringify!($kind), stringify!($size)),
-            concat!(".globl overtake_other_line_", stringify!($kind), stringify!($size)),
             ".p2align 5",
             ".cfi_startproc",
-            concat!("overtake_same_line_", stringify!($kind), stringify!($size), ":"),
-            if_byte!($size, "", "mov eax, edi"),
-            if_byte!($size, "", "and eax, 63"),
-            if_byte!($size, "", concat!("cmp eax, 64 - ", stringify!($size))),
-            if_byte!($size, "", "ja 6f"),
-            "mov r8, rsi",
-            "mov rsi, [rsp]",
-            "mov r9d, esi",
-            "and r9d, 0x3fc",
-            "lea r9, [rdx + 8 * r9 + {places}]",
-            "or rsi, [rdx + {tag}]",
-            "cmp [r9 + {pc}], rsi",
-            "jne 9f",
-            if_byte!($size, "xor r10d, r10d", "mov ecx, edi"),
-            if_byte!($size, "bts r10, rdi", concat!("mov r10d, (1 << ", stringify!($size), ") - 1")),
-            if_byte!($size, "", "shl r10, cl"),
-            "xor r11d, r11d",
-            "cmp [r9 + {next}], rdi",
-            "jne 3f",
-            "mov rcx, [r9 + {record}]", // does it continue a run?
-            "test cl, 1",
-            "jne 7f",
-            "cmp rcx, [rdx + {floor}]",
-            "jb 9f",
-            "cmp rcx, [rdx + {since}]",
-            "jb 9f",
-            "cmp dword ptr [rcx + 12], {longest}", // the number of accesses
-            "jae 9f",
-            "test [r8 + {bars}], r10",
-            "jne 9f",
-            "or [r8 + {read}], r10",
-            if_write!($write, "or [r8 + {written}], r10"),
-            "add dword ptr [rcx + 12], 1",
-            "add rdi, [r9 + {stride}]",
-            "mov [r9 + {next}], rdi",
-            "ret",
-            concat!("overtake_other_line_", stringify!($kind), stringify!($size), ":"),
-            if_byte!($size, "", "mov eax, edi"),
-            if_byte!($size, "", "and eax, 63"),
-            if_byte!($size, "", concat!("cmp eax, 64 - ", stringify!($size))),
-            if_byte!($size, "", "ja 6f"),
+            hidden!("overtake_other_line_", $kind $size),
+            unless_across!($size),
             "mov r8, rsi",
             "mov r11, [r8]",
             "xor r11, [rdx + {region}]",
             "rol r11, {region_rotation}",
             "test r11d, {region_bits}",
             "je 9f", // another line of this region
+            "or r11, -1",
+            "jmp 2f",
+            hidden!("overtake_same_line_", $kind $size),
+            unless_across!($size),
+            "mov r8, rsi",
+            "xor r11d, r11d",
+            "2:",
             "mov rsi, [rsp]",
             "mov r9d, esi",
             "and r9d, 0x3fc",
@@ -158,63 +165,76 @@ macro_rules! recorders {
             if_byte!($size, "xor r10d, r10d", "mov ecx, edi"),
             if_byte!($size, "bts r10, rdi", concat!("mov r10d, (1 << ", stringify!($size), ") - 1")),
             if_byte!($size, "", "shl r10, cl"),
-            "mov r11, -1",
             "cmp [r9 + {next}], rdi",
-            "jne 3f",
-            "mov rcx, [r9 + {record}]",
+            "jne 5f",
+            "mov rcx, [r9 + {record}]", // does it continue a run?
             "test cl, 1",
-            "jne 7f",
+            "jne 4f",
             "cmp rcx, [rdx + {floor}]",
             "jb 9f",
             "cmp rcx, [rdx + {since}]",
             "jb 9f",
-            "cmp dword ptr [rcx + 12], {longest}",
+            "cmp dword ptr [rcx + 12], {longest}", // the number of accesses
             "jae 9f",
+            "mov rsi, [r9 + {stride}]",
+            "add rsi, rdi",
+            "test r11, r11",
+            "jne 2f",
+            "test [r8 + {bars}], r10",
+            "jne 9f",
+            "2:",
             "add dword ptr [rcx + 12], 1",
-            "mov rax, [r9 + {stride}]",
-            "add rax, rdi",
-            "mov [r9 + {next}], rax",
-            "jmp 4f",
-            "7:", // expected after a single access: the second of this region starts a run
+            hidden!("overtake_counted_", $kind $size),
+            "mov [r9 + {next}], rsi",
+            "3:", // notes the bytes
+            "test r11, r11",
+            "jne 2f",
+            "or [r8 + {read}], r10",
+            if_write!($write, "or [r8 + {written}], r10"),
+            "ret",
+            "2:", // gives the slot to the line
+            "and rdi, -64",
+            "or rdi, [rdx + {region}]",
+            "xor ecx, ecx",
+            "mov [r8], rcx",
+            "mov [r8 + {read}], r10",
+            "mov [r8 + {written}], rcx",
+            if_write!($write, "mov [r8 + {written}], r10"),
+            "mov [r8 + {rewritten}], rcx",
+            "mov [r8], rdi",
+            hidden!("overtake_finish_", $kind $size),
+            "ret",
+            hidden!("overtake_write_", $kind $size),
+            "4:", // expected after a single access: the second of this region starts a run
             "cmp rcx, [rdx + {floor}]",
-            "jb 3f",
-            "mov rcx, [r9 + {stride}]",
-            "test rcx, rcx",
-            "je 3f",
-            "movsxd rax, ecx",
-            "cmp rax, rcx",
+            "jb 5f",
+            "mov rsi, [r9 + {stride}]",
+            "test rsi, rsi",
+            "je 5f",
+            "movsxd rax, esi",
+            "cmp rax, rsi",
             "jne 9f",
             "mov rax, [rdx + {cursor}]",
-            "mov rsi, [rsp]",
-            "or rsi, [rdx + {tag}]",
-            "cmp [r9 + {pc}], rsi", // once more, after the log was asked where it is
-            "jne 9f",
             "cmp qword ptr [rdx + {since}], -1",
             "je 9f",
             "cmp rax, [rdx + {end}]",
             "jae 9f",
-            if_write!($write, "mov rsi, [r8 + {written}]"),
-            if_write!($write, "not rsi"),
-            if_write!($write, "or rsi, r11"), // never mind if it is another line
-            if_write!($write, "test rsi, r10"),
+            if_write!($write, "mov rcx, [r8 + {written}]"),
+            if_write!($write, "not rcx"),
+            if_write!($write, "or rcx, r11"), // never mind if it is another line
+            if_write!($write, "test rcx, r10"),
             if_write!($write, "je 9f"),
-            "lea rsi, [rax + 16]",
-            "cmpxchg [rdx + {cursor}], rsi",
-            "jne 9f",
+            "mov ecx, esi",
+            "bts rcx, 32", // one access
+            "mov [rax + 8], rcx",
             "mov [r9 + {record}], rax",
-            "mov esi, ecx",
-            "bts rsi, 32", // one access
-            "mov [rax + 8], rsi",
-            "add rcx, rdi",
-            "mov [r9 + {next}], rcx",
+            "add rsi, rdi",
+            "mov [r9 + {next}], rsi",
             "mov ecx, {run_code}",
-            "jmp 5f",
-            "3:", // no run
+            "lea rsi, [rax + 16]",
+            "jmp 6f",
+            "5:", // no run
             "mov rax, [rdx + {cursor}]",
-            "mov rsi, [rsp]",
-            "or rsi, [rdx + {tag}]",
-            "cmp [r9 + {pc}], rsi",
-            "jne 9f",
             "cmp qword ptr [rdx + {floor}], -1",
             "je 9f",
             "cmp qword ptr [rdx + {since}], -1",
@@ -228,48 +248,34 @@ macro_rules! recorders {
             if_write!($write, "je 9f"),
             "mov rsi, [r9 + {stride}]",
             "test byte ptr [r9 + {record}], 1",
-            "je 8f", // elsewhere after a run, but perhaps in the same steps
+            "je 2f", // elsewhere after a run, but perhaps in the same steps
             "add rsi, rdi",
             "sub rsi, [r9 + {next}]",
             "mov [r9 + {stride}], rsi",
-            "8:",
+            "2:",
             "add rsi, rdi",
             "mov [r9 + {next}], rsi",
-            "lea rcx, [rax + 8]",
-            "cmpxchg [rdx + {cursor}], rcx",
-            "jne 9f",
             "lea rcx, [rax + 1]",
             "mov [r9 + {record}], rcx",
             "mov ecx, {code}",
-            "5:", // fills the first word and notes the bytes
-            "mov esi, [rsp]",
-            "shr esi, 2",
-            "movzx esi, sil",
-            "or esi, ecx",
-            "mov rcx, rdi",
-            "shl rcx, 16",
-            "shrd rcx, rsi, 16",
-            "mov [rax], rcx",
-            "test r11, r11",
-            "jne 4f",
-            "or [r8 + {read}], r10",
-            if_write!($write, "or [r8 + {written}], r10"),
-            "ret",
-            "4:", // the slot is given to the line
-            "and rdi, -64",
-            "or rdi, [rdx + {region}]",
-            "xor ecx, ecx",
-            "mov [r8], rcx",
-            "mov [r8 + {read}], r10",
-            "mov [r8 + {written}], rcx",
-            if_write!($write, "mov [r8 + {written}], r10"),
-            "mov [r8 + {rewritten}], rcx",
-            "mov [r8], rdi",
-            "ret",
+            "lea rsi, [rax + 8]",
+            "6:", // the first word
+            "mov r9d, [rsp]",
+            "shr r9d, 2",
+            "movzx r9d, r9b",
+            "or ecx, r9d",
+            "mov r9, rdi",
+            "shl r9, 16",
+            "shrd r9, rcx, 16",
+            "mov [rax], r9",
+            "mov [rdx + {cursor}], rsi",
+            hidden!("overtake_written_", $kind $size),
+            "jmp 3b",
+            hidden!("overtake_record_", $kind $size),
             "9:",
             "mov rsi, [rsp]",
             "jmp {within}",
-            "6:",
+            "8:",
             "mov rsi, [rsp]",
             "jmp {across}",
             ".cfi_endproc",
@@ -296,8 +302,35 @@ macro_rules! recorders {
             stride = const runs::offsets::STRIDE,
             within = sym within_line::<$write, $size>,
             across = sym across_lines::<$write, $size>,
-        );
-    )*};
+        );)*
+
+        #[cfg(feature = "staticlib")]
+        static RECORDERS: &[[Detour; 4]] = &[$({
+            labels!(
+                begin = concat!("overtake_other_line_", stringify!($kind), stringify!($size)),
+                counted = concat!("overtake_counted_", stringify!($kind), stringify!($size)),
+                write = concat!("overtake_write_", stringify!($kind), stringify!($size)),
+                written = concat!("overtake_written_", stringify!($kind), stringify!($size)),
+                record = concat!("overtake_record_", stringify!($kind), stringify!($size)),
+                finish = concat!("overtake_finish_", stringify!($kind), stringify!($size)),
+            );
+            [
+                Detour::new(begin, counted, record),
+                Detour::new(counted, write, finish),
+                Detour::new(write, written, record),
+                Detour::new(written, record, finish),
+            ]
+        },)*];
+    };
+}
+
+/// Where threads go on that a signal handler interrupted in one of the functions above.
+pub(crate) fn detours() -> impl Iterator<Item = &'static Detour> {
+    #[cfg(feature = "staticlib")]
+    let detours = LOOK_UPS.iter().flatten().chain(RECORDERS.iter().flatten());
+    #[cfg(not(feature = "staticlib"))]
+    let detours = core::iter::empty();
+    detours
 }
 
 extern "C" fn within_line<const WRITE: bool, const SIZE: usize>(

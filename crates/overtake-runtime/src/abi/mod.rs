@@ -6,5 +6,5 @@ pub(crate) mod atomic;
 mod interface;
 mod wide;
 
-pub(crate) use access::forward;
+pub(crate) use access::{detours as access_detours, forward};
 pub(crate) use interface::{default_options, default_suppressions, is_failure};

@@ -10,7 +10,7 @@ use overtake_rawlog::RecordKind;
 
 use super::note;
 use super::real::hook;
-use crate::{process, sys, thread};
+use crate::{detour, process, sys, thread};
 
 const SIGNALS: usize = 65;
 
@@ -26,16 +26,20 @@ fn object(place: &AtomicUsize) -> usize {
 }
 
 /// What the kernel calls.
-extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut c_void) {
+extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::ucontext_t) {
     let Some(place) = place(signal) else { return };
+    // SAFETY: the kernel passes it to every handler.
+    detour::take(unsafe { &mut *context });
     if let Some(thread) = thread::recording() {
+        thread.interrupted();
         thread.sync(RecordKind::Wait, 0, object(place) as u64, 0);
     }
     let handler = place.load(Ordering::Acquire);
     if is_function(handler) {
         // SAFETY: the program's handler; those that take the signal alone do not look at the rest.
         unsafe {
-            let handler: extern "C" fn(i32, *mut c_void, *mut c_void) = core::mem::transmute(handler);
+            let handler: extern "C" fn(i32, *mut c_void, *mut libc::ucontext_t) =
+                core::mem::transmute(handler);
             handler(signal, facts, context);
         }
     }
