@@ -45,6 +45,9 @@ pub(crate) struct Slot {
     rewritten: Cell<u64>,
 }
 
+// The look-up counts on it.
+const _: () = assert!(size_of::<Slot>() * 2 == LINE_BYTES);
+
 /// Bytes of a table: the slots, and behind them for each slot the program counter of a write of rewritten bytes.
 const fn table_bytes(slots: usize) -> usize {
     slots * (size_of::<Slot>() + size_of::<u64>())
@@ -124,7 +127,7 @@ impl<F: Fn(u64, u64, u64)> Close for F {}
 
 /// What to do about an access.
 pub(crate) enum Found<'a> {
-    /// Nothing: the log has it.
+    /// Nothing but [`count`](Coalescer::count_repeat) it: the log has it.
     Recorded,
     /// Record it, then call [`Coalescer::note`].
     New(&'a Slot),
@@ -180,11 +183,9 @@ impl Coalescer {
                     if slot.rewritten.get() & bytes != bytes {
                         self.note_rewritten(slot, bytes, pc);
                     }
-                    self.count_repeat();
                     return Found::Recorded;
                 }
             } else if slot.accessed.get() & bytes == bytes {
-                self.count_repeat();
                 return Found::Recorded;
             }
         }
@@ -542,7 +543,10 @@ mod tests {
         fn access<const WRITE: bool>(&self, line: u64, bytes: u64, pc: u64) -> bool {
             let line = address(line);
             match self.coalescer.find::<WRITE>(line, bytes, pc) {
-                Found::Recorded => false,
+                Found::Recorded => {
+                    self.coalescer.count_repeat();
+                    false
+                }
                 Found::New(slot) => {
                     self.coalescer.note::<WRITE>(slot, line, bytes, self.close());
                     true

@@ -279,13 +279,22 @@ impl ThreadState {
     /// A plain access of `SIZE` bytes, at most 16, that crosses from one cache line to the next.
     #[inline(always)]
     pub(crate) fn access_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        let [(line, bytes), (next_line, more)] = across_lines::<SIZE>(address);
-        let coalescer = &self.coalescer;
-        if coalescer.is_known::<WRITE>(line, bytes) && coalescer.is_known::<WRITE>(next_line, more) {
-            coalescer.count_repeat();
-        } else if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
-            && let Some(first) = coalescer.free::<WRITE>(line, bytes)
-            && let Some(second) = coalescer.free::<WRITE>(next_line, more)
+        let is_known = |(line, bytes)| self.coalescer.is_known::<WRITE>(line, bytes);
+        if across_lines::<SIZE>(address).into_iter().all(is_known) {
+            self.coalescer.count_repeat();
+        } else {
+            self.add_across::<WRITE, SIZE>(address, pc);
+        }
+    }
+
+    /// Out of line, so that what comes before needs no stack.
+    #[inline(never)]
+    fn add_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+        let free = |(line, bytes)| self.coalescer.free::<WRITE>(line, bytes);
+        let [first, second] = across_lines::<SIZE>(address);
+        if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
+            && let Some(first) = free(first)
+            && let Some(second) = free(second)
             && run.add()
         {
             first.claim::<WRITE>();
@@ -295,21 +304,21 @@ impl ThreadState {
         }
     }
 
-    /// Out of line, so that what comes before needs no stack.
     #[inline(never)]
     fn record_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         let parts = across_lines::<SIZE>(address);
-        let find = |line, bytes| self.coalescer.find::<WRITE>(line, bytes, pc as u64);
-        if parts.iter().all(|(line, bytes)| matches!(find(*line, *bytes), Found::Recorded))
-            || self.is_ignoring(WRITE)
-        {
+        let find = |(line, bytes)| self.coalescer.find::<WRITE>(line, bytes, pc as u64);
+        if parts.into_iter().all(|part| matches!(find(part), Found::Recorded)) {
+            return self.coalescer.count_repeat();
+        }
+        if self.is_ignoring(WRITE) {
             return;
         }
         let region = self.coalescer.region();
         self.write_expected::<WRITE, SIZE>(address, pc);
-        for (line, bytes) in parts {
-            if let Found::New(slot) = find(line, bytes) {
-                self.note::<WRITE>(slot, region, line, bytes);
+        for part in parts {
+            if let Found::New(slot) = find(part) {
+                self.note::<WRITE>(slot, region, part.0, part.1);
             }
         }
     }
@@ -317,7 +326,9 @@ impl ThreadState {
     /// A plain access of `SIZE` bytes within one cache line that continues no run.
     pub(crate) fn record_new<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         let (line, bytes) = within_line(address, SIZE);
-        let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) else { return };
+        let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) else {
+            return self.coalescer.count_repeat();
+        };
         if self.is_ignoring(WRITE) {
             return;
         }
@@ -401,9 +412,10 @@ impl ThreadState {
     /// A plain access of up to 63 bytes within one cache line.
     fn access_within<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
         let (line, bytes) = within_line(address, length);
-        if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64)
-            && !self.is_ignoring(WRITE)
-        {
+        let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) else {
+            return self.coalescer.count_repeat();
+        };
+        if !self.is_ignoring(WRITE) {
             self.prepare();
             let region = self.coalescer.region();
             self.write_access::<WRITE>(address, length, pc);
@@ -428,13 +440,12 @@ impl ThreadState {
         /// Longer ranges are recorded without asking.
         const MOST_BYTES: usize = 2048;
         let is_short = length <= MOST_BYTES;
-        if self.is_ignoring(WRITE)
-            || is_short
-                && lines(address, length).all(|(line, bytes)| {
-                    matches!(self.coalescer.find::<WRITE>(line, bytes, pc as u64), Found::Recorded)
-                })
-        {
+        let find = |(line, bytes)| self.coalescer.find::<WRITE>(line, bytes, pc as u64);
+        if self.is_ignoring(WRITE) {
             return;
+        }
+        if is_short && lines(address, length).all(|part| matches!(find(part), Found::Recorded)) {
+            return self.coalescer.count_repeat();
         }
         self.prepare();
         let region = self.coalescer.region();
@@ -443,9 +454,9 @@ impl ThreadState {
         if !is_short {
             self.end_runs(); // what it touched is not noted
         } else {
-            for (line, bytes) in lines(address, length) {
-                if let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) {
-                    self.note::<WRITE>(slot, region, line, bytes);
+            for part in lines(address, length) {
+                if let Found::New(slot) = find(part) {
+                    self.note::<WRITE>(slot, region, part.0, part.1);
                 }
             }
         }
