@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::collections::HashMap;
+
 use overtake_rawlog::{NETWORK, Record, RecordKind as Kind, split_atomic_extra};
 use support::{Program, Run, compilers};
 
@@ -283,7 +285,7 @@ fn a_full_disk_loses_records_and_counts_them() {
 fn program_counters_are_right_although_signal_handlers_name_places_too() {
     each_compiler("places.c", |run| {
         assert!(run.printed("signals") > 10, "only {} signals", run.printed("signals"));
-        let mut pcs = std::collections::HashMap::new();
+        let mut pcs = HashMap::new();
         let arrays = [run.printed("program"), run.printed("handler")];
         for record in &run.log().threads[&0].records {
             let is_element = arrays.iter().any(|array| (*array..*array + 2 * 384).contains(&record.value));
@@ -565,4 +567,46 @@ fn formatted_text_is_recorded_and_comes_out_right() {
         assert!(of("pipe_out").ends_with(&[Kind::FdAlias, Kind::FdPost, Kind::FdPost]));
         assert!(of("pipe_in").ends_with(&[Kind::FdForget, Kind::FdWait, Kind::FdWait]));
     });
+}
+
+#[test]
+fn a_signal_after_any_instruction_loses_and_doubles_nothing() {
+    let arrays = [
+        ("bytes", 1, 1),
+        ("shorts", 2, 2),
+        ("ints", 4, 4),
+        ("longs", 8, 8),
+        ("packed", 9, 8),
+        ("wide", 16, 16),
+    ];
+    for compiler in compilers() {
+        let program = Program::new(compiler, "steps.c");
+        for exact in ["0", "1"] {
+            let run = program.run_with(&[], &[("OVERTAKE_EXACT", exact)]).succeeded();
+            let thread = &run.log().threads[&0];
+            let count = |accesses: Vec<(u64, u64)>| {
+                accesses.into_iter().fold(HashMap::new(), |mut counts, access| {
+                    *counts.entry(access).or_insert(0_u64) += 1;
+                    counts
+                })
+            };
+            let (reads, writes) = (count(thread.accesses(false)), count(thread.accesses(true)));
+            let updates = thread.records.iter().filter(|record| record.kind == Kind::AtomicRmw);
+            let updates = count(updates.map(|record| (record.value, 8)).collect());
+            for number in 0..run.printed("count") {
+                for (array, distance, size) in arrays.into_iter().chain([("apart", run.printed("gap"), 8)]) {
+                    let at = run.printed(array) + u64::from(array == "packed") + number * distance;
+                    assert_eq!(writes.get(&(at, size)), Some(&1), "{compiler}, {exact}: {array}[{number}]");
+                }
+                let at = |array| (run.printed(array) + 8 * number, 8);
+                assert_eq!(reads.get(&at("scattered")), Some(&1), "{compiler}, {exact}: {number}");
+                assert_eq!(updates.get(&at("atomics")), Some(&1), "{compiler}, {exact}: {number}");
+            }
+            let handled = run.printed("handled");
+            assert!(handled > 3 * run.printed("count"), "only {handled} signals");
+            // In the handler, and once by `handler(0)`. Each starts a region of its own.
+            assert_eq!(writes[&(run.printed("by_handler"), 8)], handled);
+            thread.check_stamps();
+        }
+    }
 }

@@ -272,6 +272,7 @@ macro_rules! recorders {
             hidden!("overtake_written_", $kind $size),
             "jmp 3b",
             hidden!("overtake_record_", $kind $size),
+            unless_across!($size),
             "9:",
             "mov rsi, [rsp]",
             "jmp {within}",
