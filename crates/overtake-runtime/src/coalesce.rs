@@ -98,12 +98,14 @@ unsafe impl Sync for LookUp {}
 
 impl LookUp {
     /// What a thread has that does not record: nothing is found, and there is no room.
-    pub(crate) const NONE: LookUp = LookUp {
-        slots: Cell::new(&raw const NO_SLOT.0),
-        mask: Cell::new(0),
-        region: Cell::new(0), // that of the slot
-        repeats: Cell::new(0),
-    };
+    pub(crate) const fn none() -> LookUp {
+        LookUp {
+            slots: Cell::new(&raw const NO_SLOT.0),
+            mask: Cell::new(0),
+            region: Cell::new(0), // that of the slot
+            repeats: Cell::new(0),
+        }
+    }
 }
 
 /// All zeros is a table that has not been opened; it must be before it is used.

@@ -70,7 +70,7 @@ const _: () = assert!(core::mem::offset_of!(ThreadState, coalescer) == 0);
 
 /// What stands for the state of a thread that has none. It begins like one, so that the hooks for accesses need not ask: they find
 /// nothing there and go on to code that does.
-pub(crate) static NO_STATE: [LookUp; 3] = [LookUp::NONE; 3];
+pub(crate) static NO_STATE: [LookUp; 3] = [const { LookUp::none() }; 3];
 /// A thread that is not set up yet. This is what every thread starts with (`tls`).
 const NOT_SET_UP: *const ThreadState = (&raw const NO_STATE[0]).cast();
 /// A thread that is being set up: what its hooks see is our own doing.
