@@ -5,3 +5,8 @@ SIZES(read) SIZES(write) SIZES(unaligned_read) SIZES(unaligned_write) SIZES(read
 SIZES(volatile_read) SIZES(volatile_write)
 NOTHING(init) NOTHING(func_entry) NOTHING(func_exit) NOTHING(read_range) NOTHING(write_range)
 NOTHING(vptr_update) NOTHING(vptr_read)
+// Newer compilers call these for what they would otherwise expand or pass to libc.
+#include <string.h>
+void *__tsan_memset(void *to, int value, size_t length) { return memset(to, value, length); }
+void *__tsan_memcpy(void *to, const void *from, size_t length) { return memcpy(to, from, length); }
+void *__tsan_memmove(void *to, const void *from, size_t length) { return memmove(to, from, length); }
