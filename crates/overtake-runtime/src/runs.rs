@@ -24,6 +24,7 @@ use core::cell::Cell;
 use overtake_rawlog::{LONGEST_RUN, split_run};
 
 use crate::detour::{Detour, labels};
+use crate::thread::ThreadState;
 
 /// Number of instructions that are followed at once.
 const PLACES: usize = 256;
@@ -105,7 +106,7 @@ impl Runs {
         }
         // SAFETY: a record of two words that this thread wrote into the tail in use (R1, R4).
         let (_, count) = split_run(unsafe { *((record + 8) as *const u64) });
-        (count < LONGEST_RUN).then_some(Continued { runs: self, floor, place, record, address })
+        (count < LONGEST_RUN).then_some(Continued { place, record, floor, address })
     }
 
     /// An access that continues no run, of a known instruction: the distance to the next if it is known, see
@@ -212,24 +213,19 @@ impl Taken<'_> {
 
 /// A run and the instruction that is in it.
 pub(crate) struct Continued<'a> {
-    runs: &'a Runs,
-    /// As it was.
-    floor: usize,
     place: &'a Place,
-    record: usize,
+    /// Of the run.
+    pub(crate) record: usize,
+    /// As it was.
+    pub(crate) floor: usize,
     address: u64,
 }
 
 impl Continued<'_> {
-    /// Adds the access. False if a signal handler came in between, so that it belongs behind what that recorded.
+    /// The access is about to be added, by [`overtake_count`].
     #[inline(always)]
-    pub(crate) fn add(self) -> bool {
-        // SAFETY: a record of two words that this thread wrote into the tail in use (R4).
-        let added = unsafe { overtake_count(self.runs.floor.as_ptr(), self.floor, self.record) };
-        if added {
-            self.place.next.set(self.address.wrapping_add(self.place.stride.get()));
-        }
-        added
+    pub(crate) fn expect_next(&self) {
+        self.place.next.set(self.address.wrapping_add(self.place.stride.get()));
     }
 }
 
@@ -240,27 +236,35 @@ core::arch::global_asm!(
     ".p2align 4",
     "overtake_count:",
     ".cfi_startproc",
-    "cmp [rdi], rsi",
+    "cmp [rdi + {floor}], r8",
     "jne 2f",
-    "add dword ptr [rdx + 12], 1", // the number of accesses
+    "add dword ptr [rcx + 12], 1", // the number of accesses
     ".hidden overtake_counted",
     ".globl overtake_counted",
     "overtake_counted:",
-    "mov eax, 1",
     "ret",
     ".hidden overtake_not_counted",
     ".globl overtake_not_counted",
     "overtake_not_counted:",
     "2:",
-    "xor eax, eax",
-    "ret",
+    "jmp r9",
     ".cfi_endproc",
     ".popsection",
+    floor = const crate::thread::offsets::FLOOR,
 );
 
+#[allow(improper_ctypes, reason = "it is passed on to a function of ours")]
 unsafe extern "C" {
-    /// Counts one more access in a run's record if the floor is where it was: signal handlers move it.
-    fn overtake_count(floor: *mut usize, was: usize, record: usize) -> bool;
+    /// Counts one more access in a run's record if the floor is where it was: signal handlers move it. Otherwise calls `otherwise`, which
+    /// gets the first three arguments.
+    pub(crate) fn overtake_count(
+        thread: &ThreadState,
+        address: usize,
+        pc: usize,
+        record: usize,
+        floor: usize,
+        otherwise: extern "C" fn(&ThreadState, usize, usize),
+    );
 }
 
 /// Where threads go on that a signal handler interrupted there.
@@ -272,7 +276,7 @@ pub(crate) static DETOURS: &[Detour] = &[{
 #[cfg(test)]
 mod tests {
     use super::*;
-    use overtake_rawlog::run;
+    use overtake_rawlog::{ONE_MORE, run};
 
     extern crate std;
     use std::vec::Vec;
@@ -295,7 +299,9 @@ mod tests {
         runs.end_before(log.as_mut_ptr().cast());
         for (address, pc) in accesses {
             if let Some(continued) = runs.continued(*address, *pc, 0) {
-                continued.add();
+                continued.expect_next();
+                // SAFETY: the second word of a record in the log above.
+                unsafe { *((continued.record + 8) as *mut u64) += ONE_MORE };
                 continue;
             }
             let stride = runs.expect(known(&runs, *pc), *address);

@@ -13,7 +13,7 @@ use crate::buffer::Buffer;
 use crate::coalesce::{Coalescer, Found, LINE_BYTES, LookUp, Slot};
 use crate::libc_hooks;
 use crate::process;
-use crate::runs::Runs;
+use crate::runs::{Runs, overtake_count};
 use crate::stack::CallStack;
 use crate::stamp;
 use crate::sys::{self, NoSignals};
@@ -279,33 +279,31 @@ impl ThreadState {
     /// A plain access of `SIZE` bytes, at most 16, that crosses from one cache line to the next.
     #[inline(always)]
     pub(crate) fn access_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        let is_known = |(line, bytes)| self.coalescer.is_known::<WRITE>(line, bytes);
-        if across_lines::<SIZE>(address).into_iter().all(is_known) {
-            self.coalescer.count_repeat();
-        } else {
-            self.add_across::<WRITE, SIZE>(address, pc);
-        }
-    }
-
-    /// Out of line, so that what comes before needs no stack.
-    #[inline(never)]
-    fn add_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
-        let free = |(line, bytes)| self.coalescer.free::<WRITE>(line, bytes);
         let [first, second] = across_lines::<SIZE>(address);
-        if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
+        let is_known = |(line, bytes)| self.coalescer.is_known::<WRITE>(line, bytes);
+        let free = |(line, bytes)| self.coalescer.free::<WRITE>(line, bytes);
+        if is_known(first) && is_known(second) {
+            self.coalescer.count_repeat();
+        } else if let Some(run) = self.runs.continued(address as u64, pc as u64, self.stack.current_since())
             && let Some(first) = free(first)
             && let Some(second) = free(second)
-            && run.add()
         {
+            // If a signal handler comes before the access is counted, this is of a region that is over.
             first.claim::<WRITE>();
             second.claim::<WRITE>();
+            run.expect_next();
+            // SAFETY: a record of two words that this thread wrote into the tail in use.
+            unsafe {
+                overtake_count(self, address, pc, run.record, run.floor, Self::record_across::<WRITE, SIZE>);
+            }
         } else {
             self.record_across::<WRITE, SIZE>(address, pc);
         }
     }
 
+    /// Out of line, so that what comes before needs no stack.
     #[inline(never)]
-    fn record_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
+    extern "C" fn record_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         let parts = across_lines::<SIZE>(address);
         let find = |(line, bytes)| self.coalescer.find::<WRITE>(line, bytes, pc as u64);
         if parts.into_iter().all(|part| matches!(find(part), Found::Recorded)) {

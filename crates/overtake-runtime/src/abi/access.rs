@@ -126,6 +126,36 @@ macro_rules! unless_across {
     };
 }
 
+/// Assembly: what is known of the instruction, to r9, else on to 9; and which bytes of its line the access is to, to r10.
+#[cfg(feature = "staticlib")]
+macro_rules! known_instruction {
+    ($size:tt) => {
+        concat!(
+            "mov rsi, [rsp]\n mov r9d, esi\n and r9d, 0x3fc\n lea r9, [rdx + 8 * r9 + {places}]\n",
+            "or rsi, [rdx + {tag}]\n cmp [r9 + {pc}], rsi\n jne 9f\n",
+            if_byte!(
+                $size,
+                "xor r10d, r10d\n bts r10, rdi",
+                concat!("mov ecx, edi\n mov r10d, (1 << ", stringify!($size), ") - 1\n shl r10, cl")
+            )
+        )
+    };
+}
+
+/// Assembly: the record of the run that the access continues, to rcx, and where it is expected after this access, to rsi. On to 4 if it was
+/// expected after a single access, to 5 if it was not expected.
+#[cfg(feature = "staticlib")]
+macro_rules! continued_run {
+    () => {
+        concat!(
+            "cmp [r9 + {next}], rdi\n jne 5f\n mov rcx, [r9 + {record}]\n test cl, 1\n jne 4f\n",
+            "cmp rcx, [rdx + {floor}]\n jb 9f\n cmp rcx, [rdx + {since}]\n jb 9f\n",
+            "cmp dword ptr [rcx + 12], {longest}\n jae 9f\n", // the number of accesses
+            "mov rsi, [r9 + {stride}]\n add rsi, rdi"
+        )
+    };
+}
+
 /// What the functions above go on to. In the frequent cases this is `ThreadState::record_new` by hand, for the same reason: an
 /// access that continues a run, or one that has nothing to do with runs, of a line that has a slot in this region or whose slot
 /// nobody needs. Whatever is special goes to the handler. So does what a signal handler interrupts before it is in the log;
@@ -140,6 +170,21 @@ macro_rules! recorders {
             concat!(".pushsection .text.overtake_", stringify!($kind), stringify!($size), ",\"ax\",@progbits"),
             ".p2align 5",
             ".cfi_startproc",
+            hidden!("overtake_same_line_", $kind $size),
+            unless_across!($size),
+            "mov r8, rsi",
+            known_instruction!($size),
+            "xor r11d, r11d",
+            continued_run!(),
+            "test [r8 + {bars}], r10",
+            "jne 9f",
+            "add dword ptr [rcx + 12], 1",
+            hidden!("overtake_counted_same_", $kind $size),
+            "mov [r9 + {next}], rsi",
+            "2:", // notes the bytes
+            "or [r8 + {read}], r10",
+            if_write!($write, "or [r8 + {written}], r10"),
+            "ret",
             hidden!("overtake_other_line_", $kind $size),
             unless_across!($size),
             "mov r8, rsi",
@@ -148,51 +193,13 @@ macro_rules! recorders {
             "rol r11, {region_rotation}",
             "test r11d, {region_bits}",
             "je 9f", // another line of this region
+            known_instruction!($size),
             "or r11, -1",
-            "jmp 2f",
-            hidden!("overtake_same_line_", $kind $size),
-            unless_across!($size),
-            "mov r8, rsi",
-            "xor r11d, r11d",
-            "2:",
-            "mov rsi, [rsp]",
-            "mov r9d, esi",
-            "and r9d, 0x3fc",
-            "lea r9, [rdx + 8 * r9 + {places}]",
-            "or rsi, [rdx + {tag}]",
-            "cmp [r9 + {pc}], rsi",
-            "jne 9f",
-            if_byte!($size, "xor r10d, r10d", "mov ecx, edi"),
-            if_byte!($size, "bts r10, rdi", concat!("mov r10d, (1 << ", stringify!($size), ") - 1")),
-            if_byte!($size, "", "shl r10, cl"),
-            "cmp [r9 + {next}], rdi",
-            "jne 5f",
-            "mov rcx, [r9 + {record}]", // does it continue a run?
-            "test cl, 1",
-            "jne 4f",
-            "cmp rcx, [rdx + {floor}]",
-            "jb 9f",
-            "cmp rcx, [rdx + {since}]",
-            "jb 9f",
-            "cmp dword ptr [rcx + 12], {longest}", // the number of accesses
-            "jae 9f",
-            "mov rsi, [r9 + {stride}]",
-            "add rsi, rdi",
-            "test r11, r11",
-            "jne 2f",
-            "test [r8 + {bars}], r10",
-            "jne 9f",
-            "2:",
+            continued_run!(),
             "add dword ptr [rcx + 12], 1",
-            hidden!("overtake_counted_", $kind $size),
+            hidden!("overtake_counted_other_", $kind $size),
             "mov [r9 + {next}], rsi",
-            "3:", // notes the bytes
-            "test r11, r11",
-            "jne 2f",
-            "or [r8 + {read}], r10",
-            if_write!($write, "or [r8 + {written}], r10"),
-            "ret",
-            "2:", // gives the slot to the line
+            "3:", // gives the slot to the line
             "and rdi, -64",
             "or rdi, [rdx + {region}]",
             "xor ecx, ecx",
@@ -248,11 +255,11 @@ macro_rules! recorders {
             if_write!($write, "je 9f"),
             "mov rsi, [r9 + {stride}]",
             "test byte ptr [r9 + {record}], 1",
-            "je 2f", // elsewhere after a run, but perhaps in the same steps
+            "je 7f", // elsewhere after a run, but perhaps in the same steps
             "add rsi, rdi",
             "sub rsi, [r9 + {next}]",
             "mov [r9 + {stride}], rsi",
-            "2:",
+            "7:",
             "add rsi, rdi",
             "mov [r9 + {next}], rsi",
             "lea rcx, [rax + 1]",
@@ -270,6 +277,8 @@ macro_rules! recorders {
             "mov [rax], r9",
             "mov [rdx + {cursor}], rsi",
             hidden!("overtake_written_", $kind $size),
+            "test r11, r11",
+            "je 2b",
             "jmp 3b",
             hidden!("overtake_record_", $kind $size),
             unless_across!($size),
@@ -306,18 +315,22 @@ macro_rules! recorders {
         );)*
 
         #[cfg(feature = "staticlib")]
-        static RECORDERS: &[[Detour; 4]] = &[$({
+        static RECORDERS: &[[Detour; 6]] = &[$({
             labels!(
-                begin = concat!("overtake_other_line_", stringify!($kind), stringify!($size)),
-                counted = concat!("overtake_counted_", stringify!($kind), stringify!($size)),
+                same = concat!("overtake_same_line_", stringify!($kind), stringify!($size)),
+                counted_same = concat!("overtake_counted_same_", stringify!($kind), stringify!($size)),
+                other = concat!("overtake_other_line_", stringify!($kind), stringify!($size)),
+                counted_other = concat!("overtake_counted_other_", stringify!($kind), stringify!($size)),
                 write = concat!("overtake_write_", stringify!($kind), stringify!($size)),
                 written = concat!("overtake_written_", stringify!($kind), stringify!($size)),
                 record = concat!("overtake_record_", stringify!($kind), stringify!($size)),
                 finish = concat!("overtake_finish_", stringify!($kind), stringify!($size)),
             );
             [
-                Detour::new(begin, counted, record),
-                Detour::new(counted, write, finish),
+                Detour::new(same, counted_same, record),
+                Detour::new(counted_same, other, finish),
+                Detour::new(other, counted_other, record),
+                Detour::new(counted_other, write, finish),
                 Detour::new(write, written, record),
                 Detour::new(written, record, finish),
             ]
