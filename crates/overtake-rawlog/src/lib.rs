@@ -122,7 +122,7 @@ pub mod process_keys {
 }
 
 /// Version of this layout.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 
 /// The first bytes of a thread file, updated in place while the thread runs.
 #[derive(Clone, Copy, Debug)]
