@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::id::EventIndex;
 use crate::symbols::Symbols;
 
-/// A block of a well-formed trace: what detectors take. Only a [`Checker`] makes it.
+/// A block of a well-formed trace: what detectors take. Only a [`Checker`](super::Checker) makes it.
 #[derive(Debug)]
 pub struct Checked<'a> {
     pub(super) block: &'a Block,
