@@ -12,7 +12,7 @@
 //!   C2  Every slot of the current region with `rewritten` bytes is in `dirty`, or its closing write is in the log, or
 //!       `dirty` has overflowed and the whole table will be searched when the region ends.
 //!   C3  A slot's masks are those of its key: the key is taken away while the masks change hands, so that a signal
-//!       handler never takes the one for the other. Masks of one key grow by single instructions.
+//!       handler never takes the one for the other, and masks grow only if the key is still the one (`detour`).
 //!   C4  A table that was outgrown stays mapped: code that a signal handler interrupted may hold a slot of it.
 //!
 //! What this hides: a second code location of the same race, in the same region. What a signal handler can lose: the closing
@@ -21,6 +21,7 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
+use crate::detour::{Detour, labels};
 use crate::sys::{self, Errno};
 
 /// Bytes per slot.
@@ -178,12 +179,12 @@ impl Coalescer {
     /// Looks an access up whose bytes are within one line.
     #[inline(always)]
     pub(crate) fn find<const WRITE: bool>(&self, line: u64, bytes: u64, pc: u64) -> Found<'_> {
-        let slot = self.slot(line);
-        if slot.key.get() == line | self.look_up.region.get() {
+        let (slot, key) = (self.slot(line), line | self.region());
+        if slot.key.get() == key {
             if WRITE {
                 if slot.written.get() & bytes == bytes {
                     if slot.rewritten.get() & bytes != bytes {
-                        self.note_rewritten(slot, bytes, pc);
+                        self.note_rewritten(slot, key, bytes, pc);
                     }
                     return Found::Recorded;
                 }
@@ -211,8 +212,12 @@ impl Coalescer {
     #[inline(always)]
     fn slot(&self, line: u64) -> &Slot {
         let at = line.wrapping_mul(offsets::MIX) >> offsets::MIX_SHIFT; // as the hooks for accesses do it
+        // SAFETY: reads fields, in this order: a signal handler may let the table grow, never shrink.
+        let (mask, slots) = unsafe {
+            (self.look_up.mask.as_ptr().read_volatile(), self.look_up.slots.as_ptr().read_volatile())
+        };
         // SAFETY: masked to the table's size; the table is this thread's own.
-        unsafe { &*self.look_up.slots.get().byte_add(at as usize & self.look_up.mask.get() as usize) }
+        unsafe { &*slots.byte_add((at & mask) as usize) }
     }
 
     /// The slot for an access that may stand anywhere in this region, before or behind all others in it: a read of bytes that have
@@ -226,20 +231,23 @@ impl Coalescer {
         is_free.then_some(Free { slot, found, key, bytes })
     }
 
-    /// Notes an access as recorded. Whether another line of this region lost its slot for it: what is known of that is lost.
+    /// Notes an access as recorded in a region. Whether another line of the region lost its slot for it: what is known of that is
+    /// lost.
     #[inline]
     pub(crate) fn note<const WRITE: bool>(
         &self,
         slot: &Slot,
-        line: u64,
-        bytes: u64,
+        (region, line, bytes): (u64, u64, u64),
         close: impl Close,
     ) -> bool {
-        let key = line | self.look_up.region.get();
+        let key = line | region;
         let old = slot.key.get();
         if old == key {
-            slot.add::<WRITE>(bytes);
+            slot.add::<WRITE>(key, bytes);
             return false;
+        }
+        if region != self.region() {
+            return false; // over: a signal handler came
         }
         let evicts = is_same_region(old, key);
         if evicts {
@@ -289,16 +297,28 @@ impl Coalescer {
     }
 
     #[inline(never)]
-    fn note_rewritten(&self, slot: &Slot, bytes: u64, pc: u64) {
+    fn note_rewritten(&self, slot: &Slot, key: u64, bytes: u64, pc: u64) {
+        let index = self.index(slot);
+        if index >= self.size() {
+            return; // of a table that a signal handler has just outgrown
+        }
         if slot.rewritten.get() == 0 {
-            let count = self.dirty_count.load(Ordering::Relaxed);
-            if let Some(place) = self.dirty.get(count) {
-                place.set(self.index(slot) as u32);
+            let mut count = 1;
+            // SAFETY: adds to a field of this thread's own, by one instruction: signal handlers do the same.
+            unsafe {
+                core::arch::asm!(
+                    "xadd qword ptr [{dirty}], {count}",
+                    dirty = in(reg) self.dirty_count.as_ptr(),
+                    count = inout(reg) count,
+                    options(nostack),
+                );
             }
-            self.dirty_count.store(count + 1, Ordering::Relaxed);
+            if let Some(place) = self.dirty.get(count) {
+                place.set(index as u32);
+            }
         }
         self.rewriter(slot).set(pc);
-        add_bits(&slot.rewritten, bytes);
+        slot.mark(key, 0, 0, bytes);
     }
 
     /// The closing writes of the region, which is about to end.
@@ -457,7 +477,7 @@ impl Free<'_> {
     #[inline(always)]
     pub(crate) fn claim<const WRITE: bool>(self) {
         if self.found == self.key {
-            self.slot.add::<WRITE>(self.bytes);
+            self.slot.add::<WRITE>(self.key, self.bytes);
         } else {
             self.slot.give_to::<WRITE>(self.key, self.bytes);
         }
@@ -473,11 +493,15 @@ impl Slot {
 
     /// Further bytes of the line that the slot is for.
     #[inline(always)]
-    fn add<const WRITE: bool>(&self, bytes: u64) {
-        add_bits(&self.accessed, bytes);
-        if WRITE {
-            add_bits(&self.written, bytes);
-        }
+    fn add<const WRITE: bool>(&self, key: u64, bytes: u64) {
+        self.mark(key, bytes, if WRITE { bytes } else { 0 }, 0);
+    }
+
+    /// Adds to the masks, unless a signal handler has given the slot to somebody else.
+    #[inline(always)]
+    fn mark(&self, key: u64, accessed: u64, written: u64, rewritten: u64) {
+        // SAFETY: changes masks of a slot of this thread's own.
+        unsafe { overtake_mark(self, key, accessed, written, rewritten) };
     }
 
     /// The first bytes of another line.
@@ -493,19 +517,40 @@ impl Slot {
     }
 }
 
-/// Sets bits by one instruction (C3).
-#[inline(always)]
-fn add_bits(mask: &Cell<u64>, bits: u64) {
-    // SAFETY: changes one word of this thread's own.
-    unsafe {
-        core::arch::asm!(
-            "or qword ptr [{mask}], {bits}",
-            mask = in(reg) mask.as_ptr(),
-            bits = in(reg) bits,
-            options(nostack),
-        );
-    }
+core::arch::global_asm!(
+    ".pushsection .text.overtake_mark,\"ax\",@progbits",
+    ".hidden overtake_mark",
+    ".globl overtake_mark",
+    ".p2align 4",
+    "overtake_mark:",
+    ".cfi_startproc",
+    "cmp [rdi], rsi",
+    "jne 2f",
+    "or [rdi + {accessed}], rdx",
+    "or [rdi + {written}], rcx",
+    "or [rdi + {rewritten}], r8",
+    ".hidden overtake_marked",
+    ".globl overtake_marked",
+    "overtake_marked:",
+    "2:",
+    "ret",
+    ".cfi_endproc",
+    ".popsection",
+    accessed = const offsets::READ,
+    written = const offsets::WRITTEN,
+    rewritten = const offsets::REWRITTEN,
+);
+
+unsafe extern "C" {
+    /// Adds to the masks of a slot if its key is still this one.
+    fn overtake_mark(slot: &Slot, key: u64, accessed: u64, written: u64, rewritten: u64);
 }
+
+/// Where threads go on that a signal handler interrupted there: what is left undone only saves work.
+pub(crate) static DETOURS: &[Detour] = &[{
+    labels!(begin = "overtake_mark", marked = "overtake_marked");
+    Detour::new(begin, marked, marked)
+}];
 
 fn line_of(key: u64) -> u64 {
     key & LINE
@@ -550,7 +595,7 @@ mod tests {
                     false
                 }
                 Found::New(slot) => {
-                    self.coalescer.note::<WRITE>(slot, line, bytes, self.close());
+                    self.coalescer.note::<WRITE>(slot, (self.coalescer.region(), line, bytes), self.close());
                     true
                 }
             }

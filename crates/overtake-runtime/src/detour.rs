@@ -2,10 +2,11 @@
 //!
 //! Each has one instruction by which it takes effect: it moves the cursor of the log, say, over words that were filled before. A
 //! thread that a signal interrupts before that goes on elsewhere when the handler is done, where it starts again, or does the same
-//! in another way. This costs nothing unless a signal arrives: no instruction needs to be atomic, and nothing that was looked up
-//! can be out of date. (The kernel does the same for threads that it moves to another processor: restartable sequences.)
+//! in another way. This costs nothing unless a signal arrives: no instruction needs to be atomic, and nothing that such a sequence
+//! looked up can be out of date. (The kernel does the same for threads that it moves to another processor: restartable sequences.)
 //!
-//! It counts on handlers being called by ours, which `libc_hooks::signals` sees to.
+//! It counts on handlers being called by ours, which `libc_hooks::signals` sees to. A handler that a program sets up past libc, by a
+//! system call of its own, must not run instrumented code.
 
 /// Where a thread goes on that was interrupted at an instruction from `from` up to, but without, `to`.
 pub(crate) struct Detour {
@@ -44,6 +45,7 @@ fn instead_of(instruction: usize) -> Option<usize> {
     crate::abi::access_detours()
         .chain(crate::buffer::DETOURS)
         .chain(crate::runs::DETOURS)
+        .chain(crate::coalesce::DETOURS)
         .find(|detour| detour.holds(instruction))
         .map(|detour| detour.target as usize)
 }

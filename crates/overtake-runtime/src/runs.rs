@@ -147,7 +147,7 @@ impl Runs {
     }
 
     /// Takes an entry for an instruction, if nothing is known of it. The log must be asked where it is *after* this, and
-    /// told by a record that is written there; then [`name`](Self::name).
+    /// told by a record that is written there; then [`name`](Taken::name).
     pub(crate) fn take(&self, pc: u64) -> Taken<'_> {
         let (place, tag) = (self.place(pc), self.tag.get());
         // SAFETY: writes a field, before all that follows (R5).

@@ -135,7 +135,9 @@ impl CallStack {
     /// Whether the log has this very stack. If not, [`write`](Self::write) is due, which may find that it does.
     #[inline(always)]
     pub(crate) fn is_written(&self) -> bool {
-        self.current_since.get() != NEVER
+        // Volatile: signal handlers change it.
+        // SAFETY: reads a field.
+        unsafe { self.current_since.as_ptr().read_volatile() != NEVER }
     }
 
     /// Where the log was when it got the stack; records from there on have this very stack. The last address if it does not have it.
@@ -144,7 +146,7 @@ impl CallStack {
         self.current_since.get()
     }
 
-    /// Brings the log's idea of the stack up to date. `new_chunk` writes the whole stack.
+    /// Brings the log's idea of the stack up to date, unless a signal handler comes in between. `new_chunk` writes the whole stack.
     #[cold]
     #[inline(never)]
     pub(crate) fn write(&self, buffer: &Buffer, new_chunk: impl Fn()) {
@@ -153,18 +155,27 @@ impl CallStack {
             self.current_since.set(self.written_at.get()); // functions came and went
             return;
         }
+        let mut place = buffer.place();
         // A push says itself what it replaces, within 256 frames.
         if depth == top || self.written.get().saturating_sub(depth) > 200 {
-            buffer.write([head(RecordKind::Cut, 0, (depth - FIRST) as u64)]);
+            if !buffer.write_at(place, [head(RecordKind::Cut, 0, (depth - FIRST) as u64)]) {
+                return; // for a signal handler; the caller will ask again
+            }
+            place = place.wrapping_add(1);
         }
         while depth < top {
             if !buffer.has_room() {
                 return new_chunk();
             }
-            self.write_push(buffer, depth);
+            if !buffer.write_at(place, [self.push(depth)]) {
+                return;
+            }
+            place = place.wrapping_add(1);
             depth += 1;
         }
-        self.note_written(top, buffer);
+        if buffer.place() == place {
+            self.note_written(top, buffer);
+        }
     }
 
     fn note_written(&self, top: usize, buffer: &Buffer) {
@@ -175,10 +186,11 @@ impl CallStack {
         self.current_since.set(place);
     }
 
-    fn write_push(&self, buffer: &Buffer, number: usize) {
+    /// The record of a frame.
+    fn push(&self, number: usize) -> u64 {
         // SAFETY: below the capacity (S1).
         let call = unsafe { (*self.frame(number)).call };
-        buffer.write([head(RecordKind::Push, (number - FIRST) as u8, call)]);
+        head(RecordKind::Push, (number - FIRST) as u8, call)
     }
 
     /// How many of the outermost frames [`write_all`](Self::write_all) leaves out.
@@ -190,7 +202,7 @@ impl CallStack {
     pub(crate) fn write_all(&self, buffer: &Buffer) {
         let top = self.top.get();
         for number in FIRST + self.too_many()..top {
-            self.write_push(buffer, number);
+            buffer.write([self.push(number)]);
         }
         self.note_written(top, buffer);
     }

@@ -243,7 +243,7 @@ fn largest_file() -> u64 {
 pub(crate) fn is_for_writing(file: i32) -> bool {
     // SAFETY: touches nothing.
     let flags = unsafe { syscall6(libc::SYS_fcntl, [file as usize, libc::F_GETFL as usize, 0, 0, 0, 0]) };
-    flags.is_ok_and(|flags| flags as i32 & libc::O_ACCMODE == libc::O_WRONLY)
+    flags.is_ok_and(|flags| flags as i32 & libc::O_ACCMODE != libc::O_RDONLY)
 }
 
 /// The current value of a resource limit.
@@ -308,6 +308,16 @@ impl Drop for NoSignals {
         // SAFETY: the mask has the kernel's size.
         let _ = unsafe { syscall6(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, old, 0, 8, 0, 0]) };
     }
+}
+
+/// Lets this thread have a signal. Whether it was blocked.
+pub(crate) fn unblock(signal: i32) -> bool {
+    let set = 1_u64.checked_shl((signal - 1) as u32).unwrap_or(0);
+    let mut before = 0_u64;
+    let (new, old) = (&raw const set as usize, &raw mut before as usize);
+    // SAFETY: both masks have the kernel's size, 8 bytes.
+    let _ = unsafe { syscall6(libc::SYS_rt_sigprocmask, [libc::SIG_UNBLOCK as usize, new, old, 8, 0, 0]) };
+    before & set != 0
 }
 
 /// Waits while the word at `address` is `value`, at most a tenth of a second (so that a lost wake does no harm).

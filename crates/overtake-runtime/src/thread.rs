@@ -78,10 +78,10 @@ const SETTING_UP: *const ThreadState = (&raw const NO_STATE[1]).cast();
 /// A thread that is over.
 const OVER: *const ThreadState = (&raw const NO_STATE[2]).cast();
 
-/// Whether there is a state, and not something that stands for one.
+/// Whether there is a state, and not something that stands for one. (Null is what there is before the program is relocated.)
 #[inline(always)]
 fn is_state(state: *const ThreadState) -> bool {
-    (state as usize).wrapping_sub(NOT_SET_UP as usize) >= size_of_val(&NO_STATE)
+    (state as usize).wrapping_sub(NOT_SET_UP as usize) >= size_of_val(&NO_STATE) && !state.is_null()
 }
 
 /// The next free thread number.
@@ -128,10 +128,11 @@ fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> {
         LOST.fetch_add(1, Ordering::Relaxed);
         return None;
     }
-    begin(next_number(), NO_THREAD, 0);
-    let state = tls::state();
-    // SAFETY: as in `current`.
-    is_state(state).then(|| unsafe { &*state })
+    let _quiet = NoSignals::new();
+    if tls::state() == state {
+        begin(next_number(), NO_THREAD, 0); // unless a signal handler has
+    }
+    recording()
 }
 
 /// Starts recording this thread under `number`.
@@ -346,8 +347,7 @@ impl ThreadState {
     fn write_expected<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
         let (address, pc) = (address as u64, pc as u64);
         loop {
-            self.prepare();
-            let cursor = self.buffer.place();
+            let cursor = self.ready_place();
             let Some(place) = self.runs.known(pc) else {
                 self.name_place(pc);
                 continue;
@@ -355,7 +355,10 @@ impl ThreadState {
             if let Some(stride) = self.runs.expect(place, address) {
                 let first = self.brief(brief_run(WRITE, SIZE), pc, address);
                 if self.buffer.write_at(cursor, [first, run(stride)]) {
-                    return self.runs.start(place, cursor);
+                    // If a signal handler came since, the entry may be another instruction's.
+                    return if self.buffer.place() == cursor.wrapping_add(2) {
+                        self.runs.start(place, cursor)
+                    };
                 }
             } else if self.buffer.write_at(cursor, [self.brief(brief_access(WRITE, SIZE), pc, address)]) {
                 return self.runs.note_single(place, cursor);
@@ -383,14 +386,14 @@ impl ThreadState {
     #[inline(always)]
     fn write_access<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
         let kind = if WRITE { RecordKind::Write } else { RecordKind::Read };
-        self.buffer.write([head(kind, length as u8, address as u64), pc as u64]);
+        self.write([head(kind, length as u8, address as u64), pc as u64]);
     }
 
     /// Notes an access as recorded, unless that was in another region: before a signal handler came.
     #[inline(always)]
     fn note<const WRITE: bool>(&self, slot: &Slot, region: u64, line: u64, bytes: u64) {
         let close = |line, bytes, pc| self.close_line(line, bytes, pc);
-        if region == self.coalescer.region() && self.coalescer.note::<WRITE>(slot, line, bytes, close) {
+        if self.coalescer.note::<WRITE>(slot, (region, line, bytes), close) {
             self.end_runs();
         }
     }
@@ -414,7 +417,6 @@ impl ThreadState {
             return self.coalescer.count_repeat();
         };
         if !self.is_ignoring(WRITE) {
-            self.prepare();
             let region = self.coalescer.region();
             self.write_access::<WRITE>(address, length, pc);
             self.note::<WRITE>(slot, region, line, bytes);
@@ -445,10 +447,9 @@ impl ThreadState {
         if is_short && lines(address, length).all(|part| matches!(find(part), Found::Recorded)) {
             return self.coalescer.count_repeat();
         }
-        self.prepare();
         let region = self.coalescer.region();
         let kind = if WRITE { RecordKind::WriteRange } else { RecordKind::ReadRange };
-        self.buffer.write([head(kind, 0, address as u64), pc as u64, length as u64 & (u64::MAX >> 16)]);
+        self.write([head(kind, 0, address as u64), pc as u64, length as u64 & (u64::MAX >> 16)]);
         if !is_short {
             self.end_runs(); // what it touched is not noted
         } else {
@@ -515,7 +516,7 @@ impl ThreadState {
                 let stamp = stamp::now();
                 let written = self.buffer.write_at(place, [self.brief(BRIEF_ACQUIRE, pc, lock), stamp]);
                 if written {
-                    self.last_stamp.set(stamp);
+                    self.last_stamp.set(stamp.max(self.last_stamp.get()));
                     self.unstamped.set(0);
                 }
                 written
@@ -565,8 +566,7 @@ impl ThreadState {
         }
         self.close_region();
         loop {
-            self.prepare();
-            let place = self.buffer.place();
+            let place = self.ready_place();
             if self.runs.known(pc).is_none() {
                 self.name_place(pc);
             } else if write(place) {
@@ -637,8 +637,7 @@ impl ThreadState {
                 *word |= u64::from(*byte) << (8 * at);
             }
         }
-        self.prepare();
-        self.buffer.write([head(RecordKind::ThreadName, 0, u64::from(number)), words[0], words[1], words[2]]);
+        self.write([head(RecordKind::ThreadName, 0, u64::from(number)), words[0], words[1], words[2]]);
     }
 
     fn forget(&self, address: u64, size: u64) {
@@ -658,14 +657,32 @@ impl ThreadState {
     #[inline(always)]
     fn write_stamped<const WORDS: usize>(&self, before: bool, record: impl Fn(u64) -> [u64; WORDS]) {
         loop {
-            self.prepare();
-            let place = self.buffer.place();
+            let place = self.ready_place();
             let stamp = if before { stamp::before().max(self.last_stamp.get()) } else { stamp::now() };
             if self.buffer.write_at(place, record(stamp)) {
-                self.last_stamp.set(stamp);
+                self.last_stamp.set(stamp.max(self.last_stamp.get()));
                 return;
             }
         }
+    }
+
+    /// Where a record can be written that has the call stack of now.
+    #[inline(always)]
+    fn ready_place(&self) -> *mut u64 {
+        loop {
+            self.prepare();
+            let place = self.buffer.place();
+            // A signal handler may have written its own stack, or filled the tail, before we asked.
+            if self.stack.is_written() && self.buffer.has_room() {
+                return place;
+            }
+        }
+    }
+
+    /// Writes a record that has the call stack of now.
+    #[inline(always)]
+    fn write<const WORDS: usize>(&self, words: [u64; WORDS]) {
+        while !self.buffer.write_at(self.ready_place(), words) {}
     }
 
     /// Makes room for a record and brings the call stack up to date.

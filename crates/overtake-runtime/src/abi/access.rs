@@ -30,7 +30,7 @@ macro_rules! hidden {
 
 /// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
 /// itself, without calling anything, and goes on only if there is something to do. This is
-/// [`Coalescer::find`] (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
+/// `Coalescer::find` (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
 /// `$test` finds out whether all bytes are known, `$unless` jumps if not. Of an access that crosses from one line to the next, not all are.
 ///
 /// All of it is in one cache line, the jumps to the other paths behind it.

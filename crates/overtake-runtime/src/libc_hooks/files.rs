@@ -76,7 +76,9 @@ struct Part {
 /// # Safety
 /// `parts` must point to `count` parts.
 unsafe fn touch_parts<const WRITE: bool>(parts: *const Part, count: usize, mut total: usize, pc: usize) {
-    if thread::current().is_none() {
+    /// libc refuses more.
+    const MOST_PARTS: usize = 1024;
+    if thread::current().is_none() || count > MOST_PARTS {
         return;
     }
     for number in 0..count {

@@ -21,7 +21,7 @@ pub(super) fn taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
 /// What glibc keeps in a mutex, as far as we look at it. The C11 ones are the same.
 #[repr(C)]
 struct Mutex {
-    /// Not zero while it is held, but for some with priorities.
+    /// Not zero while it is held. Mutexes with priority ceilings have those there as well.
     lock: AtomicU32,
     count: u32,
     /// The kernel's number of the thread that holds it.
@@ -49,7 +49,10 @@ impl Mutex {
     /// that threads would sleep, and have to be woken, where without us they find the mutex free.
     #[inline(always)]
     fn await_holder(&self, thread: &ThreadState) {
-        if self.lock.load(Ordering::Relaxed) != 0 && !thread.holds(self.owner.load(Ordering::Relaxed)) {
+        if self.lock.load(Ordering::Relaxed) != 0
+            && self.kind.load(Ordering::Relaxed) & OTHER_KINDS == 0
+            && !thread.holds(self.owner.load(Ordering::Relaxed))
+        {
             self.spin();
         }
     }

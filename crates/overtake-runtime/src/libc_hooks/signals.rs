@@ -14,6 +14,9 @@ use crate::{detour, process, sys, thread};
 
 const SIGNALS: usize = 65;
 
+/// What `sigset` takes for "block it", and returns for "it was blocked".
+const SIG_HOLD: usize = 2;
+
 /// The program's handlers; each place is also the object that stands for the signal.
 static HANDLERS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
 
@@ -130,6 +133,21 @@ hook! {
         install(signal, new, old, pc, real)
     }
     fn signal(signal: i32, handler: usize; pc) -> usize { set_handler(signal, handler, libc::SA_RESTART, pc) }
+    fn ssignal(signal: i32, handler: usize; pc) -> usize { set_handler(signal, handler, libc::SA_RESTART, pc) }
+    fn sysv_signal(signal: i32, handler: usize; pc) -> usize {
+        set_handler(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER, pc)
+    }
+    fn sigset(signal: i32, handler: usize; pc) -> usize {
+        if handler == SIG_HOLD {
+            let handlers_own = place(signal).map_or(libc::SIG_ERR, |place| place.load(Ordering::Relaxed));
+            return match real(signal, handler) {
+                before if before == on_signal as *const () as usize => handlers_own,
+                before => before,
+            };
+        }
+        let before = set_handler(signal, handler, 0, pc);
+        if before != libc::SIG_ERR && sys::unblock(signal) { SIG_HOLD } else { before }
+    }
     fn bsd_signal(signal: i32, handler: usize; pc) -> usize { set_handler(signal, handler, libc::SA_RESTART, pc) }
     fn __sysv_signal(signal: i32, handler: usize; pc) -> usize {
         set_handler(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER, pc)
