@@ -23,7 +23,7 @@ use overtake_rawlog::{
     CHUNKS_AT, HEADER_BYTES, RecordKind, SMALL_CHUNKS, TAILS, ThreadHeader, chunk_bytes, head,
 };
 
-use crate::detour::{Detour, labels};
+use crate::detour::{Detour, here, labels};
 use crate::process;
 use crate::sys::{self, Errno, Fd};
 use crate::text::Text;
@@ -113,13 +113,20 @@ impl Buffer {
     /// Whether a record still fits the tail; if not, [`next_chunk`](Self::next_chunk) is due.
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
-        self.next.get() < self.end.get()
+        self.place() < self.limit()
     }
 
     /// Whether a hundred records still fit.
     #[inline(always)]
     pub(crate) fn has_much_room(&self) -> bool {
-        self.next.get().wrapping_add(MUCH_ROOM_BYTES / 8) < self.end.get()
+        self.place().wrapping_add(MUCH_ROOM_BYTES / 8) < self.limit()
+    }
+
+    #[inline(always)]
+    fn limit(&self) -> *mut u64 {
+        // Volatile: signal handlers may go on to another tail.
+        // SAFETY: reads a field.
+        unsafe { self.end.as_ptr().read_volatile() }
     }
 
     /// Writes a record whose further words have a zero top byte.
@@ -313,10 +320,8 @@ macro_rules! appends {
     ($($words:literal: [$($fill:literal)*];)*) => {
         $(core::arch::global_asm!(
             concat!(".pushsection .text.overtake_append", $words, ",\"ax\",@progbits"),
-            concat!(".hidden overtake_append", $words),
-            concat!(".globl overtake_append", $words),
             ".p2align 4",
-            concat!("overtake_append", $words, ":"),
+            here!("overtake_append" $words),
             ".cfi_startproc",
             "cmp [rdi], rsi",
             "jne 2f",
@@ -324,14 +329,10 @@ macro_rules! appends {
             "mov [rsi], rdx",
             concat!("add rsi, 8 * ", $words),
             "mov [rdi], rsi",
-            concat!(".hidden overtake_appended", $words),
-            concat!(".globl overtake_appended", $words),
-            concat!("overtake_appended", $words, ":"),
+            here!("overtake_appended" $words),
             "mov eax, 1",
             "ret",
-            concat!(".hidden overtake_not_appended", $words),
-            concat!(".globl overtake_not_appended", $words),
-            concat!("overtake_not_appended", $words, ":"),
+            here!("overtake_not_appended" $words),
             "2:",
             "xor eax, eax",
             "ret",

@@ -21,7 +21,7 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
-use crate::detour::{Detour, labels};
+use crate::detour::{Detour, here, labels};
 use crate::sys::{self, Errno};
 
 /// Bytes per slot.
@@ -519,19 +519,15 @@ impl Slot {
 
 core::arch::global_asm!(
     ".pushsection .text.overtake_mark,\"ax\",@progbits",
-    ".hidden overtake_mark",
-    ".globl overtake_mark",
     ".p2align 4",
-    "overtake_mark:",
+    here!("overtake_mark"),
     ".cfi_startproc",
     "cmp [rdi], rsi",
     "jne 2f",
     "or [rdi + {accessed}], rdx",
     "or [rdi + {written}], rcx",
     "or [rdi + {rewritten}], r8",
-    ".hidden overtake_marked",
-    ".globl overtake_marked",
-    "overtake_marked:",
+    here!("overtake_marked"),
     "2:",
     "ret",
     ".cfi_endproc",

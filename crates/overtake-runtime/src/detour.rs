@@ -28,6 +28,18 @@ impl Detour {
     }
 }
 
+/// Assembly: a symbol of the library's own for the next instruction.
+macro_rules! here {
+    ($what:literal $($of:tt)*) => {
+        concat!(
+            ".hidden ", $what, $(stringify!($of),)* "\n",
+            ".globl ", $what, $(stringify!($of),)* "\n",
+            $what, $(stringify!($of),)* ":"
+        )
+    };
+}
+pub(crate) use here;
+
 /// Declares symbols of assembly code as labels.
 macro_rules! labels {
     ($($label:ident = $name:expr),* $(,)?) => {

@@ -23,7 +23,7 @@ use core::cell::Cell;
 
 use overtake_rawlog::{LONGEST_RUN, split_run};
 
-use crate::detour::{Detour, labels};
+use crate::detour::{Detour, here, labels};
 use crate::thread::ThreadState;
 
 /// Number of instructions that are followed at once.
@@ -231,21 +231,15 @@ impl Continued<'_> {
 
 core::arch::global_asm!(
     ".pushsection .text.overtake_count,\"ax\",@progbits",
-    ".hidden overtake_count",
-    ".globl overtake_count",
     ".p2align 4",
-    "overtake_count:",
+    here!("overtake_count"),
     ".cfi_startproc",
     "cmp [rdi + {floor}], r8",
     "jne 2f",
     "add dword ptr [rcx + 12], 1", // the number of accesses
-    ".hidden overtake_counted",
-    ".globl overtake_counted",
-    "overtake_counted:",
+    here!("overtake_counted"),
     "ret",
-    ".hidden overtake_not_counted",
-    ".globl overtake_not_counted",
-    "overtake_not_counted:",
+    here!("overtake_not_counted"),
     "2:",
     "jmp r9",
     ".cfi_endproc",

@@ -9,34 +9,41 @@ use core::ffi::c_void;
 use crate::coalesce::offsets;
 use crate::detour::Detour;
 #[cfg(feature = "staticlib")]
-use crate::detour::labels;
+use crate::detour::{here, labels};
 use crate::libc_hooks::real::Real;
 use crate::process;
 #[cfg(feature = "staticlib")]
 use crate::runs;
 use crate::thread::{self, ThreadState};
 
-/// A symbol of the library's own for the next instruction.
+/// Assembly: on to 3 unless all bytes of an access are in the mask in rax. Of one that crosses from its line to the next, not all are.
 #[cfg(feature = "staticlib")]
-macro_rules! hidden {
-    ($what:literal, $($of:tt)*) => {
-        concat!(
-            ".hidden ", $what, $(stringify!($of),)* "\n",
-            ".globl ", $what, $(stringify!($of),)* "\n",
-            $what, $(stringify!($of),)* ":"
-        )
+macro_rules! unless_known {
+    (1) => {
+        "bt rax, rdi\n jnc 3f"
+    };
+    (2) => {
+        "mov ecx, edi\n shr rax, cl\n not eax\n test al, 3\n jne 3f"
+    };
+    (4) => {
+        "mov ecx, edi\n shr rax, cl\n not eax\n test al, 15\n jne 3f"
+    };
+    (8) => {
+        "mov ecx, edi\n shr rax, cl\n cmp al, -1\n jne 3f"
+    };
+    (16) => {
+        "mov ecx, edi\n shr rax, cl\n cmp ax, -1\n jne 3f"
     };
 }
 
 /// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
 /// itself, without calling anything, and goes on only if there is something to do. This is
 /// `Coalescer::find` (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
-/// `$test` finds out whether all bytes are known, `$unless` jumps if not. Of an access that crosses from one line to the next, not all are.
 ///
 /// All of it is in one cache line, the jumps to the other paths behind it.
 macro_rules! accesses {
-    ($($export:ident: $kind:ident $size:literal, $known:ident, [$($test:literal)*] $unless:literal;)*) => {
-        $(        #[cfg(feature = "staticlib")]
+    ($($kind:ident $size:tt, $known:ident: $($export:ident)*;)*) => {
+        $($(        #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
             concat!(".globl ", stringify!($export)),
@@ -55,17 +62,16 @@ macro_rules! accesses {
             "cmp rax, [rsi]",
             "jne 2f",
             "mov rax, [rsi + {known}]",
-            $($test,)*
-            concat!($unless, " 3f"),
+            unless_known!($size),
             "inc qword ptr [rdx + {repeats}]",
-            hidden!("overtake_found_", $export),
+            here!("overtake_found_" $export),
             "ret",
-            hidden!("overtake_missed_", $export),
+            here!("overtake_missed_" $export),
             "2:",
             concat!("jmp overtake_other_line_", stringify!($kind), stringify!($size)),
             "3:",
             concat!("jmp overtake_same_line_", stringify!($kind), stringify!($size)),
-            hidden!("overtake_end_", $export),
+            here!("overtake_end_" $export),
             ".cfi_endproc",
             concat!(".size ", stringify!($export), ", . - ", stringify!($export)),
             ".popsection",
@@ -76,11 +82,11 @@ macro_rules! accesses {
             region = const offsets::REGION,
             repeats = const offsets::REPEATS,
             known = const offsets::$known,
-        );)*
+        );)*)*
 
         /// A look-up that a signal handler interrupts starts again: it may have been of another region.
         #[cfg(feature = "staticlib")]
-        static LOOK_UPS: &[[Detour; 2]] = &[$({
+        static LOOK_UPS: &[[Detour; 2]] = &[$($({
             labels!(
                 begin = stringify!($export),
                 found = concat!("overtake_found_", stringify!($export)),
@@ -88,7 +94,7 @@ macro_rules! accesses {
                 end = concat!("overtake_end_", stringify!($export)),
             );
             [Detour::new(begin, found, begin), Detour::new(missed, end, begin)]
-        },)*];
+        },)*)*];
     };
 }
 
@@ -170,7 +176,7 @@ macro_rules! recorders {
             concat!(".pushsection .text.overtake_", stringify!($kind), stringify!($size), ",\"ax\",@progbits"),
             ".p2align 5",
             ".cfi_startproc",
-            hidden!("overtake_same_line_", $kind $size),
+            here!("overtake_same_line_" $kind $size),
             unless_across!($size),
             "mov r8, rsi",
             known_instruction!($size),
@@ -179,13 +185,13 @@ macro_rules! recorders {
             "test [r8 + {bars}], r10",
             "jne 9f",
             "add dword ptr [rcx + 12], 1",
-            hidden!("overtake_counted_same_", $kind $size),
+            here!("overtake_counted_same_" $kind $size),
             "mov [r9 + {next}], rsi",
             "2:", // notes the bytes
             "or [r8 + {read}], r10",
             if_write!($write, "or [r8 + {written}], r10"),
             "ret",
-            hidden!("overtake_other_line_", $kind $size),
+            here!("overtake_other_line_" $kind $size),
             unless_across!($size),
             "mov r8, rsi",
             "mov r11, [r8]",
@@ -197,7 +203,7 @@ macro_rules! recorders {
             "or r11, -1",
             continued_run!(),
             "add dword ptr [rcx + 12], 1",
-            hidden!("overtake_counted_other_", $kind $size),
+            here!("overtake_counted_other_" $kind $size),
             "mov [r9 + {next}], rsi",
             "3:", // gives the slot to the line
             "and rdi, -64",
@@ -209,9 +215,9 @@ macro_rules! recorders {
             if_write!($write, "mov [r8 + {written}], r10"),
             "mov [r8 + {rewritten}], rcx",
             "mov [r8], rdi",
-            hidden!("overtake_finish_", $kind $size),
+            here!("overtake_finish_" $kind $size),
             "ret",
-            hidden!("overtake_write_", $kind $size),
+            here!("overtake_write_" $kind $size),
             "4:", // expected after a single access: the second of this region starts a run
             "cmp rcx, [rdx + {floor}]",
             "jb 5f",
@@ -276,11 +282,11 @@ macro_rules! recorders {
             "shrd r9, rcx, 16",
             "mov [rax], r9",
             "mov [rdx + {cursor}], rsi",
-            hidden!("overtake_written_", $kind $size),
+            here!("overtake_written_" $kind $size),
             "test r11, r11",
             "je 2b",
             "jmp 3b",
-            hidden!("overtake_record_", $kind $size),
+            here!("overtake_record_" $kind $size),
             unless_across!($size),
             "9:",
             "mov rsi, [rsp]",
@@ -413,47 +419,16 @@ recorders! {
 }
 
 accesses! {
-    __tsan_read1: read 1, READ, ["bt rax, rdi"] "jnc";
-    __tsan_read2: read 2, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
-    __tsan_read4: read 4, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
-    __tsan_read8: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
-    __tsan_read16: read 16, READ, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
-    __tsan_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc";
-    __tsan_write2: write 2, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
-    __tsan_write4: write 4, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
-    __tsan_write8: write 8, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
-    __tsan_write16: write 16, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
-    __tsan_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc";
-    __tsan_volatile_read2: read 2, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
-    __tsan_volatile_read4: read 4, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
-    __tsan_volatile_read8: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
-    __tsan_volatile_read16: read 16, READ, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
-    __tsan_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc";
-    __tsan_volatile_write2: write 2, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
-    __tsan_volatile_write4: write 4, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
-    __tsan_volatile_write8: write 8, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
-    __tsan_volatile_write16: write 16, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
-    __tsan_unaligned_read1: read 1, READ, ["bt rax, rdi"] "jnc";
-    __tsan_unaligned_read2: read 2, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
-    __tsan_unaligned_read4: read 4, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
-    __tsan_unaligned_read8: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
-    __tsan_unaligned_read16: read 16, READ, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
-    __tsan_unaligned_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc";
-    __tsan_unaligned_write2: write 2, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
-    __tsan_unaligned_write4: write 4, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
-    __tsan_unaligned_write8: write 8, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
-    __tsan_unaligned_write16: write 16, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
-    __tsan_unaligned_volatile_read1: read 1, READ, ["bt rax, rdi"] "jnc";
-    __tsan_unaligned_volatile_read2: read 2, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
-    __tsan_unaligned_volatile_read4: read 4, READ, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
-    __tsan_unaligned_volatile_read8: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
-    __tsan_unaligned_volatile_read16: read 16, READ, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
-    __tsan_unaligned_volatile_write1: write 1, REWRITTEN, ["bt rax, rdi"] "jnc";
-    __tsan_unaligned_volatile_write2: write 2, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 3"] "jne";
-    __tsan_unaligned_volatile_write4: write 4, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "not eax" "test al, 15"] "jne";
-    __tsan_unaligned_volatile_write8: write 8, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
-    __tsan_unaligned_volatile_write16: write 16, REWRITTEN, ["mov ecx, edi" "shr rax, cl" "cmp ax, -1"] "jne";
-    __tsan_vptr_read: read 8, READ, ["mov ecx, edi" "shr rax, cl" "cmp al, -1"] "jne";
+    read 1, READ: __tsan_read1 __tsan_volatile_read1 __tsan_unaligned_read1 __tsan_unaligned_volatile_read1;
+    read 2, READ: __tsan_read2 __tsan_volatile_read2 __tsan_unaligned_read2 __tsan_unaligned_volatile_read2;
+    read 4, READ: __tsan_read4 __tsan_volatile_read4 __tsan_unaligned_read4 __tsan_unaligned_volatile_read4;
+    read 8, READ: __tsan_read8 __tsan_volatile_read8 __tsan_unaligned_read8 __tsan_unaligned_volatile_read8 __tsan_vptr_read;
+    read 16, READ: __tsan_read16 __tsan_volatile_read16 __tsan_unaligned_read16 __tsan_unaligned_volatile_read16;
+    write 1, REWRITTEN: __tsan_write1 __tsan_volatile_write1 __tsan_unaligned_write1 __tsan_unaligned_volatile_write1;
+    write 2, REWRITTEN: __tsan_write2 __tsan_volatile_write2 __tsan_unaligned_write2 __tsan_unaligned_volatile_write2;
+    write 4, REWRITTEN: __tsan_write4 __tsan_volatile_write4 __tsan_unaligned_write4 __tsan_unaligned_volatile_write4;
+    write 8, REWRITTEN: __tsan_write8 __tsan_volatile_write8 __tsan_unaligned_write8 __tsan_unaligned_volatile_write8;
+    write 16, REWRITTEN: __tsan_write16 __tsan_volatile_write16 __tsan_unaligned_write16 __tsan_unaligned_volatile_write16;
 }
 
 /// Accesses that read and write.
