@@ -20,6 +20,7 @@ mod slimstate;
 mod syncp;
 #[cfg(test)]
 mod testing;
+pub mod witness;
 
 pub use access::{Access, AccessKind, At};
 pub use auto::happens_before_for;
@@ -32,4 +33,3 @@ pub use registry::{
 };
 pub use run::{LiveBlocks, feed};
 pub use sampling::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
-pub use syncp::witness;

@@ -16,7 +16,7 @@ use crate::detector::LockMode;
 
 /// The clocks of all threads, with what they share.
 #[derive(Default, Debug)]
-pub(super) struct Clocks {
+pub(crate) struct Clocks {
     pub(super) sections: Sections,
     threads: IdVec<ThreadId, ThreadState>,
     /// Per object, the last post of each thread.
@@ -78,7 +78,7 @@ impl ThreadState {
 }
 
 impl Clocks {
-    pub(super) fn reserve(&mut self, sizes: &Sizes) {
+    pub(crate) fn reserve(&mut self, sizes: &Sizes) {
         self.sections.reserve(sizes.threads, sizes.locks);
         for thread in self.threads.len()..sizes.threads {
             self.threads.push(ThreadState::new(ThreadId(thread as u32)));
@@ -88,13 +88,13 @@ impl Clocks {
 
     /// The thread's time, and whose it is.
     #[inline]
-    pub(super) fn epoch(&self, thread: ThreadId) -> Epoch {
+    pub(crate) fn epoch(&self, thread: ThreadId) -> Epoch {
         Epoch { thread: thread.0, time: self.threads[thread].time }
     }
 
     /// What the thread's events so far need of others. The caller owns a reference.
     #[inline]
-    pub(super) fn learned(&mut self, thread: ThreadId) -> SnapshotId {
+    pub(crate) fn learned(&mut self, thread: ThreadId) -> SnapshotId {
         self.threads[thread].snapshot(&mut self.sections.snapshots)
     }
 
@@ -107,7 +107,7 @@ impl Clocks {
 
     /// The clock of all the thread did; its time is over. The caller owns a reference.
     #[inline]
-    pub(super) fn publish(&mut self, thread: ThreadId) -> Stamp {
+    pub(crate) fn publish(&mut self, thread: ThreadId) -> Stamp {
         let state = &mut self.threads[thread];
         let snapshot = state.snapshot(&mut self.sections.snapshots);
         let stamp = Stamp { snapshot, epoch: Epoch { thread: thread.0, time: state.time } };
@@ -117,7 +117,7 @@ impl Clocks {
 
     /// From now on the thread's events need the event of `stamp`.
     #[inline]
-    pub(super) fn learn(&mut self, thread: ThreadId, stamp: Stamp) {
+    pub(crate) fn learn(&mut self, thread: ThreadId, stamp: Stamp) {
         let state = &mut self.threads[thread];
         if state.past.covers(stamp.epoch) {
             return;
@@ -131,7 +131,7 @@ impl Clocks {
         state.past.extend(stamp, &self.sections, &mut self.pending, NO_GOAL);
     }
 
-    pub(super) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
+    pub(crate) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
         let state = &mut self.threads[thread];
         let place = self.sections.begin(thread, state.time, lock, mode);
         state.open.push((lock, place));
@@ -141,7 +141,7 @@ impl Clocks {
         }
     }
 
-    pub(super) fn release(&mut self, thread: ThreadId, lock: LockId) {
+    pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId) {
         let open = &mut self.threads[thread].open;
         let Some(at) = open.iter().rposition(|&(held, _)| held == lock) else { return };
         let (_, place) = open.remove(at);
@@ -149,11 +149,11 @@ impl Clocks {
         self.sections.end(thread, place, stamp);
     }
 
-    pub(super) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
+    pub(crate) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
         self.hand_over(thread, child);
     }
 
-    pub(super) fn join(&mut self, thread: ThreadId, child: ThreadId) {
+    pub(crate) fn join(&mut self, thread: ThreadId, child: ThreadId) {
         self.hand_over(child, thread);
     }
 
@@ -175,7 +175,7 @@ impl Clocks {
         }
     }
 
-    pub(super) fn post(&mut self, thread: ThreadId, object: SyncId) {
+    pub(crate) fn post(&mut self, thread: ThreadId, object: SyncId) {
         let stamp = self.publish(thread);
         let posts = &mut self.posts[object];
         match posts.iter_mut().find(|post| post.epoch.thread == thread.0) {
@@ -187,7 +187,7 @@ impl Clocks {
         }
     }
 
-    pub(super) fn wait(&mut self, thread: ThreadId, object: SyncId) {
+    pub(crate) fn wait(&mut self, thread: ThreadId, object: SyncId) {
         for post in 0..self.posts[object].len() {
             self.learn(thread, self.posts[object][post]);
         }
@@ -200,7 +200,7 @@ impl Clocks {
     }
 
     /// The closure of what precedes `first` and of the past of `thread`: the time up to which each thread is inside.
-    pub(super) fn closure(&mut self, thread: ThreadId, first: Epoch, learned: SnapshotId) -> Vec<Time> {
+    pub(crate) fn closure(&mut self, thread: ThreadId, first: Epoch, learned: SnapshotId) -> Vec<Time> {
         let threads = self.threads.len() as u32;
         self.with_closure(thread, first, learned, NO_GOAL, |ideal, _| {
             (0..threads).map(|thread| ideal.time(thread)).collect()
@@ -251,7 +251,7 @@ impl Clocks {
         self.threads.iter().map(|state| state.past.entries()).sum()
     }
 
-    pub(super) fn state_bytes(&self) -> usize {
+    pub(crate) fn state_bytes(&self) -> usize {
         let threads: usize = self.threads.iter().map(|state| state.past.state_bytes()).sum();
         let posts: usize = self.posts.iter().map(|posts| posts.capacity() * size_of::<Stamp>()).sum();
         self.sections.state_bytes()

@@ -11,19 +11,19 @@ use crate::access::{AccessKind, At};
 
 /// An access that is not over, if there is one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OpenEvent {
+pub(crate) struct OpenEvent {
     index: Option<EventIndex>,
     effects: Effects,
 }
 
 /// What an access does to its thread's clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Effects {
-    pub(super) thread: ThreadId,
+pub(crate) struct Effects {
+    pub(crate) thread: ThreadId,
     /// The clocks of the writes that it sees: of a variable, and of a heap block. An epoch of none is no write.
-    pub(super) seen: [Stamp; 2],
+    pub(crate) seen: [Stamp; 2],
     /// The variable that it writes.
-    pub(super) written: Option<VarId>,
+    pub(crate) written: Option<VarId>,
 }
 
 impl Default for OpenEvent {
@@ -36,20 +36,20 @@ impl Default for OpenEvent {
 impl OpenEvent {
     /// Whether an access is part of this event.
     #[inline]
-    pub(super) fn continues(&self, at: At) -> bool {
+    pub(crate) fn continues(&self, at: At) -> bool {
         self.index == Some(at.index)
     }
 
     /// Begins an access. The one before must be over.
     #[inline]
-    pub(super) fn begin(&mut self, at: At) {
+    pub(crate) fn begin(&mut self, at: At) {
         self.index = Some(at.index);
         self.effects = Effects { thread: at.thread, seen: [Stamp::default(); 2], written: None };
     }
 
     /// Notes an access of the event to a variable whose last write was `last_write`.
     #[inline]
-    pub(super) fn touch(&mut self, var: VarId, kind: AccessKind, last_write: Stamp) {
+    pub(crate) fn touch(&mut self, var: VarId, kind: AccessKind, last_write: Stamp) {
         if kind.reads() {
             let [first, second] = &mut self.effects.seen;
             *(if first.epoch.is_some() { second } else { first }) = last_write;
@@ -61,7 +61,7 @@ impl OpenEvent {
 
     /// Ends the access that is going on, if any.
     #[inline]
-    pub(super) fn end(&mut self) -> Option<Effects> {
+    pub(crate) fn end(&mut self) -> Option<Effects> {
         self.index.take().map(|_| self.effects)
     }
 }

@@ -18,7 +18,8 @@
 //! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
 //! | `collect.rs` | what can be forgotten |
 //! | `filter.rs` | the first pass: variables and locks that cannot matter |
-//! | `witness/` | schedules that exhibit a race, and a checker of schedules |
+//!
+//! Witnesses are built and checked in `../witness/`, which computes closed sets by the clocks of this folder.
 //!
 //! **Differs from the paper.** The published pseudo-code takes the last acquire of a lock out of the list when it looks at
 //! it, which loses ends of sections and reports accesses under one lock; it shares one cursor among second threads, which
@@ -40,10 +41,11 @@ mod short;
 #[cfg(test)]
 mod tests;
 mod two_pass;
-pub mod witness;
 
 /// Finds all sync-preserving races in one pass, without a filter.
 pub(crate) type Unfiltered = core::SyncPreserving<false>;
 
+pub(crate) use clocks::Clocks;
+pub(crate) use event::{Effects, OpenEvent};
 pub(crate) use full::start as start_full;
 pub(crate) use short::start as start_short;

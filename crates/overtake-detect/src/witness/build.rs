@@ -12,13 +12,12 @@ use overtake_trace::{
 };
 use rustc_hash::FxHashMap;
 
-use super::super::clocks::Clocks;
-use super::super::event::{Effects, OpenEvent};
 use super::{Overtaken, Schedule, Step};
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::race::{Race, RaceLog};
 use crate::run::{LiveBlocks, feed};
+use crate::syncp::{Clocks, Effects, OpenEvent};
 
 /// The schedules of sync-preserving races, from two readings of the trace that they are of, however many races there are.
 ///
