@@ -1,18 +1,10 @@
 //! What a detector is: handlers for events, called by the loop in `run.rs`.
 
+pub use overtake_rules::LockMode;
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variables};
 
 use crate::access::{AccessKind, At};
 use crate::race::RaceLog;
-
-/// How a lock is held.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum LockMode {
-    /// By one thread alone.
-    Exclusive,
-    /// Together with other shared holders.
-    Shared,
-}
 
 /// Handlers for the events of a checked trace, called in trace order.
 ///

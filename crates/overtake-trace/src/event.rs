@@ -1,5 +1,8 @@
 //! One event of a trace: who did what to what, and where in the source.
 
+use overtake_rules::LockMode;
+pub use overtake_rules::MemoryOrder;
+
 use crate::id::{LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
 
 /// What an event does. The operand of each operation is given in [`Action`].
@@ -101,6 +104,16 @@ impl Op {
         }
     }
 
+    /// How the operation takes or gives back a lock.
+    #[inline]
+    pub fn lock_mode(self) -> Option<LockMode> {
+        match self {
+            Op::Acquire | Op::Release => Some(LockMode::Exclusive),
+            Op::AcquireShared | Op::ReleaseShared => Some(LockMode::Shared),
+            _ => None,
+        }
+    }
+
     /// Whether the operation carries a memory order.
     #[inline]
     pub fn has_memory_order(self) -> bool {
@@ -150,75 +163,6 @@ pub enum OperandKind {
     Sync,
     /// A [`MarkerId`].
     Marker,
-}
-
-/// Memory order of an atomic operation or fence.
-///
-/// The numbers are the codes of the sealed file format.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum MemoryOrder {
-    /// No order; also the filler of operations that have none.
-    Relaxed = 0,
-    /// C++ consume, treated as acquire as compilers do.
-    Consume = 1,
-    /// Acquire.
-    Acquire = 2,
-    /// Release.
-    Release = 3,
-    /// Acquire and release.
-    AcqRel = 4,
-    /// Sequentially consistent.
-    SeqCst = 5,
-    /// A Java volatile: a read is ordered after *every* earlier write, not only after the one it sees.
-    Volatile = 6,
-}
-
-impl MemoryOrder {
-    /// Every memory order, in the order of its code.
-    pub const ALL: [MemoryOrder; 7] = [
-        MemoryOrder::Relaxed,
-        MemoryOrder::Consume,
-        MemoryOrder::Acquire,
-        MemoryOrder::Release,
-        MemoryOrder::AcqRel,
-        MemoryOrder::SeqCst,
-        MemoryOrder::Volatile,
-    ];
-
-    /// The memory order with this code.
-    #[inline]
-    pub fn from_code(code: u8) -> Option<MemoryOrder> {
-        MemoryOrder::ALL.get(code as usize).copied()
-    }
-
-    /// The name used in text traces: `relaxed`, `acq_rel`, ...
-    pub fn name(self) -> &'static str {
-        match self {
-            MemoryOrder::Relaxed => "relaxed",
-            MemoryOrder::Consume => "consume",
-            MemoryOrder::Acquire => "acquire",
-            MemoryOrder::Release => "release",
-            MemoryOrder::AcqRel => "acq_rel",
-            MemoryOrder::SeqCst => "seq_cst",
-            MemoryOrder::Volatile => "volatile",
-        }
-    }
-
-    /// Whether what is read under this order is acquired.
-    #[inline]
-    pub fn acquires(self) -> bool {
-        !matches!(self, MemoryOrder::Relaxed | MemoryOrder::Release)
-    }
-
-    /// Whether what is written under this order is released.
-    #[inline]
-    pub fn releases(self) -> bool {
-        matches!(
-            self,
-            MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst | MemoryOrder::Volatile
-        )
-    }
 }
 
 /// An operation together with its typed operand: the readable form of an [`Event`].

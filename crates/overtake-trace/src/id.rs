@@ -34,6 +34,13 @@ macro_rules! ids {
                 self.0 as usize
             }
         }
+
+        impl From<$name> for u32 {
+            #[inline]
+            fn from(id: $name) -> u32 {
+                id.0
+            }
+        }
     )*};
 }
 
@@ -52,6 +59,17 @@ ids! {
     MarkerId;
     /// A source location.
     LocationId;
+}
+
+/// The ids of traces, for the rules that say what operations mean.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TraceIds {}
+
+impl overtake_rules::Ids for TraceIds {
+    type Thread = ThreadId;
+    type Lock = LockId;
+    type Object = SyncId;
+    type Variable = VarId;
 }
 
 impl LocationId {

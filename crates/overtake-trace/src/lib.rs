@@ -24,7 +24,9 @@ pub use block::{BLOCK_EVENTS, Block, EventSink, EventSource, MemorySource, Progr
 pub use check::{Checked, Checker, HeldLock, Landmark, Landmarks, Repair, Repairs, Run, Seen};
 pub use error::{Error, ErrorKind, Position, Result};
 pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
-pub use id::{ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, VarId};
+pub use id::{
+    ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, TraceIds, VarId,
+};
 pub use open::{Format, Opened, open};
 pub use otr::{Damage, OtrFile, OtrReader, OtrWriter};
 pub use parameters::Parameters;

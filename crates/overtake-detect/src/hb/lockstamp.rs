@@ -22,12 +22,14 @@ mod stamps;
 
 use std::rc::Rc;
 
-use overtake_trace::{Checked, EventIndex, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_rules::{Flows, flow};
+use overtake_trace::{
+    Checked, EventIndex, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, TraceIds, VarId,
+};
 
 use self::network::{Flow, Network};
 use self::stamps::{Backward, Forward, Ledger, Released};
 use super::last_accesses::{Entry, LastAccesses};
-use super::rules::{self, Carrier, Flows};
 use crate::access::{Access, AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::race::{Race, RaceLog, Verdict};
@@ -292,7 +294,7 @@ struct Walk<W> {
 }
 
 impl<W: Work> Walk<W> {
-    fn synchronise(&mut self, at: At) -> impl Flows {
+    fn synchronise(&mut self, at: At) -> impl Flows<Ids = TraceIds> {
         let Walk { network, work } = self;
         network.flows(move |flow| work.flow(at.index, flow))
     }
@@ -310,36 +312,36 @@ impl<W: Work> Detector for Walk<W> {
     }
 
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
-        rules::atomic(&mut self.synchronise(at), at.thread, var, kind, order);
+        flow::atomic(&mut self.synchronise(at), at.thread, var, kind, order);
         self.work.access(at, var, kind, races);
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder) {
-        rules::fence(&mut self.synchronise(at), at.thread, order);
+        flow::fence(&mut self.synchronise(at), at.thread, order);
     }
 
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
-        rules::acquire(&mut self.synchronise(at), at.thread, lock, mode);
+        flow::acquire(&mut self.synchronise(at), at.thread, lock, mode);
     }
 
     fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
-        rules::release(&mut self.synchronise(at), at.thread, lock, mode);
+        flow::release(&mut self.synchronise(at), at.thread, lock, mode);
     }
 
     fn fork(&mut self, at: At, child: ThreadId) {
-        self.synchronise(at).start(at.thread, child);
+        flow::fork(&mut self.synchronise(at), at.thread, child);
     }
 
     fn join(&mut self, at: At, child: ThreadId) {
-        self.synchronise(at).end(child, at.thread);
+        flow::join(&mut self.synchronise(at), at.thread, child);
     }
 
     fn post(&mut self, at: At, object: SyncId) {
-        self.synchronise(at).publish(at.thread, Carrier::Object(object));
+        flow::post(&mut self.synchronise(at), at.thread, object);
     }
 
     fn wait(&mut self, at: At, object: SyncId) {
-        self.synchronise(at).receive(at.thread, Carrier::Object(object));
+        flow::wait(&mut self.synchronise(at), at.thread, object);
     }
 
     fn state_bytes(&self) -> usize {

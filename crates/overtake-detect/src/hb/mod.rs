@@ -2,7 +2,8 @@
 //!
 //! **Order.** The smallest transitive relation that contains thread order, fork → child, child → join, release → later
 //! acquire of a lock (unless both are shared), post → later wait, and what C++20 atomics and fences release → where it
-//! is acquired. `docs/semantics.md` has the table, `sync.rs` the one implementation.
+//! is acquired. `docs/semantics.md` has the table, `overtake_rules::flow`
+//! the rules, and `sync.rs`, `short/` and `lockstamp/` three ways to keep what flows.
 //! **Race.** Two accesses to one variable by different threads, at least one writing, not both atomic, the first not
 //! ordered before the second. An access is judged after its own incoming edges: an acquiring load is ordered after what
 //! it acquires.
@@ -19,7 +20,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `sync.rs` | what operations order |
+//! | `sync.rs` | what threads know, as vector clocks |
 //! | `history.rs` | what a variable remembers |
 //! | `by_clocks.rs` | detectors that judge accesses by the clocks of `sync.rs` |
 //! | `full.rs` | `hb`, which reports every racy access |
@@ -27,7 +28,6 @@
 //! | `shb/` | `shb`, the schedulable races |
 //! | `short.rs` | `short-hb`, races within a window, in memory that the window bounds |
 //! | `lockstamp.rs` | `lockstamp`, time indexed by locks instead of threads |
-//! | `rules.rs` | what operations order, for these two, as flows between threads and carriers |
 //! | `last_accesses.rs` | what a variable remembers, for these two |
 
 mod by_clocks;
@@ -36,7 +36,6 @@ mod full;
 pub(crate) mod history;
 mod last_accesses;
 pub(crate) mod lockstamp;
-mod rules;
 pub(crate) mod shb;
 pub(crate) mod short;
 mod sync;

@@ -28,6 +28,7 @@ mod variable;
 use std::collections::VecDeque;
 
 use overtake_clock::Tick;
+use overtake_rules::flow;
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use self::slots::Slots;
@@ -35,7 +36,6 @@ use self::sync::Knowledge;
 use self::table::SlotTable;
 use self::variable::Variable;
 use super::last_accesses::Entry;
-use super::rules::{self, Carrier, Flows};
 use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
 use crate::race::{Race, RaceLog, Verdict};
@@ -271,38 +271,38 @@ impl<T: Tick> Detector for ShortHb<T> {
 
     /// What an atomic access acquires is ordered before it, so the rules come before the check.
     fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
-        self.synchronise(at, |knowledge| rules::atomic(knowledge, at.thread, var, kind, order));
+        self.synchronise(at, |knowledge| flow::atomic(knowledge, at.thread, var, kind, order));
         self.access(at, var, kind, races);
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder) {
-        self.synchronise(at, |knowledge| rules::fence(knowledge, at.thread, order));
+        self.synchronise(at, |knowledge| flow::fence(knowledge, at.thread, order));
     }
 
     #[inline]
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.synchronise(at, |knowledge| rules::acquire(knowledge, at.thread, lock, mode));
+        self.synchronise(at, |knowledge| flow::acquire(knowledge, at.thread, lock, mode));
     }
 
     #[inline]
     fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.synchronise(at, |knowledge| rules::release(knowledge, at.thread, lock, mode));
+        self.synchronise(at, |knowledge| flow::release(knowledge, at.thread, lock, mode));
     }
 
     fn fork(&mut self, at: At, child: ThreadId) {
-        self.synchronise(at, |knowledge| knowledge.start(at.thread, child));
+        self.synchronise(at, |knowledge| flow::fork(knowledge, at.thread, child));
     }
 
     fn join(&mut self, at: At, child: ThreadId) {
-        self.synchronise(at, |knowledge| knowledge.end(child, at.thread));
+        self.synchronise(at, |knowledge| flow::join(knowledge, at.thread, child));
     }
 
     fn post(&mut self, at: At, object: SyncId) {
-        self.synchronise(at, |knowledge| knowledge.publish(at.thread, Carrier::Object(object)));
+        self.synchronise(at, |knowledge| flow::post(knowledge, at.thread, object));
     }
 
     fn wait(&mut self, at: At, object: SyncId) {
-        self.synchronise(at, |knowledge| knowledge.receive(at.thread, Carrier::Object(object)));
+        self.synchronise(at, |knowledge| flow::wait(knowledge, at.thread, object));
     }
 
     fn other(&mut self, at: At) {

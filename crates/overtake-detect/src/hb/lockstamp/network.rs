@@ -16,9 +16,10 @@
 //! So there are at most 2L + T channels, and one for all forks and joins of a main thread, where a pseudo-lock for each
 //! fork, join, semaphore token or release sequence would make their number grow with the trace.
 
-use overtake_trace::ThreadId;
+use overtake_rules::Flows;
+use overtake_trace::{ThreadId, TraceIds, VarId};
 
-use crate::hb::rules::{Carrier, Flows};
+type Carrier = overtake_rules::Carrier<TraceIds>;
 
 /// No node, or no channel.
 const NONE: u32 = u32::MAX;
@@ -115,7 +116,7 @@ impl Network {
     }
 
     /// A translator of rules into flows, each of which goes to `emit`.
-    pub(super) fn flows<F: FnMut(Flow)>(&mut self, emit: F) -> impl Flows {
+    pub(super) fn flows<F: FnMut(Flow)>(&mut self, emit: F) -> impl Flows<Ids = TraceIds> {
         Translator { network: self, emit }
     }
 
@@ -179,9 +180,19 @@ impl<F: FnMut(Flow)> Translator<'_, F> {
         self.network.open_channel(if by_lock { to_node } else { from });
         self.flow(from, to_node, replaces, by_lock);
     }
+
+    /// `to` holds what `from` holds, besides what it held.
+    fn transfer(&mut self, from: Carrier, to: Carrier) {
+        if let Some(from) = self.network.known_carrier(from) {
+            let to = self.network.carrier(to);
+            self.flow(from, to, false, false);
+        }
+    }
 }
 
 impl<F: FnMut(Flow)> Flows for Translator<'_, F> {
+    type Ids = TraceIds;
+
     fn publish(&mut self, from: ThreadId, to: Carrier) {
         self.give(from, to, false);
     }
@@ -197,11 +208,12 @@ impl<F: FnMut(Flow)> Flows for Translator<'_, F> {
         }
     }
 
-    fn transfer(&mut self, from: Carrier, to: Carrier) {
-        if let Some(from) = self.network.known_carrier(from) {
-            let to = self.network.carrier(to);
-            self.flow(from, to, false, false);
-        }
+    fn keep_for_fence(&mut self, thread: ThreadId, var: VarId) {
+        self.transfer(Carrier::Sequence(var), Carrier::AcquireFence(thread));
+    }
+
+    fn release_by_fence(&mut self, thread: ThreadId, var: VarId) {
+        self.transfer(Carrier::ReleaseFence(thread), Carrier::Sequence(var));
     }
 
     fn forget(&mut self, carrier: Carrier) {

@@ -4,11 +4,13 @@
 //! is therefore ordered before a thread exactly if its time is not after that component.
 
 use overtake_clock::{ChunkedClock, Tick};
-use overtake_trace::{Id, IdVec, ThreadId};
+use overtake_rules::Flows;
+use overtake_trace::{Id, IdVec, ThreadId, TraceIds, VarId};
 
 use super::slots::Slots;
 use super::table::SlotTable;
-use crate::hb::rules::{Carrier, Flows};
+
+type Carrier = overtake_rules::Carrier<TraceIds>;
 
 /// What threads know and what carriers hold.
 #[derive(Debug)]
@@ -136,6 +138,14 @@ impl<T: Tick> Knowledge<T> {
         self.heap_bytes += self.threads[thread].raise(thread.0, self.now);
     }
 
+    /// `to` holds what `from` holds, besides what it held.
+    fn transfer(&mut self, from: Carrier, to: Carrier) {
+        let Some(from) = self.slot(from) else { return };
+        let to = self.slot_to_fill(to);
+        let (from, to) = self.carriers.pair_mut(from, to);
+        self.heap_bytes += to.clock.join(&from.clock);
+    }
+
     fn between_threads(&mut self, from: ThreadId, to: ThreadId) {
         self.mark(from);
         let (from, to) = self.threads.pair_mut(from, to);
@@ -144,6 +154,8 @@ impl<T: Tick> Knowledge<T> {
 }
 
 impl<T: Tick> Flows for Knowledge<T> {
+    type Ids = TraceIds;
+
     #[inline]
     fn publish(&mut self, from: ThreadId, to: Carrier) {
         let slot = self.slot_to_fill(to);
@@ -165,11 +177,12 @@ impl<T: Tick> Flows for Knowledge<T> {
         }
     }
 
-    fn transfer(&mut self, from: Carrier, to: Carrier) {
-        let Some(from) = self.slot(from) else { return };
-        let to = self.slot_to_fill(to);
-        let (from, to) = self.carriers.pair_mut(from, to);
-        self.heap_bytes += to.clock.join(&from.clock);
+    fn keep_for_fence(&mut self, thread: ThreadId, var: VarId) {
+        self.transfer(Carrier::Sequence(var), Carrier::AcquireFence(thread));
+    }
+
+    fn release_by_fence(&mut self, thread: ThreadId, var: VarId) {
+        self.transfer(Carrier::ReleaseFence(thread), Carrier::Sequence(var));
     }
 
     #[inline]
