@@ -1,25 +1,26 @@
-//! What every synchronisation operation orders, as vector clocks. The one implementation that all happens-before
-//! detectors share.
+//! What threads know, as vector clocks: the store behind all happens-before detectors that keep a whole trace.
 //!
-//! **State.** Per thread a clock `C_t`. Per lock what its exclusive and its shared releases publish. Per object what was
-//! posted. Per atomic variable `M_x`: what a load that reads the latest atomic write acquires. Per thread what its
-//! latest release fence released and what its loads saw that an acquire fence would acquire.
+//! What each operation orders is said by [`overtake_rules::flow`], and nowhere else. This file says how knowledge is kept while the rules
+//! move it from thread to thread ([`Flows`]).
 //!
-//! | operation of `t` | effect |
+//! **State.** Per thread a clock `C_t`. For each [`Carrier`] what it holds:
+//!
+//! | carrier | kept as |
 //! | --- | --- |
-//! | exclusive acquire | `C_t ⊔= L.exclusive ⊔ L.shared` |
-//! | exclusive release | `L.exclusive := C_t`, `L.shared := ⊥`, tick |
-//! | shared acquire | `C_t ⊔= L.exclusive` |
-//! | shared release | `L.shared ⊔= C_t`, tick |
-//! | fork `u` | `C_u ⊔= C_t`, tick |
-//! | join `u` | `C_t ⊔= C_u`, tick `u`: what `u` does afterwards is new |
-//! | post | `O ⊔= C_t`, tick |
-//! | wait | `C_t ⊔= O` |
-//! | load, rmw | `C_t ⊔= M_x` if its order acquires, else `t` keeps `M_x` for its next acquire fence |
-//! | store | `M_x := released`: `C_t` and a tick if its order releases, else what `t`'s latest release fence released |
-//! | rmw, volatile store | `M_x ⊔= released`: the release sequences that `M_x` stands for go on |
-//! | acquire fence | `C_t ⊔=` everything kept by loads |
-//! | release fence | remembers `C_t`, tick |
+//! | `Lock` | `L.exclusive`, one publication: an exclusive release replaces what was there (I2) |
+//! | `SharedLock` | `L.shared`, an [`Edge`] |
+//! | `Object` | `O`, an [`Edge`] |
+//! | `Sequence` | `M_x`, an [`Edge`]: what a load that reads the latest atomic write acquires |
+//! | `ReleaseFence` | an [`Edge`] |
+//! | `AcquireFence` | a clock of its own: many loads may add to it before a fence takes it |
+//!
+//! | flow | effect |
+//! | --- | --- |
+//! | `t` publishes to a carrier `K` | `K ⊔= C_t`, tick |
+//! | `t` replaces what `K` holds | `K := C_t`, tick |
+//! | `t` receives from `K` | `C_t ⊔= K` |
+//! | start of `u` by `t` | `C_u ⊔= C_t`, tick |
+//! | end of `u` for `t` | `C_t ⊔= C_u`, tick `u`: what `u` does afterwards is new |
 //!
 //! **Ticks.** If `LAZY`, no operation ticks. A thread's time advances instead when it learns something after a publication,
 //! and at [`open_epoch`](SyncClocks::open_epoch), which whoever records an access calls first. While no access is
@@ -33,10 +34,13 @@
 //! after it. Snapshots are shared, so a lock, an object and an atomic variable hold a few words each.
 
 use overtake_clock::{SnapshotId, Snapshots, Stamp, ThreadClock, Time, VectorClock};
-use overtake_trace::{Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_rules::{Flows, flow};
+use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, TraceIds, VarId};
 
 use crate::access::AccessKind;
 use crate::detector::LockMode;
+
+type Carrier = overtake_rules::Carrier<TraceIds>;
 
 /// The clocks of a trace's threads, and what its locks, objects and atomic variables hand from thread to thread.
 #[derive(Default, Debug)]
@@ -75,7 +79,7 @@ struct LockEdges {
 #[derive(Default, Debug)]
 struct FenceState {
     /// What the latest release fence released.
-    released: Option<Stamp>,
+    released: Edge,
     /// What loads saw without acquiring it.
     seen: VectorClock,
 }
@@ -99,62 +103,33 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
     /// A lock is taken.
     #[inline]
     pub(crate) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
-        let LockEdges { exclusive, shared } = self.locks[lock];
-        self.learn(thread, exclusive);
-        if mode == LockMode::Exclusive && shared != Edge::Nothing {
-            self.follow(thread, shared);
-        }
+        flow::acquire(self, thread, lock, mode);
     }
 
     /// A lock is given back.
     #[inline]
     pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
-        let edges = &mut self.locks[lock];
-        let clock = &mut self.threads[thread];
-        match mode {
-            LockMode::Exclusive => {
-                match LAZY {
-                    true => clock.publish_lazily_to(&mut edges.exclusive, &mut self.snapshots), // I2
-                    false => clock.publish_often_to(&mut edges.exclusive, &mut self.snapshots), // I2
-                }
-                if edges.shared != Edge::Nothing {
-                    std::mem::take(&mut edges.shared).give_back(&mut self.snapshots);
-                }
-            }
-            LockMode::Shared => {
-                let stamp = publish::<LAZY>(clock, &mut self.snapshots);
-                edges.shared.add(stamp, &mut self.snapshots, &mut self.scratch);
-            }
-        }
+        flow::release(self, thread, lock, mode);
     }
 
-    /// Everything so far in `thread` comes before the next event of `child`.
+    /// A thread is started.
     pub(crate) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
-        let stamp = self.publish(thread);
-        self.learn(child, stamp);
-        self.snapshots.release(stamp.snapshot);
+        flow::fork(self, thread, child);
     }
 
-    /// Everything so far in `child` comes before the next event of `thread`.
+    /// The end of a thread is waited for.
     pub(crate) fn join(&mut self, thread: ThreadId, child: ThreadId) {
-        let (clock, child) = self.threads.pair_mut(thread, child);
-        let before = clock.heap_bytes();
-        match LAZY {
-            true => clock.join_thread_lazily(child),
-            false => clock.join_thread(child),
-        }
-        self.clock_bytes += clock.heap_bytes() - before;
+        flow::join(self, thread, child);
     }
 
     /// An object is signalled.
     pub(crate) fn post(&mut self, thread: ThreadId, object: SyncId) {
-        let stamp = self.publish(thread);
-        self.objects[object].add(stamp, &mut self.snapshots, &mut self.scratch);
+        flow::post(self, thread, object);
     }
 
-    /// Every earlier post of `object` comes before the next event of `thread`.
+    /// An object is waited for.
     pub(crate) fn wait(&mut self, thread: ThreadId, object: SyncId) {
-        self.follow(thread, self.objects[object]);
+        flow::wait(self, thread, object);
     }
 
     /// The first half of an atomic access: what it acquires from the write it reads.
@@ -165,19 +140,7 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         kind: AccessKind,
         order: MemoryOrder,
     ) {
-        if !kind.reads() {
-            return;
-        }
-        let edge = self.sequence(var);
-        if order.acquires() {
-            self.follow(thread, edge);
-        } else if edge != Edge::Nothing {
-            self.fences.grow_to(thread.index() + 1);
-            let seen = &mut self.fences[thread].seen;
-            let before = seen.heap_bytes();
-            edge.join_into(seen, &self.snapshots);
-            self.clock_bytes += seen.heap_bytes() - before;
-        }
+        flow::atomic_read(self, thread, var, kind, order);
     }
 
     /// Whether [`atomic_acquire`](Self::atomic_acquire) would teach the thread anything.
@@ -189,8 +152,7 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         order: MemoryOrder,
     ) -> bool {
         let clock = &self.threads[thread];
-        kind.reads()
-            && order.acquires()
+        flow::acquires(kind, order)
             && match self.sequence(var) {
                 Edge::Nothing => false,
                 Edge::One(stamp) => !clock.covers(stamp.epoch),
@@ -206,39 +168,12 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         kind: AccessKind,
         order: MemoryOrder,
     ) {
-        if !kind.writes() {
-            return;
-        }
-        let released = if order.releases() { Some(self.publish(thread)) } else { self.fence_release(thread) };
-        self.sequences.grow_to(var.index() + 1);
-        let sequence = &mut self.sequences[var];
-        // An acquiring rmw knows M_x already, so what it releases takes the place of M_x.
-        let goes_on = kind == AccessKind::Rmw || order == MemoryOrder::Volatile;
-        let known = kind == AccessKind::Rmw && order.acquires() && order.releases();
-        if !goes_on || known {
-            std::mem::take(sequence).give_back(&mut self.snapshots);
-        }
-        if let Some(stamp) = released {
-            sequence.add(stamp, &mut self.snapshots, &mut self.scratch);
-        }
+        flow::atomic_write(self, thread, var, kind, order);
     }
 
     /// A memory fence.
     pub(crate) fn fence(&mut self, thread: ThreadId, order: MemoryOrder) {
-        self.fences.grow_to(thread.index() + 1);
-        if order.acquires() {
-            let (clock, seen) = (&mut self.threads[thread], &mut self.fences[thread].seen);
-            let before = clock.heap_bytes();
-            clock.join_times(seen.times());
-            self.clock_bytes += clock.heap_bytes() - before;
-            seen.clear();
-        }
-        if order.releases() {
-            let stamp = self.publish(thread);
-            if let Some(before) = self.fences[thread].released.replace(stamp) {
-                self.snapshots.release(before.snapshot);
-            }
-        }
+        flow::fence(self, thread, order);
     }
 
     /// Puts the clock of `thread` where others can learn it, as a release does; ticks unless `LAZY`. The place owns a
@@ -248,7 +183,9 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         publish_to::<LAZY>(&mut self.threads[thread], place, &mut self.snapshots);
     }
 
-    fn publish(&mut self, thread: ThreadId) -> Stamp {
+    /// The clock of `thread` as a publication, of which the caller owns a reference.
+    #[inline]
+    fn stamp(&mut self, thread: ThreadId) -> Stamp {
         publish::<LAZY>(&mut self.threads[thread], &mut self.snapshots)
     }
 
@@ -298,11 +235,47 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         self.sequences.get(var).copied().unwrap_or_default()
     }
 
-    /// What the latest release fence of `thread` released, with a reference for the caller.
-    fn fence_release(&mut self, thread: ThreadId) -> Option<Stamp> {
-        let stamp = self.fences.get(thread)?.released?;
-        self.snapshots.retain(stamp.snapshot);
-        Some(stamp)
+    /// What the latest release fence of `thread` released: one publication, or nothing.
+    fn released(&self, thread: ThreadId) -> Edge {
+        self.fences.get(thread).map_or(Edge::Nothing, |fence| fence.released)
+    }
+
+    /// `carrier` holds a publication besides what it held, and takes over its reference.
+    #[inline(always)]
+    fn add(&mut self, stamp: Stamp, carrier: Carrier) {
+        let edge = match carrier {
+            Carrier::Lock(lock) => {
+                let before = std::mem::replace(&mut self.locks[lock].exclusive, stamp); // I2
+                return self.snapshots.release(before.snapshot);
+            }
+            Carrier::SharedLock(lock) => &mut self.locks[lock].shared,
+            Carrier::Object(object) => &mut self.objects[object],
+            Carrier::Sequence(var) => self.sequences.entry(var),
+            Carrier::ReleaseFence(thread) => &mut self.fences.entry(thread).released,
+            Carrier::AcquireFence(thread) => {
+                self.keep(thread, Edge::One(stamp));
+                return self.snapshots.release(stamp.snapshot);
+            }
+        };
+        edge.add(stamp, &mut self.snapshots, &mut self.scratch);
+    }
+
+    /// Keeps what an edge teaches for the next acquire fence of `thread`.
+    fn keep(&mut self, thread: ThreadId, edge: Edge) {
+        let seen = &mut self.fences.entry(thread).seen;
+        let before = seen.heap_bytes();
+        edge.join_into(seen, &self.snapshots);
+        self.clock_bytes += seen.heap_bytes() - before;
+    }
+
+    /// `C_t ⊔=` what was kept for acquire fences of `kept_for`.
+    fn learn_kept(&mut self, thread: ThreadId, kept_for: ThreadId) {
+        let Some(fence) = self.fences.get_mut(kept_for) else { return };
+        let clock = &mut self.threads[thread];
+        let before = clock.heap_bytes();
+        clock.join_times(fence.seen.times());
+        self.clock_bytes += clock.heap_bytes() - before;
+        fence.seen.clear();
     }
 
     /// `C_t ⊔= edge`.
@@ -317,6 +290,101 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
                 self.clock_bytes += clock.heap_bytes() - before;
             }
         }
+    }
+}
+
+/// Every method is written out where a rule calls it: there the kind of carrier is known, and what is for others falls away.
+impl<const LAZY: bool> Flows for SyncClocks<LAZY> {
+    type Ids = TraceIds;
+
+    #[inline(always)]
+    fn publish(&mut self, from: ThreadId, to: Carrier) {
+        let stamp = self.stamp(from);
+        self.add(stamp, to);
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, from: ThreadId, to: Carrier) {
+        if let Carrier::Lock(lock) = to {
+            // What is done most: the publication goes straight to its place.
+            let (clock, place) = (&mut self.threads[from], &mut self.locks[lock].exclusive);
+            return match LAZY {
+                true => clock.publish_lazily_to(place, &mut self.snapshots),
+                false => clock.publish_often_to(place, &mut self.snapshots),
+            };
+        }
+        let stamp = self.stamp(from);
+        self.forget(to);
+        self.add(stamp, to);
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, to: ThreadId, from: Carrier) {
+        let edge = match from {
+            Carrier::Lock(lock) => return self.learn(to, self.locks[lock].exclusive),
+            Carrier::SharedLock(lock) => self.locks[lock].shared,
+            Carrier::Object(object) => self.objects[object],
+            Carrier::Sequence(var) => self.sequence(var),
+            Carrier::ReleaseFence(thread) => self.released(thread),
+            Carrier::AcquireFence(thread) => return self.learn_kept(to, thread),
+        };
+        if edge != Edge::Nothing {
+            self.follow(to, edge);
+        }
+    }
+
+    #[inline(always)]
+    fn keep_for_fence(&mut self, thread: ThreadId, var: VarId) {
+        let edge = self.sequence(var);
+        if edge != Edge::Nothing {
+            self.keep(thread, edge);
+        }
+    }
+
+    #[inline(always)]
+    fn release_by_fence(&mut self, thread: ThreadId, var: VarId) {
+        if let Edge::One(stamp) = self.released(thread) {
+            self.snapshots.retain(stamp.snapshot);
+            self.add(stamp, Carrier::Sequence(var));
+        }
+    }
+
+    #[inline(always)]
+    fn forget(&mut self, carrier: Carrier) {
+        let edge = match carrier {
+            Carrier::Lock(lock) => {
+                let before = std::mem::take(&mut self.locks[lock].exclusive);
+                return self.snapshots.release(before.snapshot);
+            }
+            Carrier::SharedLock(lock) => Some(&mut self.locks[lock].shared),
+            Carrier::Object(object) => Some(&mut self.objects[object]),
+            Carrier::Sequence(var) => self.sequences.get_mut(var),
+            Carrier::ReleaseFence(thread) => self.fences.get_mut(thread).map(|fence| &mut fence.released),
+            Carrier::AcquireFence(thread) => {
+                return self.fences.get_mut(thread).map_or((), |fence| fence.seen.clear());
+            }
+        };
+        if let Some(edge) = edge
+            && *edge != Edge::Nothing
+        {
+            std::mem::take(edge).give_back(&mut self.snapshots);
+        }
+    }
+
+    fn start(&mut self, parent: ThreadId, child: ThreadId) {
+        let stamp = self.stamp(parent);
+        self.learn(child, stamp);
+        self.snapshots.release(stamp.snapshot);
+    }
+
+    fn end(&mut self, child: ThreadId, parent: ThreadId) {
+        let (clock, child) = self.threads.pair_mut(parent, child);
+        let before = clock.heap_bytes();
+        match LAZY {
+            true => clock.join_thread_lazily(child),
+            false => clock.join_thread(child),
+        }
+        self.clock_bytes += clock.heap_bytes() - before;
     }
 }
 
