@@ -11,9 +11,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
+use overtake_rules::LockMode;
 use overtake_trace::{
-    Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, SyncId, ThreadFacts, ThreadId,
-    VarId,
+    Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, ThreadFacts, ThreadId, VarId,
 };
 use rustc_hash::FxHashMap;
 
@@ -21,7 +21,7 @@ use crate::code::Code;
 use crate::error::Result;
 use crate::log::{Log, Reader, ThreadLog};
 use crate::memory::{AddressSpace, Naming};
-use crate::objects::{Objects, Released, Taken};
+use crate::objects::{Objects, Release, Taken};
 use crate::pages::Cuts;
 use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, addresses, stamp_of};
 use crate::stacks::{Node, Stacks, ThreadStack};
@@ -291,8 +291,6 @@ impl Merger {
     }
 
     fn synchronise(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
-        let [pc, _, number] = record.words;
-        let address = record.value;
         match record.kind {
             RecordKind::ThreadStart => {
                 let name = self.symbols.threads.display(thread);
@@ -301,36 +299,50 @@ impl Merger {
             }
             RecordKind::ThreadEnd => {
                 // Whoever takes a robust lock of this thread later comes after its end.
-                for released in self.objects.release_all(thread) {
-                    self.events.extend(released.event(thread, LocationId::UNKNOWN));
-                }
+                let ended = self.objects.release_all(thread);
+                self.events.extend(ended.into_iter().map(|section| section.release(LocationId::UNKNOWN)));
                 return Ok(());
             }
             _ => {}
         }
-        let atomic_bytes = accessed_bytes(record) as u32;
-        let location = self.location(cursor, pc, atomic_bytes)?;
-        let Merger { symbols, code, memory, objects, .. } = self;
-        let describe = || memory.describe(address, code);
-        let waited: fn(SyncId) -> Action = Action::Wait;
+        let location = self.location(cursor, record.words[0], accessed_bytes(record) as u32)?;
+        let address = record.value;
         let action = match record.kind {
             RecordKind::Fork => self.fork(address, thread, location),
             RecordKind::Join => self.by_number.get(&address).map(|&child| Action::Join(child)),
-            RecordKind::Acquire | RecordKind::AcquireShared => {
-                let shared = record.kind == RecordKind::AcquireShared;
-                return self.acquire(address, thread, shared, location);
-            }
-            RecordKind::Release | RecordKind::ReleaseAny => {
-                return self.release(address, thread, location);
-            }
-            RecordKind::Forget => {
-                objects.forget(address, 1);
-                None
-            }
+            RecordKind::Acquire => return self.acquire(address, thread, LockMode::Exclusive, location),
+            RecordKind::AcquireShared => return self.acquire(address, thread, LockMode::Shared, location),
+            RecordKind::Release | RecordKind::ReleaseAny => return self.release(address, thread, location),
             RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
                 return self.atomic(record, thread, location);
             }
             RecordKind::Fence => Some(Action::Fence(memory_order(record.extra))),
+            RecordKind::Alloc
+            | RecordKind::Free
+            | RecordKind::Map
+            | RecordKind::Unmap
+            | RecordKind::Benign => self.change_memory(record, thread, location),
+            RecordKind::FdPost
+            | RecordKind::FdWait
+            | RecordKind::FdAlias
+            | RecordKind::FdMerge
+            | RecordKind::FdForget => self.use_descriptor(record)?,
+            _ => self.use_object(record, thread)?,
+        };
+        self.events.extend(action.map(|action| Event::new(thread, action, location)));
+        Ok(())
+    }
+
+    /// Objects that are neither locks nor descriptors.
+    fn use_object(&mut self, record: &Record, thread: ThreadId) -> Result<Option<Action>> {
+        let (address, number) = (record.value, record.words[2]);
+        let Merger { symbols, code, memory, objects, .. } = self;
+        let describe = || memory.describe(address, code);
+        Ok(match record.kind {
+            RecordKind::Forget => {
+                objects.forget(address, 1);
+                None
+            }
             RecordKind::Post => Some(Action::Post(objects.post(address, symbols, describe)?)),
             RecordKind::Wait => Some(Action::Wait(objects.post(address, symbols, describe)?)),
             RecordKind::SemaphoreInit => {
@@ -344,7 +356,7 @@ impl Merger {
             RecordKind::SemaphorePost => {
                 Some(Action::Post(objects.semaphore_post(address, symbols, describe)?))
             }
-            RecordKind::SemaphoreWait => objects.semaphore_wait(address).map(waited),
+            RecordKind::SemaphoreWait => objects.semaphore_wait(address).map(Action::Wait),
             RecordKind::BarrierInit => {
                 objects.barrier_init(address, number, describe);
                 None
@@ -352,43 +364,52 @@ impl Merger {
             RecordKind::BarrierArrive => {
                 Some(Action::Post(objects.barrier_arrive(address, thread, symbols, describe)?))
             }
-            RecordKind::BarrierLeave => objects.barrier_leave(address, thread, symbols)?.map(waited),
+            RecordKind::BarrierLeave => objects.barrier_leave(address, thread, symbols)?.map(Action::Wait),
             RecordKind::CondSignal => Some(Action::Post(objects.signal(address, symbols, describe)?)),
-            RecordKind::CondWake if record.extra == 0 => objects.wake(address).map(waited),
-            RecordKind::Alloc => {
-                objects.forget(address, number);
-                memory.alloc(address, number, u64::from(record.extra), thread, location);
-                None
-            }
-            RecordKind::Free => memory.free(address, symbols).map(Action::Free),
-            RecordKind::Map => {
-                objects.forget(address, number);
-                memory.map(address, number, thread, location);
-                None
-            }
-            RecordKind::Unmap => {
-                memory.unmap(address, number);
-                None
-            }
-            RecordKind::FdPost => Some(Action::Post(objects.descriptor(address, symbols)?)),
-            RecordKind::FdWait => Some(Action::Wait(objects.descriptor(address, symbols)?)),
+            RecordKind::CondWake if record.extra == 0 => objects.wake(address).map(Action::Wait),
+            _ => None,
+        })
+    }
+
+    /// Descriptors of files, pipes and sockets.
+    fn use_descriptor(&mut self, record: &Record) -> Result<Option<Action>> {
+        let (descriptor, other) = (record.value, record.words[2]);
+        let Merger { symbols, objects, .. } = self;
+        Ok(match record.kind {
+            RecordKind::FdPost => Some(Action::Post(objects.descriptor(descriptor, symbols)?)),
+            RecordKind::FdWait => Some(Action::Wait(objects.descriptor(descriptor, symbols)?)),
+            RecordKind::FdMerge => objects.merge_descriptors(descriptor, other, symbols)?.map(Action::Wait),
             RecordKind::FdAlias => {
-                objects.alias_descriptor(address, number);
+                objects.alias_descriptor(descriptor, other);
                 None
             }
-            RecordKind::FdMerge => objects.merge_descriptors(address, number, symbols)?.map(Action::Wait),
             RecordKind::FdForget => {
-                objects.forget_descriptor(address);
-                None
-            }
-            RecordKind::Benign => {
-                memory.ignore(address, number.min(LONGEST_RANGE));
+                objects.forget_descriptor(descriptor);
                 None
             }
             _ => None,
-        };
-        self.events.extend(action.map(|action| Event::new(thread, action, location)));
-        Ok(())
+        })
+    }
+
+    /// Memory that comes, goes, or is not looked at.
+    fn change_memory(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Option<Action> {
+        let (address, bytes) = (record.value, record.words[2]);
+        let Merger { symbols, memory, objects, .. } = self;
+        match record.kind {
+            RecordKind::Alloc => {
+                objects.forget(address, bytes);
+                memory.alloc(address, bytes, u64::from(record.extra), thread, location);
+            }
+            RecordKind::Map => {
+                objects.forget(address, bytes);
+                memory.map(address, bytes, thread, location);
+            }
+            RecordKind::Unmap => memory.unmap(address, bytes),
+            RecordKind::Benign => memory.ignore(address, bytes.min(LONGEST_RANGE)),
+            RecordKind::Free => return memory.free(address, symbols).map(Action::Free),
+            _ => {}
+        }
+        None
     }
 
     fn fork(&mut self, number: u64, creator: ThreadId, location: LocationId) -> Option<Action> {
@@ -399,15 +420,22 @@ impl Merger {
         Some(Action::Fork(child))
     }
 
-    fn acquire(&mut self, address: u64, thread: ThreadId, shared: bool, location: LocationId) -> Result<()> {
+    fn acquire(
+        &mut self,
+        address: u64,
+        thread: ThreadId,
+        mode: LockMode,
+        location: LocationId,
+    ) -> Result<()> {
         let Merger { symbols, code, memory, objects, events, .. } = self;
-        let taken = objects.acquire(address, thread, shared, symbols, || memory.describe(address, code))?;
+        let taken = objects.acquire(address, thread, mode, symbols, || memory.describe(address, code))?;
         let Some(Taken { lock, stale, after }) = taken else { return Ok(()) };
         // A lock given back by code that is not recorded.
-        for (holder, released) in stale {
-            events.extend(released.event(holder, LocationId::UNKNOWN));
-        }
-        let acquire = if shared { Action::AcquireShared(lock) } else { Action::Acquire(lock) };
+        events.extend(stale.into_iter().map(|section| section.release(LocationId::UNKNOWN)));
+        let acquire = match mode {
+            LockMode::Exclusive => Action::Acquire(lock),
+            LockMode::Shared => Action::AcquireShared(lock),
+        };
         events.push(Event::new(thread, acquire, location));
         events.extend(after.map(|post| Event::new(thread, Action::Wait(post), location)));
         Ok(())
@@ -415,16 +443,14 @@ impl Merger {
 
     fn release(&mut self, address: u64, thread: ThreadId, location: LocationId) -> Result<()> {
         let Merger { symbols, objects, events, .. } = self;
-        match objects.release(address, thread) {
-            Released::ByOther { holder } => {
+        match objects.release(address, thread, symbols)? {
+            Release::Nothing => {}
+            Release::Own(section) => events.push(section.release(location)),
+            Release::ByOther(section, post) => {
                 // The section ends where its owner is; who comes next comes after the one that ended it.
-                let post = objects.end_for(address, holder, symbols)?;
-                if let Some((released, post)) = post {
-                    events.extend(released.event(holder, LocationId::UNKNOWN));
-                    events.push(Event::new(thread, Action::Post(post), location));
-                }
+                events.push(section.release(LocationId::UNKNOWN));
+                events.push(Event::new(thread, Action::Post(post), location));
             }
-            released => events.extend(released.event(thread, location)),
         }
         Ok(())
     }

@@ -1,8 +1,12 @@
 //! Locks and other synchronisation objects, keyed by address and generation.
+//!
+//! This is a store: it knows what lies at which address, names it, and makes ids. What operations mean is said by `overtake_rules`:
+//! who holds a lock, and which posts and waits semaphores, barriers, condition variables and descriptors become.
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
+use overtake_rules::objects::{Barrier, Condition, Descriptors, Semaphore};
+use overtake_rules::{Acquired, Claim, Handover, Holders, Holding, LockMode, Released};
 use overtake_trace::{Action, Event, LocationId, LockId, Result, Symbols, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -12,8 +16,7 @@ pub(crate) struct Objects {
     at: BTreeMap<u64, Object>,
     /// How many objects bore each name.
     names: FxHashMap<String, u32>,
-    descriptors: FxHashMap<u64, u64>,
-    next_channel: u64,
+    descriptors: Descriptors<BTreeMap<u64, u64>>,
     /// How many locks each thread holds.
     held: FxHashMap<ThreadId, u32>,
 }
@@ -23,68 +26,54 @@ pub(crate) struct Objects {
 struct Object {
     name: String,
     lock: Option<LockId>,
-    holds: Vec<Hold>,
+    holders: Holders<Vec<Claim<ThreadId>>>,
+    handover: Handover<SyncId>,
     post: Option<SyncId>,
     generation: u64,
-    /// Semaphore: tokens from its initialisation, and posts not yet taken.
-    tokens: u64,
-    posts: VecDeque<SyncId>,
-    /// Barrier: threads per round, and arrivals so far.
-    width: u64,
-    arrivals: u64,
-    rounds: FxHashMap<ThreadId, u64>,
-    /// Condition variable: the latest signal.
-    signal: Option<SyncId>,
-    /// The post of a thread that gave the lock back although another held it.
-    given_back: Option<SyncId>,
+    semaphore: Semaphore<VecDeque<SyncId>>,
+    barrier: Barrier<BTreeMap<ThreadId, u64>>,
+    condition: Condition<SyncId>,
 }
 
-#[derive(Clone, Copy)]
-struct Hold {
+/// A critical section that ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Section {
+    lock: LockId,
     thread: ThreadId,
-    shared: bool,
-    depth: u32,
+    mode: LockMode,
 }
 
-impl Hold {
-    fn ends(self, lock: LockId) -> Released {
-        if self.shared { Released::Shared(lock) } else { Released::Exclusive(lock) }
+impl Section {
+    fn new(lock: LockId, Holding { thread, mode, .. }: Holding<ThreadId>) -> Section {
+        Section { lock, thread, mode }
+    }
+
+    /// The release that ends it.
+    pub(crate) fn release(self, location: LocationId) -> Event {
+        let action = match self.mode {
+            LockMode::Exclusive => Action::Release(self.lock),
+            LockMode::Shared => Action::ReleaseShared(self.lock),
+        };
+        Event::new(self.thread, action, location)
     }
 }
 
 /// How a release ends a section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Released {
+pub(crate) enum Release {
     /// Not at all: an inner level of a recursive lock, or not held.
     Nothing,
-    /// An exclusive section ends.
-    Exclusive(LockId),
-    /// A shared section ends.
-    Shared(LockId),
-    /// The exclusive section of another thread ends.
-    ByOther {
-        /// Whose section it is.
-        holder: ThreadId,
-    },
-}
-
-impl Released {
-    /// The event that says so.
-    pub(crate) fn event(self, thread: ThreadId, location: LocationId) -> Option<Event> {
-        let action = match self {
-            Released::Exclusive(lock) => Action::Release(lock),
-            Released::Shared(lock) => Action::ReleaseShared(lock),
-            Released::Nothing | Released::ByOther { .. } => return None,
-        };
-        Some(Event::new(thread, action, location))
-    }
+    /// The section of the releasing thread ends.
+    Own(Section),
+    /// The exclusive section of another thread ends, and the releasing thread posts.
+    ByOther(Section, SyncId),
 }
 
 /// A lock that was taken.
 pub(crate) struct Taken {
     pub(crate) lock: LockId,
-    /// Who held it against the rules, and how that ends.
-    pub(crate) stale: Vec<(ThreadId, Released)>,
+    /// Sections of threads whose release is missing.
+    pub(crate) stale: Vec<Section>,
     /// The thread comes after this post as well.
     pub(crate) after: Option<SyncId>,
 }
@@ -115,80 +104,61 @@ impl Objects {
         &mut self,
         address: u64,
         thread: ThreadId,
-        shared: bool,
+        mode: LockMode,
         symbols: &mut Symbols,
         describe: impl FnOnce() -> String,
     ) -> Result<Option<Taken>> {
         let object = self.object(address, describe);
-        if let Some(hold) = object.holds.iter_mut().find(|hold| hold.thread == thread) {
-            hold.depth += 1;
-            return Ok(None);
-        }
         let lock = match object.lock {
             Some(lock) => lock,
             None => symbols.locks.intern(object.name.as_bytes())?,
         };
         object.lock = Some(lock);
-        let (stale, kept): (Vec<Hold>, _) = object.holds.iter().partition(|hold| !shared || !hold.shared);
-        object.holds = kept;
-        object.holds.push(Hold { thread, shared, depth: 1 });
-        let after = object.given_back;
-        *self.held.entry(thread).or_default() += 1;
-        for hold in &stale {
-            self.count_release(hold.thread);
+        let mut stale = Vec::new();
+        let evict = |holding| stale.push(Section::new(lock, holding));
+        if object.holders.acquire(thread, mode, || (), evict) == Acquired::Deeper {
+            return Ok(None);
         }
-        let stale = stale.iter().map(|hold| (hold.thread, hold.ends(lock))).collect();
+        let after = object.handover.after(mode);
+        *self.held.entry(thread).or_default() += 1;
+        for section in &stale {
+            self.count_release(section.thread);
+        }
         Ok(Some(Taken { lock, stale, after }))
     }
 
     /// A lock is given back.
-    pub(crate) fn release(&mut self, address: u64, thread: ThreadId) -> Released {
-        let Some(object) = self.at.get_mut(&address) else { return Released::Nothing };
-        let Some(at) = object.holds.iter().position(|hold| hold.thread == thread) else {
-            return match object.holds[..] {
-                [Hold { thread: holder, shared: false, .. }] => Released::ByOther { holder },
-                _ => Released::Nothing,
-            };
-        };
-        object.holds[at].depth -= 1;
-        match (object.holds[at].depth, object.lock) {
-            (0, Some(lock)) => {
-                let hold = object.holds.swap_remove(at);
-                self.count_release(thread);
-                hold.ends(lock)
-            }
-            _ => Released::Nothing,
-        }
-    }
-
-    /// Another thread ends the section of `holder`: how it ends, and the post of the one that ended it.
-    pub(crate) fn end_for(
+    pub(crate) fn release(
         &mut self,
         address: u64,
-        holder: ThreadId,
+        thread: ThreadId,
         symbols: &mut Symbols,
-    ) -> Result<Option<(Released, SyncId)>> {
-        let Some(object) = self.at.get_mut(&address) else { return Ok(None) };
-        let (Some(lock), Some(hold)) = (object.lock, object.holds.pop()) else { return Ok(None) };
-        let post = object.next_generation(symbols)?;
-        object.given_back = Some(post);
+    ) -> Result<Release> {
+        let Some(object) = self.at.get_mut(&address) else { return Ok(Release::Nothing) };
+        let Some(lock) = object.lock else { return Ok(Release::Nothing) };
+        let (release, holder) = match object.holders.release_any(thread) {
+            Released::Ended(holding) => (Release::Own(Section::new(lock, holding)), thread),
+            Released::Foreign(holding) => {
+                let post = object.next_generation(symbols)?;
+                object.handover.leave(post);
+                (Release::ByOther(Section::new(lock, holding), post), holding.thread)
+            }
+            Released::Shallower | Released::Settled | Released::Unheld => return Ok(Release::Nothing),
+        };
         self.count_release(holder);
-        Ok(Some((hold.ends(lock), post)))
+        Ok(release)
     }
 
     /// A thread is over: its sections end.
-    pub(crate) fn release_all(&mut self, thread: ThreadId) -> Vec<Released> {
+    pub(crate) fn release_all(&mut self, thread: ThreadId) -> Vec<Section> {
         if self.held.remove(&thread).unwrap_or(0) == 0 {
             return Vec::new();
         }
-        let mut ended = Vec::new();
-        for object in self.at.values_mut() {
-            let Some(lock) = object.lock else { continue };
-            ended
-                .extend(object.holds.iter().filter(|hold| hold.thread == thread).map(|hold| hold.ends(lock)));
-            object.holds.retain(|hold| hold.thread != thread);
-        }
-        ended
+        let end = |object: &mut Object| {
+            let (lock, holding) = (object.lock?, object.holders.release_all(thread)?);
+            Some(Section::new(lock, holding))
+        };
+        self.at.values_mut().filter_map(end).collect()
     }
 
     fn count_release(&mut self, thread: ThreadId) {
@@ -216,17 +186,12 @@ impl Objects {
     /// A semaphore starts with tokens that nobody posted.
     pub(crate) fn semaphore_init(&mut self, address: u64, tokens: u64, describe: impl FnOnce() -> String) {
         self.at.remove(&address);
-        self.object(address, describe).tokens = tokens;
+        self.object(address, describe).semaphore.init(tokens);
     }
 
-    /// A named semaphore is opened and has so many tokens. If they are not those that were seen coming, it is another one, or
-    /// another process has posted to it.
+    /// A named semaphore is opened and has so many tokens.
     pub(crate) fn semaphore_open(&mut self, address: u64, tokens: u64, describe: impl FnOnce() -> String) {
-        let object = self.object(address, describe);
-        if object.tokens + object.posts.len() as u64 != tokens {
-            object.tokens = tokens;
-            object.posts.clear();
-        }
+        self.object(address, describe).semaphore.open(tokens);
     }
 
     /// A token is added; each is an object of its own.
@@ -238,24 +203,19 @@ impl Objects {
     ) -> Result<SyncId> {
         let object = self.object(address, describe);
         let post = object.next_generation(symbols)?;
-        object.posts.push_back(post);
+        object.semaphore.post(post);
         Ok(post)
     }
 
     /// A token is taken: the first added that is still there. `None` for one that nobody posted.
     pub(crate) fn semaphore_wait(&mut self, address: u64) -> Option<SyncId> {
-        let object = self.at.get_mut(&address)?;
-        if object.tokens > 0 {
-            object.tokens -= 1;
-            return None;
-        }
-        object.posts.pop_front()
+        self.at.get_mut(&address)?.semaphore.wait()
     }
 
     /// A barrier is set up for `width` threads a round.
     pub(crate) fn barrier_init(&mut self, address: u64, width: u64, describe: impl FnOnce() -> String) {
         self.at.remove(&address);
-        self.object(address, describe).width = width;
+        self.object(address, describe).barrier.init(width);
     }
 
     /// A thread arrives at a barrier: the object of its round.
@@ -267,10 +227,7 @@ impl Objects {
         describe: impl FnOnce() -> String,
     ) -> Result<SyncId> {
         let object = self.object(address, describe);
-        // Of a barrier whose start is not recorded only this is sure: who leaves comes after all who arrived.
-        let round = object.arrivals.checked_div(object.width).unwrap_or(0) + 1;
-        object.arrivals += 1;
-        object.rounds.insert(thread, round);
+        let round = object.barrier.arrive(thread);
         symbols.objects.intern_generation(object.name.as_bytes(), round)
     }
 
@@ -282,7 +239,7 @@ impl Objects {
         symbols: &mut Symbols,
     ) -> Result<Option<SyncId>> {
         let Some(object) = self.at.get_mut(&address) else { return Ok(None) };
-        let Some(round) = object.rounds.remove(&thread) else { return Ok(None) };
+        let Some(round) = object.barrier.leave(thread) else { return Ok(None) };
         symbols.objects.intern_generation(object.name.as_bytes(), round).map(Some)
     }
 
@@ -295,54 +252,40 @@ impl Objects {
     ) -> Result<SyncId> {
         let object = self.object(address, describe);
         let signal = object.next_generation(symbols)?;
-        object.signal = Some(signal);
+        object.condition.signal(signal);
         Ok(signal)
     }
 
     /// A waiter of a condition variable wakes: the latest signal let it through.
     pub(crate) fn wake(&self, address: u64) -> Option<SyncId> {
-        self.at.get(&address)?.signal
+        self.at.get(&address)?.condition.wake()
     }
 
     /// The object of a file descriptor; both ends of a pipe are one.
     pub(crate) fn descriptor(&mut self, descriptor: u64, symbols: &mut Symbols) -> Result<SyncId> {
-        let channel = self.channel(descriptor);
-        symbols.objects.intern_generation(b"file", channel)
-    }
-
-    fn channel(&mut self, descriptor: u64) -> u64 {
-        *self.descriptors.entry(descriptor).or_insert_with(|| {
-            self.next_channel += 1;
-            self.next_channel
-        })
+        symbols.objects.intern_generation(b"file", self.descriptors.channel(descriptor))
     }
 
     /// `descriptor` means the same as `other` from now on.
     pub(crate) fn alias_descriptor(&mut self, descriptor: u64, other: u64) {
-        let channel = self.channel(other);
-        self.descriptors.insert(descriptor, channel);
+        self.descriptors.alias(descriptor, other);
     }
 
-    /// Whatever means the same as `from` means the same as `to` from now on. What `from` was until then, for a thread that
-    /// waits for it to pass it on; `None` if they were the same before. Orders too much rather than too little: what `to`
-    /// carries does not come back out of `from`.
+    /// Whatever means the same as `from` means the same as `to` from now on. The object that `from` was until then, if it was
+    /// another one.
     pub(crate) fn merge_descriptors(
         &mut self,
         from: u64,
         to: u64,
         symbols: &mut Symbols,
     ) -> Result<Option<SyncId>> {
-        let (old, new) = (self.channel(from), self.channel(to));
-        if old == new {
-            return Ok(None);
-        }
-        self.descriptors.values_mut().filter(|channel| **channel == old).for_each(|channel| *channel = new);
-        symbols.objects.intern_generation(b"file", old).map(Some)
+        let Some(channel) = self.descriptors.merge(from, to) else { return Ok(None) };
+        symbols.objects.intern_generation(b"file", channel).map(Some)
     }
 
     /// A descriptor is closed.
     pub(crate) fn forget_descriptor(&mut self, descriptor: u64) {
-        self.descriptors.remove(&descriptor);
+        self.descriptors.forget(descriptor);
     }
 }
 
