@@ -1,5 +1,7 @@
 //! The numbers that describe a trace's size, and who holds which lock.
 
+use overtake_rules::{Acquired, Claim, Holders, Holding, HoldingCount, Released};
+
 use crate::event::{Event, Op};
 use crate::id::{IdVec, LockId, ThreadId};
 use crate::symbols::Sizes;
@@ -48,56 +50,25 @@ impl ParameterCounter {
     }
 }
 
-/// Who holds which lock, whether or not the trace is well formed: what the [`Checker`](crate::Checker) would mend is
-/// taken as it mends it, so that h and A are the same before and after, but for thread ids that are used again after a
-/// join, which are one thread here. Each holding carries an `S` from its acquire.
+/// Who holds which lock, whether or not the trace is well formed: [`Holders`] and the [`Checker`](crate::Checker), which uses it too,
+/// mean the same, so that h and A are the same before and after the checker, but for thread ids that are used again after a join, which
+/// are one thread here. Each holding carries an `S` from its acquire.
 #[derive(Clone, Debug)]
 pub(crate) struct Holdings<S> {
-    locks: IdVec<LockId, LockState<S>>,
-    held: u64,
-    most_held: u64,
-    begun: u64,
-}
-
-#[derive(Clone, Debug)]
-struct LockState<S> {
-    holders: Vec<Holding<S>>,
-    /// Threads whose section another thread's acquire ended: their own release, should it come, ends nothing.
-    evicted: Vec<ThreadId>,
-}
-
-impl<S> Default for LockState<S> {
-    fn default() -> Self {
-        LockState { holders: Vec::new(), evicted: Vec::new() }
-    }
-}
-
-impl<S> LockState<S> {
-    /// Whether the section of `thread` was ended by another and this has not been settled; it is from now on.
-    fn forget_eviction(&mut self, thread: ThreadId) -> bool {
-        let owed = self.evicted.iter().position(|&evicted| evicted == thread);
-        owed.map(|at| self.evicted.swap_remove(at)).is_some()
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Holding<S> {
-    thread: ThreadId,
-    shared: bool,
-    depth: u32,
-    section: S,
+    locks: IdVec<LockId, Holders<Vec<Claim<ThreadId, S>>>>,
+    count: HoldingCount,
 }
 
 impl<S> Default for Holdings<S> {
     fn default() -> Self {
-        Holdings { locks: IdVec::new(), held: 0, most_held: 0, begun: 0 }
+        Holdings { locks: IdVec::new(), count: HoldingCount::default() }
     }
 }
 
 impl<S> Holdings<S> {
     /// Holdings at this point of the trace.
     pub(crate) fn held(&self) -> u64 {
-        self.held
+        self.count.held
     }
 
     pub(crate) fn parameters(&self, events: u64, sizes: &Sizes) -> Parameters {
@@ -106,8 +77,8 @@ impl<S> Holdings<S> {
             threads: sizes.threads as u64,
             locks: sizes.locks as u64,
             variables: sizes.variables as u64,
-            acquires: self.begun,
-            most_held: self.most_held,
+            acquires: self.count.begun,
+            most_held: self.count.most_held,
         }
     }
 
@@ -117,69 +88,22 @@ impl<S> Holdings<S> {
         &mut self,
         event: &Event,
         section: impl FnOnce() -> S,
-        ended: impl FnMut(ThreadId, LockId, S),
-    ) {
-        let lock = LockId(event.operand());
-        match event.op() {
-            Op::Acquire => self.acquire(event.thread(), lock, false, section, ended),
-            Op::AcquireShared => self.acquire(event.thread(), lock, true, section, ended),
-            Op::Release | Op::ReleaseShared => {
-                self.release(event.thread(), lock, event.op() == Op::ReleaseShared, ended);
-            }
-            _ => {}
-        }
-    }
-
-    fn acquire(
-        &mut self,
-        thread: ThreadId,
-        lock: LockId,
-        shared: bool,
-        section: impl FnOnce() -> S,
         mut ended: impl FnMut(ThreadId, LockId, S),
     ) {
-        let state = self.locks.entry(lock);
-        // A reader that acquires exclusively begins a new section; any other acquire by a holder goes deeper.
-        let is_own = |holding: &&mut Holding<S>| holding.thread == thread && (shared || !holding.shared);
-        if let Some(holding) = state.holders.iter_mut().find(is_own) {
-            holding.depth += 1;
-            return;
-        }
-        for holding in state.holders.extract_if(.., |holding| !shared || !holding.shared) {
-            state.evicted.push(holding.thread);
-            self.held -= 1;
+        let Some(mode) = event.op().lock_mode() else { return };
+        let (thread, lock) = (event.thread(), LockId(event.operand()));
+        let Holdings { locks, count } = self;
+        let holders = locks.entry(lock);
+        let mut end = |holding: Holding<ThreadId, S>| {
+            count.end();
             ended(holding.thread, lock, holding.section);
+        };
+        if let Op::Release | Op::ReleaseShared = event.op() {
+            if let Released::Ended(holding) | Released::Foreign(holding) = holders.release(thread, mode) {
+                end(holding);
+            }
+        } else if holders.acquire(thread, mode, section, end) == Acquired::Begun {
+            count.begin();
         }
-        state.forget_eviction(thread);
-        state.holders.push(Holding { thread, shared, depth: 1, section: section() });
-        self.begun += 1;
-        self.held += 1;
-        self.most_held = self.most_held.max(self.held);
-    }
-
-    fn release(
-        &mut self,
-        thread: ThreadId,
-        lock: LockId,
-        shared: bool,
-        mut ended: impl FnMut(ThreadId, LockId, S),
-    ) {
-        let state = self.locks.entry(lock);
-        let own = state.holders.iter().position(|holding| holding.thread == thread);
-        let holds = own.is_some_and(|at| shared || !state.holders[at].shared);
-        if !holds && state.forget_eviction(thread) {
-            return;
-        }
-        // An exclusive release by another thread ends the holder's section, as if the lock were a semaphore.
-        let foreign = || state.holders.iter().position(|holding| !shared && !holding.shared);
-        let Some(at) = own.or_else(foreign) else { return };
-        let holding = &mut state.holders[at];
-        if holding.thread == thread && holding.depth > 1 {
-            holding.depth -= 1;
-            return;
-        }
-        let holding = state.holders.swap_remove(at);
-        self.held -= 1;
-        ended(holding.thread, lock, holding.section);
     }
 }

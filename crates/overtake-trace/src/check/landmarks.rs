@@ -1,5 +1,6 @@
 //! What a checker knew at places of a trace, so that a reader can start there instead of at the first event.
 
+use overtake_rules::LockMode;
 use rustc_hash::FxHashMap;
 
 use super::Checker;
@@ -113,12 +114,10 @@ impl Checker {
             match self.ordinary.holder(lock) {
                 Holder::Nobody => {}
                 Holder::Thread(thread) => held.push(exclusive(ThreadId(thread))),
-                Holder::Involved => {
-                    let state = &self.locks[lock];
-                    held.extend(state.holder.map(exclusive));
-                    let shared = |&(thread, _): &(ThreadId, u32)| HeldLock { lock, thread, shared: true };
-                    held.extend(state.readers.iter().map(shared));
-                }
+                Holder::Involved => held.extend(self.locks[lock].holders.holdings().map(|holding| {
+                    let shared = holding.mode == LockMode::Shared;
+                    HeldLock { lock, thread: holding.thread, shared }
+                })),
             }
         }
         let lengths = self.threads.iter().map(|state| state.events).collect();

@@ -221,6 +221,41 @@ fn release_by_another_thread_orders_the_next_acquire() {
 }
 
 #[test]
+fn release_by_another_thread_orders_every_shared_acquire_up_to_the_next_exclusive_one() {
+    use Action::*;
+    assert_mends(
+        &[
+            (0, Acquire(L)),
+            (1, Release(L)),
+            (2, AcquireShared(L)),
+            (0, AcquireShared(L)),
+            (2, ReleaseShared(L)),
+            (0, ReleaseShared(L)),
+            (2, Acquire(L)),
+            (2, Release(L)),
+            (0, Acquire(L)),
+        ],
+        &[
+            (0, 0, Acquire(L)),
+            (1, 0, Release(L)),
+            (1, 1, Post(SyncId(4))),
+            (2, 2, Wait(SyncId(4))),
+            (2, 2, AcquireShared(L)),
+            (3, 0, Wait(SyncId(4))),
+            (3, 0, AcquireShared(L)),
+            (4, 2, ReleaseShared(L)),
+            (5, 0, ReleaseShared(L)),
+            (6, 2, Wait(SyncId(4))),
+            (6, 2, Acquire(L)),
+            (7, 2, Release(L)),
+            (8, 0, Acquire(L)),
+        ],
+        &[(Repair::ForeignRelease, 1)],
+        1,
+    );
+}
+
+#[test]
 fn release_in_the_wrong_mode_is_corrected() {
     use Action::*;
     assert_mends(
