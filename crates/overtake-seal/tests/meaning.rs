@@ -138,6 +138,17 @@ fn a_lock_given_back_by_another_thread_orders_who_comes_next() {
 }
 
 #[test]
+fn a_release_that_comes_after_all_does_not_end_the_section_of_another_thread() {
+    let mut log = LogMaker::new(2);
+    log.sync(0, K::Acquire, LOCK).sync(1, K::Acquire, LOCK);
+    log.sync(0, K::Release, LOCK).sync(1, K::Release, LOCK);
+    assert_eq!(
+        log.sealed().lines(),
+        ["T0|acq(0x9000)", "T0|rel(0x9000)", "T1|acq(0x9000)", "T1|rel(0x9000)"]
+    );
+}
+
+#[test]
 fn a_lock_whose_owner_ended_is_free_for_the_next() {
     let mut log = LogMaker::new(2);
     log.sync(0, K::Acquire, LOCK).sync(0, K::ThreadEnd, 0).sync(1, K::Acquire, LOCK).sync(
