@@ -1,7 +1,9 @@
-//! Running detectors in tests.
+//! Running detectors in tests, and sequences of operations to compare stores with.
 
-use overtake_trace::{Block, Checker, EventSource, Trace};
+use overtake_rules::{Claim, Holders};
+use overtake_trace::{Block, Checker, EventSource, Id, LockId, ThreadId, Trace};
 
+use crate::detector::LockMode;
 use crate::registry::{Analysis, Options, Outcome, find};
 
 /// Runs a registered detector over a trace, mended as the oracle mends it, in blocks of a few events.
@@ -34,5 +36,55 @@ pub(crate) fn run_analysis_with(
         if analysis.end_of_trace() == Outcome::Done {
             return;
         }
+    }
+}
+
+/// A thread takes a lock or gives it back.
+pub(crate) struct LockStep {
+    pub(crate) thread: ThreadId,
+    pub(crate) lock: LockId,
+    pub(crate) mode: LockMode,
+    pub(crate) takes: bool,
+}
+
+/// Who holds each of several locks, by the rules that everybody shares.
+pub(crate) struct LocksByRule(Vec<Holders<Vec<Claim<ThreadId>>>>);
+
+impl LocksByRule {
+    /// The locks that a thread holds, in order, and those that it holds exclusively.
+    pub(crate) fn of(&self, thread: ThreadId) -> [Vec<LockId>; 2] {
+        let held = |wanted: fn(LockMode) -> bool| {
+            let holds = |holders: &Holders<_>| holders.mode_of(thread).is_some_and(wanted);
+            (0..self.0.len()).filter(|&lock| holds(&self.0[lock])).map(LockId::from_index).collect()
+        };
+        [held(|_| true), held(LockMode::is_exclusive)]
+    }
+}
+
+/// Runs random steps of a well-formed trace of three threads and nine locks; after each step `look` sees the step and who holds what.
+pub(crate) fn random_lock_steps(steps: usize, mut look: impl FnMut(LockStep, &LocksByRule)) {
+    let mut state = 3_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut locks = LocksByRule((0..9).map(|_| Holders::default()).collect());
+    for _ in 0..steps {
+        let (thread, number) = (ThreadId(random(3) as u32), random(9) as usize);
+        let wanted = if random(3) == 0 { LockMode::Shared } else { LockMode::Exclusive };
+        let lock = LockId::from_index(number);
+        let holders = &mut locks.0[number];
+        let step = match holders.mode_of(thread) {
+            Some(mode) => {
+                holders.release(thread, mode);
+                LockStep { thread, lock, mode, takes: false }
+            }
+            None if holders.is_free_for(wanted) => {
+                holders.acquire(thread, wanted, || (), |_| ());
+                LockStep { thread, lock, mode: wanted, takes: true }
+            }
+            None => continue,
+        };
+        look(step, &locks);
     }
 }

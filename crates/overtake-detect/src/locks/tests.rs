@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::testing::{LockStep, random_lock_steps};
 
 type Modes = BTreeMap<LockId, LockMode>;
 
@@ -12,6 +13,20 @@ fn common_lock(first: &Modes, second: &Modes) -> bool {
 
 fn as_set(locks: &LockSets, set: SetId) -> Vec<LockId> {
     locks.locks(set).to_vec()
+}
+
+#[test]
+fn held_locks_are_those_that_a_thread_holds_by_the_rules() {
+    let mut held = HeldLocks::default();
+    held.grow_to(3);
+    random_lock_steps(20_000, |LockStep { thread, lock, mode, takes }, locks| {
+        match takes {
+            true => held.acquire(thread, lock, mode),
+            false => held.release(thread, lock, mode),
+        }
+        let now = held.of(thread);
+        assert_eq!([now.all, now.exclusive].map(|set| as_set(&held.sets, set)), locks.of(thread));
+    });
 }
 
 #[test]

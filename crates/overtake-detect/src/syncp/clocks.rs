@@ -9,6 +9,7 @@
 //! adds one stamp; and an access that the second thread's ideal covers needs no closure at all.
 
 use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time};
+use overtake_rules::{OpenSection, OpenSections};
 use overtake_trace::{Id, IdVec, LockId, Sizes, SyncId, ThreadId};
 
 use super::closure::{Buffers, Changes, Ideal, LockTable, NO_GOAL, Overlay, Sections};
@@ -33,7 +34,7 @@ struct ThreadState {
     snapshot: SnapshotId,
     snapshot_is_current: bool,
     /// Sections not ended, with their places.
-    open: Vec<(LockId, u32)>,
+    open: OpenSections<Vec<OpenSection<LockId, u32>>>,
     /// If the thread's past was given back: what it was taught since, by late forks of it.
     retired: Option<Vec<Stamp>>,
 }
@@ -52,7 +53,7 @@ impl ThreadState {
             time: 1,
             snapshot: SnapshotId::EMPTY,
             snapshot_is_current: true,
-            open: Vec::new(),
+            open: OpenSections::default(),
             retired: None,
         }
     }
@@ -134,7 +135,7 @@ impl Clocks {
     pub(crate) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
         let state = &mut self.threads[thread];
         let place = self.sections.begin(thread, state.time, lock, mode);
-        state.open.push((lock, place));
+        state.open.acquire(lock, mode, place);
         state.tick();
         if state.past.enter_own(thread, place, &self.sections, &mut self.pending) {
             state.snapshot_is_current = false;
@@ -142,11 +143,9 @@ impl Clocks {
     }
 
     pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId) {
-        let open = &mut self.threads[thread].open;
-        let Some(at) = open.iter().rposition(|&(held, _)| held == lock) else { return };
-        let (_, place) = open.remove(at);
+        let Some(open) = self.threads[thread].open.release(lock) else { return };
         let stamp = self.publish(thread);
-        self.sections.end(thread, place, stamp);
+        self.sections.end(thread, open.section, stamp);
     }
 
     pub(crate) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
@@ -240,8 +239,8 @@ impl Clocks {
         let moves = self.sections.forget(known);
         for (thread, state) in self.threads.iter_mut().enumerate() {
             state.past.apply(&moves);
-            for (_, place) in &mut state.open {
-                *place = moves.place(thread, *place);
+            for open in state.open.sections_mut() {
+                open.section = moves.place(thread, open.section);
             }
         }
     }

@@ -159,3 +159,23 @@ impl HeldSets {
             + steps.chain([&self.meets]).map(PairCache::state_bytes).sum::<usize>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{LockStep, random_lock_steps};
+
+    #[test]
+    fn numbers_stand_for_what_a_thread_holds_by_the_rules() {
+        let mut held = HeldSets::default();
+        held.reserve(3);
+        random_lock_steps(20_000, |LockStep { thread, lock, mode, takes }, locks| {
+            match takes {
+                true => held.acquire(thread, lock, mode),
+                false => held.release(thread, lock, mode),
+            }
+            let now = held.behind(held.of(thread)).held;
+            assert_eq!([now.all, now.exclusive].map(|set| held.sets.locks(set).to_vec()), locks.of(thread));
+        });
+    }
+}

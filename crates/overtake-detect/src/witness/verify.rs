@@ -1,12 +1,13 @@
 //! Replaying a schedule against the definition.
 //!
-//! Written from the definition alone: it holds the trace up to the second access, with what each event needs, and replays
+//! Written from the definition alone, with the rules that everybody uses ([`overtake_rules`]): it holds the trace up to the second access, with what each event needs, and replays
 //! the schedule event by event. It does not assume that the schedule is in trace order, nor anything else about how it was
 //! made.
 
+use overtake_rules::{Claim, Holders, LockMode};
 use overtake_trace::{
-    Action, Block, Checker, Event, EventIndex, EventSource, LockId, Result, Symbols, SyncId, ThreadId, VarId,
-    Variable,
+    Action, Block, Checker, Event, EventIndex, EventSource, LockId, Op, Result, Symbols, SyncId, ThreadId,
+    VarId, Variable,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -109,9 +110,9 @@ impl Original {
         let block = block.filter(|block| allocated.contains(block));
         let place = self.events.len();
         for (var, kind) in [(var, kind)].into_iter().chain(block.map(|block| (block, AccessKind::Read))) {
-            let sees = if reads(kind) { last_writes.get(&var).copied() } else { None };
+            let sees = if kind.reads() { last_writes.get(&var).copied() } else { None };
             self.touches.push(Touch { var, kind, sees });
-            if writes(kind) {
+            if kind.writes() {
                 last_writes.insert(var, place);
             }
         }
@@ -148,49 +149,45 @@ impl Original {
 /// How a lock is held in the schedule, and how far its acquires have come in trace order.
 #[derive(Default)]
 struct LockState {
-    holder: Option<ThreadId>,
-    readers: Vec<ThreadId>,
+    holders: Holders<Vec<Claim<ThreadId>>>,
     latest_exclusive: Option<Place>,
     latest: Option<Place>,
 }
 
 impl LockState {
-    fn acquire(&mut self, place: Place, thread: ThreadId) -> std::result::Result<(), &'static str> {
-        if self.holder.is_some() || !self.readers.is_empty() {
-            return Err("acquires a lock that is held");
+    /// Sections do not overlap unless both are shared; acquires come in trace order unless both are shared.
+    fn acquire(
+        &mut self,
+        place: Place,
+        thread: ThreadId,
+        mode: LockMode,
+    ) -> std::result::Result<(), &'static str> {
+        if !self.holders.is_free_for(mode) {
+            return Err(match mode {
+                LockMode::Exclusive => "acquires a lock that is held",
+                LockMode::Shared => "acquires a lock that is held exclusively",
+            });
         }
-        if self.latest > Some(place) {
+        let before = if mode.is_exclusive() { self.latest } else { self.latest_exclusive };
+        if before > Some(place) {
             return Err("acquires a lock after a later acquire of it");
         }
-        self.holder = Some(thread);
-        (self.latest, self.latest_exclusive) = (Some(place), Some(place));
-        Ok(())
-    }
-
-    fn acquire_shared(&mut self, place: Place, thread: ThreadId) -> std::result::Result<(), &'static str> {
-        if self.holder.is_some() {
-            return Err("acquires a lock that is held exclusively");
-        }
-        if self.latest_exclusive > Some(place) {
-            return Err("acquires a lock after a later acquire of it");
-        }
-        self.readers.push(thread);
+        self.holders.acquire(thread, mode, || (), |_| ());
         self.latest = self.latest.max(Some(place));
+        if mode.is_exclusive() {
+            self.latest_exclusive = Some(place);
+        }
         Ok(())
     }
 
-    fn release(&mut self, thread: ThreadId) -> std::result::Result<(), &'static str> {
-        if self.holder.take() == Some(thread) { Ok(()) } else { Err(NOT_HELD) }
-    }
-
-    fn release_shared(&mut self, thread: ThreadId) -> std::result::Result<(), &'static str> {
-        let at = self.readers.iter().position(|&reader| reader == thread).ok_or(NOT_HELD)?;
-        self.readers.swap_remove(at);
+    fn release(&mut self, thread: ThreadId, mode: LockMode) -> std::result::Result<(), &'static str> {
+        if self.holders.mode_of(thread) != Some(mode) {
+            return Err("releases a lock that its thread does not hold");
+        }
+        self.holders.release(thread, mode);
         Ok(())
     }
 }
-
-const NOT_HELD: &str = "releases a lock that its thread does not hold";
 
 /// Events of a list that have run, without gaps from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -290,13 +287,11 @@ impl<'a> Replay<'a> {
     fn keeps_locks(&mut self, place: Place) -> Verdict {
         let Step { index, event } = self.trace.events[place];
         let thread = event.thread();
-        let locks = &mut self.locks;
-        let kept = match event.action() {
-            Action::Acquire(lock) => locks.entry(lock).or_default().acquire(place, thread),
-            Action::AcquireShared(lock) => locks.entry(lock).or_default().acquire_shared(place, thread),
-            Action::Release(lock) => locks.entry(lock).or_default().release(thread),
-            Action::ReleaseShared(lock) => locks.entry(lock).or_default().release_shared(thread),
-            _ => Ok(()),
+        let Some(mode) = event.op().lock_mode() else { return Ok(()) };
+        let lock = self.locks.entry(LockId(event.operand())).or_default();
+        let kept = match event.op() {
+            Op::Acquire | Op::AcquireShared => lock.acquire(place, thread, mode),
+            _ => lock.release(thread, mode),
         };
         kept.map_err(|reason| format!("event {index} {reason}"))
     }
@@ -304,13 +299,13 @@ impl<'a> Replay<'a> {
     /// Reads see the writes that they saw in the trace; writes take effect.
     fn sees_the_same(&mut self, place: Place) -> Verdict {
         for touch in self.trace.touches(place) {
-            if reads(touch.kind) && self.values.get(&touch.var).copied() != touch.sees {
+            if touch.kind.reads() && self.values.get(&touch.var).copied() != touch.sees {
                 return Err(format!("event {} sees another write", self.trace.events[place].index));
             }
-            if writes(touch.kind) {
+            if touch.kind.writes() {
                 self.values.insert(touch.var, place);
             }
-            if is_atomic(touch.kind) && self.latest_atomic.insert(touch.var, place) > Some(place) {
+            if touch.kind.is_atomic() && self.latest_atomic.insert(touch.var, place) > Some(place) {
                 let index = self.trace.events[place].index;
                 return Err(format!("event {index} comes after a later atomic access to its variable"));
             }
@@ -335,24 +330,7 @@ impl<'a> Replay<'a> {
         let [one, other] = places.map(|place| self.trace.touches(place).iter());
         let conflict = one
             .filter(|one| one.var == race.var)
-            .any(|one| other.clone().any(|other| other.var == race.var && conflicts(one.kind, other.kind)));
+            .any(|one| other.clone().any(|other| other.var == race.var && one.kind.conflicts(other.kind)));
         if conflict { Ok(()) } else { Err("the accesses do not conflict".into()) }
     }
-}
-
-fn reads(kind: AccessKind) -> bool {
-    matches!(kind, AccessKind::Read | AccessKind::Load | AccessKind::Rmw)
-}
-
-fn writes(kind: AccessKind) -> bool {
-    matches!(kind, AccessKind::Write | AccessKind::Store | AccessKind::Rmw | AccessKind::Free)
-}
-
-fn is_atomic(kind: AccessKind) -> bool {
-    matches!(kind, AccessKind::Load | AccessKind::Store | AccessKind::Rmw)
-}
-
-/// At least one writes, not both are atomic.
-fn conflicts(one: AccessKind, other: AccessKind) -> bool {
-    (writes(one) || writes(other)) && !(is_atomic(one) && is_atomic(other))
 }

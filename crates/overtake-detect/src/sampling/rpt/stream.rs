@@ -1,5 +1,6 @@
 //! The tester over a trace that passes by: once to count, once to judge the windows.
 
+use overtake_rules::HoldingCount;
 use overtake_trace::{Checked, Op, Parameters};
 
 use super::judge::WindowJudge;
@@ -12,7 +13,7 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError>
     Plan::new(Parameters::default(), options.epsilon, options.delta, options.seed)?;
     Ok(Box::new(StreamTester {
         options: options.clone(),
-        stage: Stage::Counting { parameters: Parameters::default(), held: 0 },
+        stage: Stage::Counting { parameters: Parameters::default(), holdings: HoldingCount::default() },
         judge: options.judge.start(),
         races: RaceLog::new(),
     }))
@@ -28,7 +29,7 @@ struct StreamTester {
 enum Stage {
     Counting {
         parameters: Parameters,
-        held: u64,
+        holdings: HoldingCount,
     },
     Judging {
         plan: Plan,
@@ -40,7 +41,7 @@ enum Stage {
 impl Analysis for StreamTester {
     fn feed(&mut self, checked: &Checked<'_>) {
         match &mut self.stage {
-            Stage::Counting { parameters, held } => count(parameters, held, checked),
+            Stage::Counting { parameters, holdings } => count(parameters, holdings, checked),
             Stage::Judging { plan, window } => {
                 let (first, end) = (checked.first().0, checked.first().0 + checked.len() as u64);
                 while let Some(range) = plan.windows.get(*window)
@@ -97,18 +98,17 @@ impl Analysis for StreamTester {
     }
 }
 
-/// Counts events, threads and the most locks held at once.
-fn count(parameters: &mut Parameters, held: &mut u64, checked: &Checked<'_>) {
+/// Counts events, threads and the most locks held at once. The checker has made sure that each acquire begins a holding and each release
+/// ends one, so that numbers are enough and no lock has to be looked up.
+fn count(parameters: &mut Parameters, holdings: &mut HoldingCount, checked: &Checked<'_>) {
     parameters.events += checked.len() as u64;
     parameters.threads = checked.symbols().sizes().threads as u64;
     for event in checked.runs().flat_map(|run| run.events) {
         match event.op() {
-            Op::Acquire | Op::AcquireShared => {
-                *held += 1;
-                parameters.most_held = parameters.most_held.max(*held);
-            }
-            Op::Release | Op::ReleaseShared => *held = held.saturating_sub(1),
+            Op::Acquire | Op::AcquireShared => holdings.begin(),
+            Op::Release | Op::ReleaseShared => holdings.end(),
             _ => {}
         }
     }
+    parameters.most_held = holdings.most_held;
 }
