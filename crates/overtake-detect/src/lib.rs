@@ -29,7 +29,7 @@ pub use drive::{Driver, Job, Strictness};
 pub use extent::Extent;
 pub use race::{Race, RaceGroup, RaceLog, Verdict};
 pub use registry::{
-    Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Partitions, Promise, find,
+    Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Partitions, Promise, find, one_pass,
 };
 pub use run::{LiveBlocks, feed};
 pub use sampling::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};

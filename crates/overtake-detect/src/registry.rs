@@ -374,7 +374,7 @@ pub const DETECTORS: &[Entry] = &[
 ];
 
 /// Starts a detector without settings that needs one pass.
-fn one_pass<D: Detector + Default + 'static>(_: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub fn one_pass<D: Detector + Default + 'static>(_: &Options) -> Result<Box<dyn Analysis>, OptionError> {
     Ok(Box::new(OnePass::new(D::default())))
 }
 

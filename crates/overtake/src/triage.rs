@@ -3,33 +3,25 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use overtake_report::result::Report;
 use overtake_report::triage::{self, Baseline, SanitizerOptions, Suppressions, sanitizer_options};
 
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::{Error, Listener};
 
 /// What people already know about races.
-#[derive(Args, Clone, Default)]
-pub(crate) struct TriageArguments {
-    /// Leave out the races that this file names, in ThreadSanitizer's grammar or ours; may be given several times. TSAN_OPTIONS
-    /// is read, too
-    #[arg(long, value_name = "FILE")]
-    pub(crate) suppressions: Vec<PathBuf>,
-
-    /// Fail on races only that this file does not have; `overtake baseline` writes it
-    #[arg(long, value_name = "FILE")]
-    pub(crate) baseline: Option<PathBuf>,
-
+#[derive(Clone, Default)]
+pub struct Triage {
+    /// Files that name races to leave out, in ThreadSanitizer's grammar or ours.
+    pub suppressions: Vec<PathBuf>,
+    /// A file of known races.
+    pub baseline: Option<PathBuf>,
     /// What the program says itself.
-    #[arg(skip)]
-    pub(crate) own: OwnWords,
+    pub own: OwnWords,
 }
 
 /// What a recorded program says about reports on it, by functions that it defines.
 #[derive(Clone, Default)]
-pub(crate) struct OwnWords {
+pub struct OwnWords {
     /// Of `__tsan_default_options`.
     options: String,
     /// Of `__tsan_default_suppressions`.
@@ -40,7 +32,7 @@ pub(crate) struct OwnWords {
 
 impl OwnWords {
     /// Of the first process that has a log.
-    pub(crate) fn of(program: &Path, logs: &[PathBuf]) -> OwnWords {
+    pub fn of(program: &Path, logs: &[PathBuf]) -> OwnWords {
         // Most programs say nothing.
         let read = |name| logs.first().and_then(|log| fs::read(log.join(name)).ok()).unwrap_or_default();
         let options = String::from_utf8_lossy(&read("options")).into_owned();
@@ -52,16 +44,16 @@ impl OwnWords {
     }
 }
 
-impl TriageArguments {
+impl Triage {
     /// What `TSAN_OPTIONS` and the program itself say.
-    pub(crate) fn options(&self) -> SanitizerOptions {
+    pub fn options(&self) -> SanitizerOptions {
         let environment = std::env::var("TSAN_OPTIONS").unwrap_or_default();
         // Of options with one name the last counts: the environment goes before what the program says.
         sanitizer_options(&format!("{} {environment}", self.own.options))
     }
 
     /// Gives every finding its status, and says what came of it.
-    pub(crate) fn judge(&self, report: &mut Report, console: Console) -> Result<(), Failure> {
+    pub fn judge(&self, report: &mut Report, listener: &dyn Listener) -> Result<(), Error> {
         let options = self.options();
         let suppressions = self.rules(options.suppressions.as_deref())?;
         let suppressions = (!suppressions.is_empty()).then_some(&suppressions);
@@ -71,19 +63,19 @@ impl TriageArguments {
         }
         let named = self.baseline.as_ref().map(|path| path.display().to_string());
         triage::apply(report, suppressions, named.as_deref().zip(baseline.as_ref()));
-        console.say(&triage::summary(report, options.print_suppressions));
+        listener.say(&triage::summary(report, options.print_suppressions));
         Ok(())
     }
 
-    fn rules(&self, of_options: Option<&str>) -> Result<Suppressions, Failure> {
+    fn rules(&self, of_options: Option<&str>) -> Result<Suppressions, Error> {
         let mut rules = Suppressions::default();
-        let mut add = |name: &str, text: &[u8]| -> Result<(), Failure> {
-            let more = Suppressions::parse(name, text).map_err(|error| Failure::Error(error.to_string()))?;
+        let mut add = |name: &str, text: &[u8]| -> Result<(), Error> {
+            let more = Suppressions::parse(name, text).map_err(|error| Error::failed(error.to_string()))?;
             rules.append(more);
             Ok(())
         };
         for path in self.suppressions.iter().cloned().chain(of_options.map(|path| self.found(path))) {
-            let text = fs::read(&path).map_err(|error| Failure::in_file(&path, error))?;
+            let text = fs::read(&path).map_err(|error| Error::in_file(&path, error))?;
             add(&path.display().to_string(), &text)?;
         }
         add("__tsan_default_suppressions", &self.own.suppressions)?;
@@ -101,7 +93,7 @@ impl TriageArguments {
 }
 
 /// Reads a baseline.
-pub(crate) fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::in_file(path, error))?;
-    Baseline::parse(&text).map_err(|error| Failure::in_file(path, error))
+pub fn read_baseline(path: &Path) -> Result<Baseline, Error> {
+    let text = fs::read_to_string(path).map_err(|error| Error::in_file(path, error))?;
+    Baseline::parse(&text).map_err(|error| Error::in_file(path, error))
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::kit;
-use crate::failure::Failure;
+use crate::Error;
 
 /// What is compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Language {
+pub enum Language {
     /// C.
     C,
     /// C++.
@@ -20,7 +20,7 @@ pub(crate) enum Language {
 
 impl Language {
     /// The variable that names the real compiler.
-    pub(crate) fn variable(self) -> &'static str {
+    pub fn variable(self) -> &'static str {
         match self {
             Language::C => "OVERTAKE_CC",
             Language::Cpp => "OVERTAKE_CXX",
@@ -28,7 +28,7 @@ impl Language {
     }
 
     /// Where build systems look for the compiler.
-    pub(crate) fn usual_variable(self) -> &'static str {
+    pub fn usual_variable(self) -> &'static str {
         match self {
             Language::C => "CC",
             Language::Cpp => "CXX",
@@ -45,7 +45,7 @@ impl Language {
 
 /// Whose flags a compiler takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Family {
+pub(super) enum Family {
     /// gcc.
     Gcc,
     /// clang.
@@ -54,13 +54,13 @@ pub(crate) enum Family {
 
 /// The real compiler: a program, perhaps with arguments of its own (`ccache gcc`).
 #[derive(Debug)]
-pub(crate) struct Compiler {
+pub(super) struct Compiler {
     words: Vec<OsString>,
 }
 
 impl Compiler {
     /// The one that the environment names, else the one behind the name that we were called by, else the first that is there.
-    pub(crate) fn find(language: Language, link: Option<&Path>) -> Result<Compiler, Failure> {
+    pub(super) fn find(language: Language, link: Option<&Path>) -> Result<Compiler, Error> {
         let variable = language.variable();
         let named = env::var(variable).ok().filter(|named| !named.trim().is_empty());
         if let Some(named) = named.or_else(|| kit::behind(link?)) {
@@ -70,20 +70,20 @@ impl Compiler {
         let found = candidates.iter().find_map(|name| in_path(name));
         let words = found.map(|path| vec![path.into_os_string()]).ok_or_else(|| {
             let tried = candidates.join(", ");
-            Failure::Error(format!("expected a compiler in PATH ({tried}) or in {variable}, found none"))
+            Error::failed(format!("expected a compiler in PATH ({tried}) or in {variable}, found none"))
         })?;
         Ok(Compiler { words })
     }
 
     /// A call of the compiler, without arguments yet.
-    pub(crate) fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]);
         command
     }
 
     /// Whose flags it takes; it is asked where its name does not tell.
-    pub(crate) fn family(&self) -> Result<Family, Failure> {
+    pub(super) fn family(&self) -> Result<Family, Error> {
         let name =
             self.words.last().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();
         if name.contains("clang") {
@@ -96,7 +96,7 @@ impl Compiler {
             .command()
             .arg("--version")
             .output()
-            .map_err(|error| Failure::Error(format!("cannot start the compiler `{self}`: {error}")))?;
+            .map_err(|error| Error::failed(format!("cannot start the compiler `{self}`: {error}")))?;
         let is_clang = String::from_utf8_lossy(&output.stdout).contains("clang");
         Ok(if is_clang { Family::Clang } else { Family::Gcc })
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::compiler::Compiler;
-use crate::failure::Failure;
+use crate::Error;
 
 /// The runtime, as the build script made it. Empty where programs cannot be recorded.
 static RUNTIME: &[u8] = include_bytes!(env!("OVERTAKE_RUNTIME"));
@@ -28,17 +28,17 @@ pub(super) struct Kit {
 
 impl Kit {
     /// Unpacks the files, once per version of this program.
-    pub(super) fn unpack(compiler: &Compiler) -> Result<Kit, Failure> {
+    pub(super) fn unpack(compiler: &Compiler) -> Result<Kit, Error> {
         if RUNTIME.is_empty() {
-            return Err(Failure::Error("programs can be recorded on x86-64 Linux with glibc only".into()));
+            return Err(Error::failed("programs can be recorded on x86-64 Linux with glibc only"));
         }
         let directory =
-            directory().map_err(|error| Failure::Error(format!("cannot keep the runtime: {error}")))?;
+            directory().map_err(|error| Error::failed(format!("cannot keep the runtime: {error}")))?;
         let made = |name: String, make: &dyn Fn(&Path) -> io::Result<()>| {
             let path = directory.join(name);
             match path.is_file() {
                 true => Ok(path),
-                false => make(&path).map_err(|error| Failure::in_file(&path, error)).map(|()| path),
+                false => make(&path).map_err(|error| Error::in_file(&path, error)).map(|()| path),
             }
         };
         let hash = env!("OVERTAKE_RUNTIME_HASH");
@@ -73,8 +73,8 @@ impl Kit {
 }
 
 /// A link to this very program in the cache, and beside it the real compiler, if one was asked for.
-pub(super) fn link_to_myself(name: &str, real: Option<&OsStr>) -> Result<PathBuf, Failure> {
-    let failed = |error: io::Error| Failure::Error(format!("cannot keep the compilers' names: {error}"));
+pub(super) fn link_to_myself(name: &str, real: Option<&OsStr>) -> Result<PathBuf, Error> {
+    let failed = |error: io::Error| Error::failed(format!("cannot keep the compilers' names: {error}"));
     let myself = env::current_exe().map_err(failed)?;
     let directory = directory().map_err(failed)?.join(format!("bin-{:016x}", hash_of((&myself, real))));
     fs::create_dir_all(&directory).map_err(failed)?;

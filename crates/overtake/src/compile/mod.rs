@@ -16,25 +16,25 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::failure::Failure;
+use crate::Error;
 use arguments::{Stage, Understood};
 use compiler::Compiler;
 use kit::Kit;
 
-pub(crate) use compiler::Language;
+pub use compiler::Language;
 
 /// Names under which this program is the C or the C++ compiler, for build systems that want one word.
 const NAMES: [(&str, Language); 2] = [("overtake-cc", Language::C), ("overtake-c++", Language::Cpp)];
 
 /// A path that is the compiler of a language: build systems want one word, and some keep it for years, so it also knows the real
 /// compiler that was asked for.
-pub(crate) fn one_word(language: Language, real: Option<&OsStr>) -> Result<PathBuf, Failure> {
+pub fn one_word(language: Language, real: Option<&OsStr>) -> Result<PathBuf, Error> {
     let name = NAMES.iter().find(|(_, of)| *of == language).map_or("", |(name, _)| name);
     kit::link_to_myself(name, real)
 }
 
 /// Whether a command that should be the real compiler is one of ours, which would call itself for ever.
-pub(crate) fn is_ours(command: &OsStr) -> bool {
+pub fn is_ours(command: &OsStr) -> bool {
     let words: Vec<OsString> =
         command.to_string_lossy().split_ascii_whitespace().map(OsString::from).collect();
     asked_for(&words).is_some_and(|call| call.link.is_some() || is_named(&words[0], "overtake"))
@@ -45,15 +45,17 @@ fn is_named(program: &OsStr, name: &str) -> bool {
 }
 
 /// What a compiler is called with.
-pub(crate) struct Call<'a> {
-    pub(crate) language: Language,
+pub struct Call<'a> {
+    /// What is compiled.
+    pub language: Language,
     /// The path it was called by, if that is one of its names of one word.
-    pub(crate) link: Option<&'a Path>,
-    pub(crate) arguments: &'a [OsString],
+    pub link: Option<&'a Path>,
+    /// What follows the name.
+    pub arguments: &'a [OsString],
 }
 
 /// Whether the arguments of this process, name included, call for a compiler, and with which arguments.
-pub(crate) fn asked_for(arguments: &[OsString]) -> Option<Call<'_>> {
+pub fn asked_for(arguments: &[OsString]) -> Option<Call<'_>> {
     let (name, rest) = arguments.split_first()?;
     if let Some((_, language)) = NAMES.iter().find(|(known, _)| is_named(name, known)) {
         return Some(Call { language: *language, link: Some(Path::new(name)), arguments: rest });
@@ -68,7 +70,7 @@ pub(crate) fn asked_for(arguments: &[OsString]) -> Option<Call<'_>> {
 }
 
 /// Becomes the real compiler, or returns its exit code.
-pub(crate) fn run(call: &Call<'_>) -> Result<u8, Failure> {
+pub fn run(call: &Call<'_>) -> Result<u8, Error> {
     let compiler = Compiler::find(call.language, call.link)?;
     let given = call.arguments;
     let mut command = compiler.command();
@@ -87,13 +89,13 @@ pub(crate) fn run(call: &Call<'_>) -> Result<u8, Failure> {
     Err(cannot_start(&compiler, &command.exec()))
 }
 
-fn cannot_start(compiler: &Compiler, error: &std::io::Error) -> Failure {
-    Failure::Error(format!("cannot start the compiler `{compiler}`: {error}"))
+fn cannot_start(compiler: &Compiler, error: &std::io::Error) -> Error {
+    Error::failed(format!("cannot start the compiler `{compiler}`: {error}"))
 }
 
 /// Arguments that came through a file may be too many for a command line.
-fn through_response_file(compiler: &Compiler, arguments: &[OsString]) -> Result<u8, Failure> {
-    let failed = |error: std::io::Error| Failure::Error(format!("cannot pass arguments on: {error}"));
+fn through_response_file(compiler: &Compiler, arguments: &[OsString]) -> Result<u8, Error> {
+    let failed = |error: std::io::Error| Error::failed(format!("cannot pass arguments on: {error}"));
     let mut file = NamedTempFile::new().map_err(failed)?;
     file.write_all(&response::quoted(arguments)).and_then(|()| file.flush()).map_err(failed)?;
     let mut argument = OsString::from("@");

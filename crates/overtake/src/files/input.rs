@@ -7,18 +7,16 @@ use std::path::{Path, PathBuf};
 use overtake_detect::Strictness;
 use overtake_report::TraceFacts;
 use overtake_trace::{
-    self as trace, Block, Checker, Error, EventSink, EventSource, Format, OtrFile, OtrReader, OtrWriter,
-    Repairs,
+    self as trace, Block, Checker, EventSink, EventSource, Format, OtrFile, OtrReader, OtrWriter, Repairs,
 };
 
-use crate::args::InputArguments;
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::{Error, Listener};
 
 use super::sealed::Sealed;
 
-/// A trace named on the command line. It can be opened again, unless it comes through a pipe and was not kept.
-pub(crate) struct Input {
+/// A trace to read: a file in any format, compressed or not. It can be opened again, unless it comes through a pipe and was
+/// not kept.
+pub struct Input {
     path: PathBuf,
     format: Option<Format>,
     salvage: bool,
@@ -35,7 +33,7 @@ struct Kept {
 }
 
 /// A trace being read.
-pub(crate) struct Opened {
+pub struct Opened {
     source: Source,
     facts: TraceFacts,
 }
@@ -46,39 +44,49 @@ enum Source {
 }
 
 impl Input {
-    /// The trace of these arguments.
-    pub(crate) fn new(arguments: &InputArguments) -> Input {
-        let InputArguments { trace, format, salvage } = arguments;
-        Input { path: trace.clone(), format: *format, salvage: *salvage, kept: None, drained: false }
+    /// The trace in a file; `-` is standard input.
+    pub fn new(path: impl Into<PathBuf>) -> Input {
+        Input { path: path.into(), format: None, salvage: false, kept: None, drained: false }
+    }
+
+    /// The same, read as this format; `None` recognises the format by its content.
+    pub fn with_format(self, format: Option<Format>) -> Input {
+        Input { format, ..self }
+    }
+
+    /// The same; of a damaged `.otr` file what is intact is read, and what is missing is reported.
+    pub fn with_salvage(self, salvage: bool) -> Input {
+        Input { salvage, ..self }
     }
 
     /// Makes sure that the trace can be opened more than once: what comes through a pipe is kept in a temporary file.
     ///
     /// A strict check happens on the way: later nobody knows the lines any more.
-    pub(crate) fn make_rereadable(
-        &mut self,
-        strictness: Strictness,
-        console: Console,
-    ) -> Result<(), Failure> {
+    pub fn make_rereadable(&mut self, strictness: Strictness, listener: &dyn Listener) -> Result<(), Error> {
         if self.is_file() || self.kept.is_some() {
             return Ok(());
         }
         let file = tempfile::tempfile().map_err(|error| self.failure(error))?;
         let kept = file.try_clone().map_err(|error| self.failure(error))?;
-        let facts = self.seal(file, strictness, console)?;
+        let facts = self.seal(file, strictness, listener)?;
         self.kept = Some(Kept { file: kept, facts });
         Ok(())
     }
 
     /// Reads all of the trace and seals it in a file. A strict check happens on the way.
-    fn seal(&mut self, file: File, strictness: Strictness, console: Console) -> Result<TraceFacts, Failure> {
+    fn seal(
+        &mut self,
+        file: File,
+        strictness: Strictness,
+        listener: &dyn Listener,
+    ) -> Result<TraceFacts, Error> {
         let mut opened = self.open()?;
-        let mut bar = console.progress();
+        let mut bar = listener.reading();
         let mut writer = OtrWriter::new(file).map_err(|error| self.failure(error))?;
         let mut block = Block::default();
         let mut checker = Checker::strict();
         while opened.next_block(&mut block)? {
-            bar.show(opened.source().progress());
+            bar(opened.source().progress());
             if strictness == Strictness::Refuse {
                 let source = opened.source_mut();
                 let refused = checker.check(&mut block, source.symbols_mut()).err();
@@ -94,7 +102,7 @@ impl Input {
     }
 
     /// Opens the trace at its start.
-    pub(crate) fn open(&mut self) -> Result<Opened, Failure> {
+    pub fn open(&mut self) -> Result<Opened, Error> {
         if self.kept.is_none() && !self.is_file() && std::mem::replace(&mut self.drained, true) {
             return Err(self.failure("expected a file that can be read more than once, found a pipe"));
         }
@@ -102,23 +110,23 @@ impl Input {
     }
 
     /// How many threads and locks the trace has: from the footer of a sealed file, else by reading all of it.
-    pub(crate) fn threads_and_locks(&mut self, console: Console) -> Result<(u64, u64), Failure> {
+    pub fn threads_and_locks(&mut self, listener: &dyn Listener) -> Result<(u64, u64), Error> {
         if let Ok(file) = OtrFile::open(&self.path) {
             return Ok((file.parameters().threads, file.parameters().locks));
         }
-        self.make_rereadable(Strictness::Repair, console)?;
+        self.make_rereadable(Strictness::Repair, listener)?;
         let mut opened = self.open()?;
-        let mut bar = console.progress();
+        let mut bar = listener.reading();
         let mut block = Block::default();
         while opened.next_block(&mut block)? {
-            bar.show(opened.source().progress());
+            bar(opened.source().progress());
         }
         let sizes = opened.source().symbols().sizes();
         Ok((sizes.threads as u64, sizes.locks as u64))
     }
 
     /// The trace for reading at any place. One that is not sealed is read once, counted, and sealed in a temporary file.
-    pub(crate) fn sealed(&mut self, strictness: Strictness, console: Console) -> Result<Sealed, Failure> {
+    pub fn sealed(&mut self, strictness: Strictness, listener: &dyn Listener) -> Result<Sealed, Error> {
         if self.is_file() && self.salvage {
             let file = OtrFile::salvage(&self.path).map_err(|error| self.failure(error))?;
             return Ok(Sealed::new(file, self.facts(Format::Otr), None));
@@ -129,18 +137,18 @@ impl Input {
         {
             return Ok(Sealed::new(file, self.facts(Format::Otr), None));
         }
-        console.say(
+        listener.say(
             "reading all of the trace once: its length and locks must be known before places can be drawn",
         );
         let temporary = tempfile::NamedTempFile::new().map_err(|error| self.failure(error))?;
         let file = temporary.reopen().map_err(|error| self.failure(error))?;
-        let facts = self.seal(file, strictness, console)?;
+        let facts = self.seal(file, strictness, listener)?;
         let file = OtrFile::open(temporary.path()).map_err(|error| self.failure(error))?;
         Ok(Sealed::new(file, facts, Some(temporary)))
     }
 
     /// The trace as a file that can be read at any place, if it is one and complete.
-    pub(crate) fn at_any_place(&self) -> Option<OtrFile> {
+    pub fn at_any_place(&self) -> Option<OtrFile> {
         let may_be = self.kept.is_none() && !self.salvage && self.is_file();
         may_be.then(|| OtrFile::open(&self.path).ok()).flatten()
     }
@@ -182,14 +190,14 @@ impl Input {
     }
 
     /// The failure for an error of this trace.
-    pub(crate) fn failure(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::in_file(display_name(&self.path), error)
+    pub fn failure(&self, error: impl std::fmt::Display) -> Error {
+        Error::in_file(display_name(&self.path), error)
     }
 }
 
 impl Opened {
     /// The events.
-    pub(crate) fn source(&self) -> &dyn EventSource {
+    pub fn source(&self) -> &dyn EventSource {
         match &self.source {
             Source::Whole(source) => &**source,
             Source::Salvaged(source) => &**source,
@@ -197,7 +205,7 @@ impl Opened {
     }
 
     /// The events, to be read.
-    pub(crate) fn source_mut(&mut self) -> &mut dyn EventSource {
+    pub fn source_mut(&mut self) -> &mut dyn EventSource {
         match &mut self.source {
             Source::Whole(source) => &mut **source,
             Source::Salvaged(source) => &mut **source,
@@ -205,12 +213,12 @@ impl Opened {
     }
 
     /// Reads the next block; false at the end.
-    pub(crate) fn next_block(&mut self, block: &mut Block) -> Result<bool, Failure> {
+    pub fn next_block(&mut self, block: &mut Block) -> Result<bool, Error> {
         self.source_mut().next_block(block).map_err(|error| self.failure(error))
     }
 
     /// What is known of the trace now that it was read, given what its checker counted.
-    pub(crate) fn facts(&self, events: u64, repairs: &Repairs) -> TraceFacts {
+    pub fn facts(&self, events: u64, repairs: &Repairs) -> TraceFacts {
         let mut facts = self.facts.clone();
         facts.events = events;
         facts.sizes = self.source().symbols().sizes();
@@ -225,8 +233,8 @@ impl Opened {
     }
 
     /// The failure for an error of this trace.
-    pub(crate) fn failure(&self, error: Error) -> Failure {
-        Failure::in_file(display_name(Path::new(&self.facts.file)), error)
+    pub fn failure(&self, error: trace::Error) -> Error {
+        Error::in_file(display_name(Path::new(&self.facts.file)), error)
     }
 }
 

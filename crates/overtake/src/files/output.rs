@@ -8,11 +8,11 @@ use std::rc::Rc;
 
 use tempfile::{NamedTempFile, TempPath};
 
-use crate::failure::Failure;
+use crate::Error;
 
 /// A file being written. It gets its name when it is complete; until then, and after a failure, what was there before
 /// stays. Standard output, devices and pipes are written to directly.
-pub(crate) struct OutputFile {
+pub struct OutputFile {
     name: PathBuf,
     /// The temporary name and the one to come.
     unnamed: Option<(TempPath, PathBuf)>,
@@ -28,27 +28,27 @@ struct Written {
 
 impl OutputFile {
     /// Starts a file called `path`, or writes to standard output if that is `-`.
-    pub(crate) fn create(path: &Path) -> Result<(OutputFile, Box<dyn Write>), Failure> {
-        let (inner, unnamed) = target(path).map_err(|error| Failure::in_file(path, error))?;
+    pub fn create(path: &Path) -> Result<(OutputFile, Box<dyn Write>), Error> {
+        let (inner, unnamed) = target(path).map_err(|error| Error::in_file(path, error))?;
         let written = Rc::new(Written::default());
         let writer = Counted { inner, written: Rc::clone(&written) };
         Ok((OutputFile { name: path.to_owned(), unnamed, written }, Box::new(writer)))
     }
 
     /// Whether whoever read the output has seen enough and gone.
-    pub(crate) fn pipe_is_closed(&self) -> bool {
+    pub fn pipe_is_closed(&self) -> bool {
         self.written.pipe_closed.get()
     }
 
     /// Bytes written so far.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.written.bytes.get()
     }
 
     /// Gives the file its name and returns its size. The writer must have been flushed.
-    pub(crate) fn complete(self) -> Result<u64, Failure> {
+    pub fn complete(self) -> Result<u64, Error> {
         if let Some((temporary, to)) = self.unnamed {
-            temporary.persist(to).map_err(|error| Failure::in_file(&self.name, error.error))?;
+            temporary.persist(to).map_err(|error| Error::in_file(&self.name, error.error))?;
         }
         Ok(self.written.bytes.get())
     }

@@ -8,13 +8,14 @@ use overtake_report::TraceFacts;
 use overtake_trace::{Block, OtrFile, Result, Symbols};
 use tempfile::NamedTempFile;
 
-use crate::failure::Failure;
+use crate::Error;
 
 /// A sealed trace.
-pub(crate) struct Sealed {
-    pub(crate) file: OtrFile,
+pub struct Sealed {
+    /// The file.
+    pub file: OtrFile,
     /// What is known of the trace.
-    pub(crate) facts: TraceFacts,
+    pub facts: TraceFacts,
     /// The file, if it is to go when it is no longer needed.
     _temporary: Option<NamedTempFile>,
 }
@@ -30,8 +31,8 @@ impl Sealed {
     }
 
     /// Opens a sealed file.
-    pub(crate) fn open(path: &Path) -> std::result::Result<Sealed, Failure> {
-        let file = OtrFile::open(path).map_err(|error| Failure::in_file(path, error))?;
+    pub fn open(path: &Path) -> std::result::Result<Sealed, Error> {
+        let file = OtrFile::open(path).map_err(|error| Error::in_file(path, error))?;
         Ok(Sealed::new(file, TraceFacts::default(), None))
     }
 }

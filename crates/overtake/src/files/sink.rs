@@ -7,10 +7,10 @@ use overtake_report::WrittenFacts;
 use overtake_trace::{CsvWriter, Event, EventSink, Format, OtrWriter, Result, StdWriter, Symbols};
 
 use super::output::OutputFile;
-use crate::failure::Failure;
+use crate::Error;
 
 /// A trace being written in a format of choice.
-pub(crate) struct OutputTrace {
+pub struct OutputTrace {
     path: PathBuf,
     format: Format,
     file: OutputFile,
@@ -26,41 +26,41 @@ enum Writer {
 
 impl OutputTrace {
     /// Starts the trace called `path`, in the format asked for or else the one the name ends in.
-    pub(crate) fn create(path: &Path, format: Option<Format>) -> std::result::Result<OutputTrace, Failure> {
+    pub fn create(path: &Path, format: Option<Format>) -> std::result::Result<OutputTrace, Error> {
         let format = match format {
             Some(format) => format,
             None => Format::from_extension(path).ok_or_else(|| unknown_format(path))?,
         };
         if format == Format::RoadRunner {
-            return Err(Failure::Usage("the RoadRunner format can be read but not written".into()));
+            return Err(Error::usage("the RoadRunner format can be read but not written"));
         }
         let (file, output) = OutputFile::create(path)?;
-        let writer = Writer::new(format, output).map_err(|error| Failure::in_file(path, error))?;
+        let writer = Writer::new(format, output).map_err(|error| Error::in_file(path, error))?;
         Ok(OutputTrace { path: path.to_owned(), format, file, writer, events: 0 })
     }
 
     /// Whether the trace goes to standard output.
-    pub(crate) fn is_standard(&self) -> bool {
+    pub fn is_standard(&self) -> bool {
         super::is_standard(&self.path)
     }
 
     /// Whether whoever read the output has seen enough and gone.
-    pub(crate) fn pipe_is_closed(&self) -> bool {
+    pub fn pipe_is_closed(&self) -> bool {
         self.file.pipe_is_closed()
     }
 
     /// Bytes written so far.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.file.bytes()
     }
 
     /// The failure for an error in writing.
-    pub(crate) fn failure(&self, error: overtake_trace::Error) -> Failure {
-        Failure::in_file(&self.path, error)
+    pub fn failure(&self, error: overtake_trace::Error) -> Error {
+        Error::in_file(&self.path, error)
     }
 
     /// Gives the finished file its name and says what was written.
-    pub(crate) fn complete(self) -> std::result::Result<WrittenFacts, Failure> {
+    pub fn complete(self) -> std::result::Result<WrittenFacts, Error> {
         let lost_locations = match &self.writer {
             Writer::Csv(writer) => writer.locations_dropped(),
             Writer::Std(_) | Writer::Otr(_) => 0,
@@ -105,8 +105,8 @@ impl Writer {
     }
 }
 
-fn unknown_format(path: &Path) -> Failure {
-    Failure::Usage(match super::is_standard(path) {
+fn unknown_format(path: &Path) -> Error {
+    Error::usage(match super::is_standard(path) {
         true => {
             "standard output has no name to tell the format by; say --to std, --to csv or --to otr".into()
         }

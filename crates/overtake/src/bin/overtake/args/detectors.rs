@@ -1,0 +1,97 @@
+//! The settings of detectors.
+
+use clap::Args;
+use overtake::Listener;
+use overtake_detect::{Entry, Judge, Options, Partitions};
+
+use super::values::{count_parser, judge_parser, partitions_parser, window_parser};
+use crate::console::Console;
+
+/// Settings of detectors.
+#[derive(Args)]
+pub(crate) struct DetectorArguments {
+    /// Largest number of events from the first access of a race to the second, both counted (short-*)
+    #[arg(short, long, value_name = "EVENTS", value_parser = window_parser)]
+    window: Option<u64>,
+
+    /// Eraser's state machine instead of the definition (lock-set)
+    #[arg(long)]
+    eraser: bool,
+
+    /// Look at every event, even where it can take part in no race (syncp, short-syncp); slower, same races
+    #[arg(long)]
+    no_filter: bool,
+
+    /// Part of the accesses that is sampled, above 0 and at most 1 (pacer, sampled-hb)
+    #[arg(long, value_name = "PART")]
+    rate: Option<f64>,
+
+    /// Events of a sampling period (pacer)
+    #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
+    period: Option<u64>,
+
+    /// Part of all events that must change to make the trace race free, for a race to be found probably (rpt)
+    #[arg(long, value_name = "PART")]
+    epsilon: Option<f64>,
+
+    /// Probability that none is found nevertheless (rpt)
+    #[arg(long, value_name = "PROBABILITY")]
+    delta: Option<f64>,
+
+    /// Which races each window is searched for (rpt)
+    #[arg(long, value_name = "NAME", value_parser = judge_parser())]
+    judge: Option<Judge>,
+
+    /// Seed of all random choices (pacer, sampled-hb, rpt)
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// How arrays are divided into parts that share their state (slimstate); same races
+    #[arg(long, value_name = "HOW", value_parser = partitions_parser())]
+    partitions: Option<Partitions>,
+}
+
+impl DetectorArguments {
+    /// Says which settings none of the detectors uses.
+    pub(crate) fn warn_of_unused(&self, detectors: &[&Entry], console: Console) {
+        let given = [
+            ("window", self.window.is_some()),
+            ("eraser", self.eraser),
+            ("no-filter", self.no_filter),
+            ("rate", self.rate.is_some()),
+            ("period", self.period.is_some()),
+            ("epsilon", self.epsilon.is_some()),
+            ("delta", self.delta.is_some()),
+            ("judge", self.judge.is_some()),
+            ("seed", self.seed.is_some()),
+            ("partitions", self.partitions.is_some()),
+        ];
+        for (name, _) in given.iter().filter(|(_, given)| *given) {
+            if !detectors.iter().any(|entry| entry.options.contains(name)) {
+                let detectors: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
+                console.say(&format!("--{name} changes nothing for {}", detectors.join(", ")));
+            }
+        }
+    }
+
+    /// The settings as detectors take them.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::default();
+        options.window = self.window.unwrap_or(options.window);
+        options.eraser = self.eraser;
+        options.no_filter = self.no_filter;
+        options.rate = self.rate.unwrap_or(options.rate);
+        options.period = self.period.unwrap_or(options.period);
+        options.epsilon = self.epsilon.unwrap_or(options.epsilon);
+        options.delta = self.delta.unwrap_or(options.delta);
+        options.judge = self.judge.unwrap_or(options.judge);
+        options.seed = self.seed.unwrap_or(options.seed);
+        options.partitions = self.partitions.unwrap_or(options.partitions);
+        options
+    }
+
+    /// Whether epsilon was given.
+    pub(crate) fn has_epsilon(&self) -> bool {
+        self.epsilon.is_some()
+    }
+}

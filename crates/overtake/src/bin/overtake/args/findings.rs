@@ -1,0 +1,247 @@
+//! Commands that find races or show some that were found: `analyze`, `report`, `explain`, `baseline`, `witness`, `compare`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use overtake::reports::Details;
+use overtake::triage::{OwnWords, Triage};
+use overtake_detect::Entry;
+use overtake_report::Renderer;
+
+use super::detectors::DetectorArguments;
+use super::traces::{CheckedInputArguments, InputArguments};
+use super::values::{
+    count_parser, detector_parser, duration_parser, predictor_parser, race_parser, renderer_parser,
+    report_parser,
+};
+
+/// `analyze`.
+#[derive(Args)]
+pub(crate) struct AnalyzeArguments {
+    #[command(flatten)]
+    pub(crate) checked: CheckedInputArguments,
+
+    /// Detectors to run, separated by commas
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
+          value_parser = detector_parser())]
+    pub(crate) detector: Vec<&'static Entry>,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+
+    /// Let the numbers of threads and locks decide how happens-before races are found (hb)
+    #[arg(long)]
+    pub(crate) auto: bool,
+
+    /// Test with ever smaller epsilon and delta for so long: 90s, 5m, 1h; stops at the first race (rpt)
+    #[arg(long, value_name = "TIME", value_parser = duration_parser)]
+    pub(crate) until: Option<Duration>,
+
+    /// Test with ever smaller epsilon and delta, reading so many events; stops at the first race (rpt)
+    #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
+    pub(crate) budget: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
+
+    /// Print JSON: what each detector found; --report json=- is about races
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What becomes of the findings.
+#[derive(Args, Clone)]
+pub(crate) struct ReportArguments {
+    /// Write the findings to a file, - for standard output; may be given several times
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = OsStringValueParser::new().try_map(|text| report_parser(&text)))]
+    pub(crate) report: Vec<ReportTarget>,
+
+    #[command(flatten)]
+    pub(crate) triage: TriageArguments,
+
+    /// Show at most this many races; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    pub(crate) limit: usize,
+
+    /// Build schedules for this many predicted races
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) witnesses: usize,
+
+    /// What is printed instead of text; commands whose `--format` is not that of a trace have it.
+    #[arg(skip)]
+    pub(crate) printed: Option<&'static Renderer>,
+}
+
+impl ReportArguments {
+    /// Whether anything but the text is wanted.
+    pub(crate) fn are_wanted(&self) -> bool {
+        !self.report.is_empty()
+    }
+
+    /// Whether some report wants to show whole runs.
+    fn want_timeline(&self) -> bool {
+        self.report.iter().any(|target| target.renderer.wants_timeline())
+    }
+
+    /// How much is told about findings.
+    pub(crate) fn details(&self) -> Details {
+        Details { witnesses: self.witnesses, timeline: self.want_timeline() }
+    }
+
+    /// The same, printed in another format than text.
+    pub(crate) fn printed_as(&self, format: Option<&'static Renderer>) -> ReportArguments {
+        ReportArguments { printed: format, ..self.clone() }
+    }
+}
+
+impl Default for ReportArguments {
+    fn default() -> Self {
+        let triage = TriageArguments::default();
+        ReportArguments { report: Vec::new(), triage, limit: 25, witnesses: 20, printed: None }
+    }
+}
+
+/// What people already know about races.
+#[derive(Args, Clone, Default)]
+pub(crate) struct TriageArguments {
+    /// Leave out the races that this file names, in ThreadSanitizer's grammar or ours; may be given several times. TSAN_OPTIONS
+    /// is read, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Vec<PathBuf>,
+
+    /// Fail on races only that this file does not have; `overtake baseline` writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// What the program says itself.
+    #[arg(skip)]
+    pub(crate) own: OwnWords,
+}
+
+impl TriageArguments {
+    /// The same as the library takes it.
+    pub(crate) fn triage(&self) -> Triage {
+        let TriageArguments { suppressions, baseline, own } = self.clone();
+        Triage { suppressions, baseline, own }
+    }
+}
+
+/// A file that gets the findings.
+#[derive(Clone)]
+pub(crate) struct ReportTarget {
+    pub(crate) renderer: &'static Renderer,
+    pub(crate) file: PathBuf,
+}
+
+/// `report`.
+#[derive(Args)]
+pub(crate) struct StoredArguments {
+    /// The result: a file that --report result=FILE or --report json=FILE wrote, or - for standard input
+    #[arg(value_name = "RESULT")]
+    pub(crate) result: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
+
+    /// Print the report in this format instead of text
+    #[arg(long, value_name = "FORMAT", value_parser = renderer_parser())]
+    pub(crate) format: Option<&'static Renderer>,
+}
+
+/// `explain`.
+#[derive(Args)]
+pub(crate) struct ExplainArguments {
+    /// A stored result, or a trace
+    #[arg(value_name = "RESULT|TRACE")]
+    pub(crate) input: PathBuf,
+
+    /// Number of the race, or the beginning of its fingerprint
+    #[arg(value_name = "RACE")]
+    pub(crate) race: String,
+
+    /// Detectors to run on a trace, separated by commas
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
+          value_parser = detector_parser())]
+    pub(crate) detector: Vec<&'static Entry>,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+}
+
+/// `baseline`.
+#[derive(Args)]
+pub(crate) struct BaselineArguments {
+    /// Results that --report result=FILE stored, or traces to analyse
+    #[arg(value_name = "RESULT|TRACE", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// The baseline; if it is there already, races are added to it
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// Why the added races are accepted
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
+
+    /// Remove races that were not found
+    #[arg(long)]
+    pub(crate) prune: bool,
+
+    /// Do not add races that this file suppresses; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Vec<PathBuf>,
+
+    /// Detectors to run on traces, separated by commas
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
+          value_parser = detector_parser())]
+    pub(crate) detector: Vec<&'static Entry>,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+}
+
+/// `witness`.
+#[derive(Args)]
+pub(crate) struct WitnessArguments {
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+
+    /// Number of the race, as `analyze` prints it for the same detector
+    #[arg(long, value_name = "ID", value_parser = race_parser)]
+    pub(crate) race: u32,
+
+    /// The detector that numbers the races
+    #[arg(short, long, value_name = "NAME", default_value = "syncp", value_parser = predictor_parser())]
+    pub(crate) detector: &'static Entry,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+
+    /// Show every event of the schedule
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Write the reordered trace, the two accesses last, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) std: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `compare`.
+#[derive(Args)]
+pub(crate) struct CompareArguments {
+    #[command(flatten)]
+    pub(crate) checked: CheckedInputArguments,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

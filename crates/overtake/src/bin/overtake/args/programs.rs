@@ -1,0 +1,100 @@
+//! Commands that build, run and record programs: `run`, `record`, `cc`, `c++`, `build`, `seal`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use overtake::recording::RecordingOptions;
+use overtake_detect::Entry;
+use overtake_report::Renderer;
+
+use super::detectors::DetectorArguments;
+use super::findings::ReportArguments;
+use super::values::{count_parser, detector_parser, renderer_parser};
+
+/// What is recorded.
+#[derive(Args, Clone)]
+pub(crate) struct RecordingArguments {
+    /// Record every access, also those that repeat one of the same thread since it last synchronised
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Keep only the newest part of each process, about this many bytes
+    #[arg(long, value_name = "BYTES", value_parser = count_parser)]
+    pub(crate) max_size: Option<u64>,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+impl RecordingArguments {
+    /// What is recorded, as the library takes it.
+    pub(crate) fn options(&self) -> RecordingOptions {
+        RecordingOptions { exact: self.exact, max_size: self.max_size }
+    }
+}
+
+/// `run`.
+#[derive(Args)]
+pub(crate) struct RunArguments {
+    /// Detectors to run, separated by commas
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', value_parser = detector_parser())]
+    pub(crate) detector: Vec<&'static Entry>,
+
+    #[command(flatten)]
+    pub(crate) options: DetectorArguments,
+
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
+
+    /// Print the report in this format instead of text
+    #[arg(long, value_name = "FORMAT", value_parser = renderer_parser())]
+    pub(crate) format: Option<&'static Renderer>,
+
+    /// Keep the traces in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordingArguments,
+}
+
+/// `record`.
+#[derive(Args)]
+pub(crate) struct RecordArguments {
+    /// Where the traces go
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordingArguments,
+}
+
+/// `cc` and `c++`. What is typed never gets here: a compiler's arguments are not ours to parse.
+#[derive(Args)]
+pub(crate) struct CompilerArguments {
+    /// What the real compiler takes
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// `build`.
+#[derive(Args)]
+pub(crate) struct BuildArguments {
+    /// The build and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `seal`.
+#[derive(Args)]
+pub(crate) struct SealArguments {
+    /// The log: a directory called overtake.PROCESS.NUMBER
+    #[arg(value_name = "LOG")]
+    pub(crate) log: PathBuf,
+
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}

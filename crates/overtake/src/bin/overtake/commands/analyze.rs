@@ -1,0 +1,84 @@
+//! `overtake analyze`: the races of a trace.
+
+use overtake::reports;
+use overtake::tester::{Effort, TestedTrace};
+use overtake::{Error, Examined, Input, Listener};
+use overtake_detect::{Entry, Promise, happens_before_for};
+use overtake_report::result::Report;
+use overtake_report::{Analysed, json, text};
+
+use crate::args::AnalyzeArguments;
+use crate::console::{Console, Stream};
+use crate::delivery::deliver;
+use crate::verdict::Outcome;
+
+/// Reports races.
+pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
+    let mut input = arguments.checked.input.input();
+    let mut detectors = arguments.detector.clone();
+    if arguments.auto {
+        choose_happens_before(&mut detectors, &mut input, console)?;
+    }
+    arguments.options.warn_of_unused(&detectors, console);
+    if let [entry] = detectors[..]
+        && entry.promise == Promise::PropertyTester
+    {
+        let effort = Effort {
+            until: arguments.until,
+            budget: arguments.budget,
+            has_epsilon: arguments.options.has_epsilon(),
+        };
+        let (options, strictness) = (arguments.options.options(), arguments.checked.strictness());
+        let examined = TestedTrace::of(&mut input, entry, &options, &effort, strictness, &console)?;
+        let analysed = examined.analysed();
+        return report(&analysed, || Ok(reports::collected_at_once(&analysed)), arguments, console);
+    }
+    if arguments.until.is_some() || arguments.budget.is_some() {
+        return Err(Error::usage("--until and --budget are for -d rpt alone"));
+    }
+    let options = arguments.options.options();
+    if !arguments.json || arguments.reports.are_wanted() {
+        input.make_rereadable(arguments.checked.strictness(), &console)?;
+    }
+    let examined = Examined::of(&mut input, &detectors, &options, arguments.checked.strictness(), &console)?;
+    let collected = || match arguments.json && !arguments.reports.are_wanted() {
+        true => Ok(reports::collected_at_once(&examined.analysed())),
+        false => reports::collected(&examined, &mut input, &arguments.reports.details()),
+    };
+    report(&examined.analysed(), collected, arguments, console)
+}
+
+/// Tells what was found.
+fn report(
+    analysed: &Analysed<'_>,
+    collected: impl FnOnce() -> Result<Report, Error>,
+    arguments: &AnalyzeArguments,
+    console: Console,
+) -> Outcome {
+    let stream = match arguments.json {
+        true => {
+            console.write(|out| json::races(out, analysed))?;
+            None
+        }
+        false => {
+            console.say(&text::timing(analysed));
+            Some(Stream::Output)
+        }
+    };
+    deliver(collected()?, &arguments.reports, stream, console)
+}
+
+/// Replaces `hb` by the happens-before detector that suits the trace.
+fn choose_happens_before(
+    detectors: &mut [&'static Entry],
+    input: &mut Input,
+    console: Console,
+) -> Result<(), Error> {
+    let Some(place) = detectors.iter_mut().find(|entry| entry.name == "hb") else { return Ok(()) };
+    let (threads, locks) = input.threads_and_locks(&console)?;
+    if let Some(chosen) = happens_before_for(threads, locks) {
+        console.say(&format!("{} chosen for {threads} threads and {locks} locks", chosen.name));
+        *place = chosen;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! One file per command.
+
+mod analyze;
+mod baseline;
+mod bench;
+mod build;
+mod compare;
+mod convert;
+mod definitions;
+mod explain;
+mod finish;
+mod generate;
+mod record;
+mod report;
+mod run;
+mod seal;
+mod stat;
+mod validate;
+mod witness;
+
+use std::ffi::OsString;
+
+use overtake::compile::{self, Language};
+
+use crate::args::Command;
+use crate::console::Console;
+use crate::verdict::{Outcome, Verdict};
+
+/// Does what was asked for.
+pub(crate) fn run(command: &Command, console: Console) -> Outcome {
+    match command {
+        Command::Run(arguments) => run::run(arguments, console),
+        Command::Record(arguments) => record::run(arguments, console),
+        Command::Cc(arguments) => compiled(Language::C, &arguments.arguments),
+        Command::Cxx(arguments) => compiled(Language::Cpp, &arguments.arguments),
+        Command::Build(arguments) => build::run(arguments),
+        Command::Seal(arguments) => seal::run(arguments, console),
+        Command::Finish { log } => finish::run(log, console),
+        Command::Analyze(arguments) => analyze::run(arguments, console),
+        Command::Baseline(arguments) => baseline::run(arguments, console),
+        Command::Explain(arguments) => explain::run(arguments, console),
+        Command::Report(arguments) => report::run(arguments, console),
+        Command::Witness(arguments) => witness::run(arguments, console),
+        Command::Compare(arguments) => compare::run(arguments, console),
+        Command::Validate(arguments) => validate::run(arguments, console),
+        Command::Stat(arguments) => stat::run(arguments, console),
+        Command::Convert(arguments) => convert::run(arguments, console),
+        Command::Gen(arguments) => generate::run(arguments, console),
+        Command::Bench(command) => bench::run(command, console),
+        Command::Completions { shell } => definitions::completions(*shell, console),
+        Command::Man { out } => definitions::manual(out.as_deref(), console),
+    }
+}
+
+/// A compiler behind options of our own: `overtake -q cc`.
+fn compiled(language: Language, arguments: &[OsString]) -> Outcome {
+    compile::run(&compile::Call { language, link: None, arguments }).map(Verdict::Program)
+}

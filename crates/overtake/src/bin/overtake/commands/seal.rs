@@ -1,0 +1,24 @@
+//! `overtake seal`: the log of a recorded process as a trace.
+
+use overtake::Listener;
+use overtake::recording::{coalesced, losses, seal_log};
+use overtake_report::{WrittenFacts, text};
+
+use crate::args::SealArguments;
+use crate::console::Console;
+use crate::verdict::{Outcome, Verdict};
+
+/// Seals one log.
+pub(crate) fn run(arguments: &SealArguments, console: Console) -> Outcome {
+    let (sealed, bytes) = seal_log(&arguments.log, &arguments.out)?;
+    console.say(&losses(&sealed));
+    console.say(&coalesced(&sealed));
+    console.say(&text::written(&WrittenFacts {
+        file: arguments.out.display().to_string(),
+        format: "otr".into(),
+        events: sealed.events,
+        bytes,
+        lost_locations: 0,
+    }));
+    Ok(Verdict::Fine)
+}

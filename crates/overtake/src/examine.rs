@@ -1,0 +1,69 @@
+//! Detectors at work on a trace that is read as often as they want.
+
+use std::time::{Duration, Instant};
+
+use overtake_detect::{Driver, Entry, Options, Outcome as Pass, Strictness};
+use overtake_report::{Analysed, Findings, TraceFacts};
+use overtake_trace::Landmarks;
+
+use crate::files::{Input, Opened};
+use crate::{Error, Listener};
+
+/// A trace with what the detectors made of it.
+pub struct Examined {
+    driver: Driver,
+    opened: Opened,
+    facts: TraceFacts,
+    time: Duration,
+}
+
+impl Examined {
+    /// Runs the detectors, as many passes as they want.
+    pub fn of(
+        input: &mut Input,
+        entries: &[&'static Entry],
+        options: &Options,
+        strictness: Strictness,
+        listener: &dyn Listener,
+    ) -> Result<Examined, Error> {
+        let mut driver = Driver::start(entries, options, strictness)?;
+        let start = Instant::now();
+        if driver.may_need_another_pass() {
+            input.make_rereadable(strictness, listener)?;
+        }
+        loop {
+            let mut opened = input.open()?;
+            let mut bar = listener.reading();
+            let pass = driver.pass(opened.source_mut(), &mut *bar);
+            drop(bar);
+            if pass.map_err(|error| opened.failure(error))? == Pass::Done {
+                let facts = opened.facts(driver.events(), driver.repairs());
+                return Ok(Examined { driver, opened, facts, time: start.elapsed() });
+            }
+        }
+    }
+
+    /// The results as renderers take them.
+    pub fn analysed(&self) -> Analysed<'_> {
+        let findings = self.driver.jobs().iter().map(|job| Findings {
+            detector: job.entry,
+            races: job.races(),
+            figures: job.figures(),
+            remarks: job.remarks(),
+            time: job.time,
+            events_read: job.events_read,
+            peak_state_bytes: job.peak_state_bytes,
+        });
+        Analysed {
+            trace: &self.facts,
+            symbols: self.opened.source().symbols(),
+            findings: findings.collect(),
+            time: self.time,
+        }
+    }
+
+    /// Where the trace can be read again.
+    pub fn landmarks(&self) -> &Landmarks {
+        self.driver.landmarks()
+    }
+}

@@ -1,0 +1,22 @@
+//! Who is told what happens while long work goes on.
+
+use overtake_trace::Progress;
+
+/// Told about long work: remarks for people, and how far reading has come. The methods do nothing by default; `()` listens to
+/// nothing.
+pub trait Listener {
+    /// A remark for people, one or more lines. It is no result.
+    fn say(&self, text: &str) {
+        let _ = text;
+    }
+
+    /// A trace is about to be read. What is returned is called now and then, and dropped at the end.
+    fn reading(&self) -> Watch<'_> {
+        Box::new(|_| ())
+    }
+}
+
+/// Called with how far reading has come.
+pub type Watch<'a> = Box<dyn FnMut(Progress) + 'a>;
+
+impl Listener for () {}
