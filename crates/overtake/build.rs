@@ -2,6 +2,10 @@
 //!
 //! The library is a different artefact from the crate of the same name that the workspace checks and tests: another crate
 //! type, another panic strategy, one object. Cargo cannot say that in a manifest, so it is said here.
+//!
+//! `runtime/src` and `runtime/rawlog` are the sources of `overtake-runtime` and `overtake-rawlog`: links in the repository,
+//! copies in the package, because cargo follows links when it packages. So both are built in the same way, and the package of
+//! `overtake` alone is enough.
 
 use std::env;
 use std::fs;
@@ -9,21 +13,60 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Crates whose sources the library is made of.
-const SOURCES: [&str; 2] = ["overtake-runtime", "overtake-rawlog"];
+/// The manifest of the static library. `{runtime}` and `{rawlog}` are the directories of the sources.
+const RUNTIME: &str = r#"
+[package]
+name = "overtake-runtime"
+version = "{version}"
+edition = "2024"
+
+[lib]
+path = "{runtime}/lib.rs"
+crate-type = ["staticlib"]
+
+[features]
+staticlib = []
+
+[dependencies]
+libc = { version = "0.2", default-features = false }
+overtake-rawlog = { path = "rawlog" }
+
+[profile.release]
+panic = "abort"
+codegen-units = 1
+lto = "fat"
+opt-level = 3
+debug = "line-tables-only"
+
+[workspace]
+"#;
+
+/// The manifest of the layout of logs.
+const RAWLOG: &str = r#"
+[package]
+name = "overtake-rawlog"
+version = "{version}"
+edition = "2024"
+
+[lib]
+path = "{rawlog}/lib.rs"
+"#;
 
 fn main() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for source in SOURCES {
-        for part in ["src", "Cargo.toml"] {
-            println!("cargo::rerun-if-changed={}", crates.join(source).join(part).display());
-        }
-    }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime");
+    // What a link points to is watched, not the link.
+    let source = |name: &str| {
+        let path = sources.join(name);
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        println!("cargo::rerun-if-changed={}", path.display());
+        path
+    };
+    let (runtime, rawlog) = (source("src"), source("rawlog"));
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let library = out.join("runtime.a");
     if is_supported() {
-        build(&crates.join("overtake-runtime"), &out, &library);
+        build(&runtime, &rawlog, &out.join("runtime"), &library);
     } else {
         fs::write(&library, []).expect("the output directory can be written to");
     }
@@ -41,24 +84,29 @@ fn is_supported() -> bool {
         && is("CARGO_CFG_TARGET_ENV", "gnu")
 }
 
-fn build(package: &Path, out: &Path, library: &Path) {
-    let target_directory = out.join("runtime");
+fn build(runtime: &Path, rawlog: &Path, package: &Path, library: &Path) {
+    let written = |name: &str, manifest: &str| {
+        let path = package.join(name);
+        let manifest = manifest
+            .replace("{version}", env!("CARGO_PKG_VERSION"))
+            .replace("{runtime}", &runtime.to_string_lossy())
+            .replace("{rawlog}", &rawlog.to_string_lossy());
+        fs::create_dir_all(path.parent().expect("it has one"))
+            .expect("the output directory can be written to");
+        fs::write(&path, manifest).expect("the output directory can be written to");
+        path
+    };
+    written("rawlog/Cargo.toml", RAWLOG);
+    let manifest = written("Cargo.toml", RUNTIME);
+    let target_directory = package.join("target");
     let target = env::var("TARGET").expect("cargo sets it");
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
     cargo
-        .args(["rustc", "--package", "overtake-runtime", "--lib", "--crate-type", "staticlib"])
-        .args([
-            "--profile",
-            "runtime",
-            "--features",
-            "staticlib",
-            "--quiet",
-            "--target",
-            &target,
-            "--target-dir",
-        ])
-        .arg(&target_directory)
-        .current_dir(package);
+        .args(["build", "--release", "--lib", "--features", "staticlib", "--quiet", "--target", &target])
+        .arg("--manifest-path")
+        .arg(&manifest)
+        .arg("--target-dir")
+        .arg(&target_directory);
     // What wraps or flags the compiler of the workspace (clippy, coverage, sanitizers) has no business in here.
     for name in ["RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
         cargo.env_remove(name);
@@ -69,6 +117,6 @@ fn build(package: &Path, out: &Path, library: &Path) {
     }
     let status = cargo.status().expect("cargo starts");
     assert!(status.success(), "the runtime does not build: {cargo:?}");
-    let built = target_directory.join(target).join("runtime/libovertake_runtime.a");
+    let built = target_directory.join(target).join("release/libovertake_runtime.a");
     fs::copy(&built, library).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
 }
