@@ -37,6 +37,7 @@ mod extended;
 mod footprint;
 mod naming;
 mod own;
+mod pages;
 mod partition;
 mod range;
 mod reports;
@@ -56,6 +57,7 @@ use self::extended::Followed;
 use self::footprint::{Collected, Pending, Taken};
 use self::naming::FoundRaces;
 use self::own::PAGE;
+use self::pages::{PageContent, VarPage, page_variables};
 use self::reports::{OnElement, OnPart, OnVariable, Reports};
 use self::shadow::Shadow;
 use crate::access::{AccessKind, At};
@@ -95,50 +97,6 @@ struct Located {
 const COLLECTED: CellId = CellId(u32::MAX);
 /// Instead of a cell: an element that shares its cell with others, or may do so again.
 const SHARED: CellId = CellId(u32::MAX - 1);
-
-/// What the variables of a page are, in four bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct VarPage(u32);
-
-/// What a [`VarPage`] says.
-enum PageContent {
-    /// Nothing is known, or nothing that holds for all of them.
-    Anything,
-    /// They have their own cells, in order from this one on.
-    Cells(CellId),
-    /// They are elements of one array, in order.
-    Elements(u32),
-}
-
-impl VarPage {
-    const UNKNOWN: VarPage = VarPage(0);
-    const MIXED: VarPage = VarPage(1);
-    const ELEMENTS: u32 = 1 << 31;
-
-    /// A page of cells. Where there are more than fit, variables are looked up one by one.
-    fn cells(first: CellId) -> VarPage {
-        if first.0 < Self::ELEMENTS - 2 { VarPage(first.0 + 2) } else { Self::MIXED }
-    }
-
-    fn elements(shadow: u32) -> VarPage {
-        VarPage(Self::ELEMENTS | shadow)
-    }
-
-    #[inline]
-    fn content(self) -> PageContent {
-        match self.0 {
-            0 | 1 => PageContent::Anything,
-            elements if elements & Self::ELEMENTS != 0 => PageContent::Elements(elements & !Self::ELEMENTS),
-            cells => PageContent::Cells(CellId(cells - 2)),
-        }
-    }
-}
-
-/// The variables of a page, if the trace has all of them yet.
-fn page_variables(page: usize, variables: &Variables) -> Option<impl Iterator<Item = VarId> + use<>> {
-    let (first, end) = (page * PAGE, (page + 1) * PAGE);
-    (end <= variables.len()).then(|| (first..end).map(VarId::from_index))
-}
 
 /// What is known of an array: nothing, that it is small, or its shadow.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
