@@ -47,3 +47,6 @@ pub(crate) use fasttrack::FastTrack;
 pub(crate) use full::HappensBefore;
 pub(crate) use history::{Histories, Judged};
 pub(crate) use sync::SyncClocks;
+
+/// What holds knowledge in a trace.
+pub(crate) type Carrier = overtake_rules::Carrier<overtake_trace::TraceIds>;

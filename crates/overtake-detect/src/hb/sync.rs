@@ -37,10 +37,9 @@ use overtake_clock::{SnapshotId, Snapshots, Stamp, ThreadClock, Time, VectorCloc
 use overtake_rules::{Flows, flow};
 use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, TraceIds, VarId};
 
+use super::Carrier;
 use crate::access::AccessKind;
 use crate::detector::LockMode;
-
-type Carrier = overtake_rules::Carrier<TraceIds>;
 
 /// The clocks of a trace's threads, and what its locks, objects and atomic variables hand from thread to thread.
 #[derive(Default, Debug)]

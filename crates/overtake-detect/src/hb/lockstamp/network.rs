@@ -19,7 +19,7 @@
 use overtake_rules::Flows;
 use overtake_trace::{ThreadId, TraceIds, VarId};
 
-type Carrier = overtake_rules::Carrier<TraceIds>;
+use crate::hb::Carrier;
 
 /// No node, or no channel.
 const NONE: u32 = u32::MAX;

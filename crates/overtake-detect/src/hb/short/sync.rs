@@ -9,8 +9,7 @@ use overtake_trace::{Id, IdVec, ThreadId, TraceIds, VarId};
 
 use super::slots::Slots;
 use super::table::SlotTable;
-
-type Carrier = overtake_rules::Carrier<TraceIds>;
+use crate::hb::Carrier;
 
 /// What threads know and what carriers hold.
 #[derive(Debug)]
