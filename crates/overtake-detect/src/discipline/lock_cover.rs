@@ -40,7 +40,7 @@ pub(crate) fn start(_options: &Options) -> Result<Box<dyn Analysis>, OptionError
 pub(crate) struct LockCover {
     /// What every access looks at, apart from what most do not need.
     summaries: IdVec<VarId, Summary>,
-    variables: IdVec<VarId, Variable>,
+    variables: IdVec<VarId, CoverState>,
     heap_bytes: usize,
 }
 
@@ -60,7 +60,7 @@ struct Summary {
 }
 
 #[derive(Default, Debug)]
-struct Variable {
+struct CoverState {
     samples: SmallVec<[Sample; 2]>,
     /// What is known of accesses, once there are many samples.
     answers: Option<Box<FxHashMap<Key, Answer>>>,
@@ -175,7 +175,7 @@ impl Summary {
     }
 }
 
-impl Variable {
+impl CoverState {
     /// Adds an access as a sample unless samples stand for it.
     fn add(&mut self, summary: &mut Summary, held: &mut HeldLocks, key: Key, new: Access) {
         if !self.is_represented(summary, held, key) {

@@ -65,7 +65,7 @@ impl Discipline for Eraser {
 /// The detector.
 #[derive(Default, Debug)]
 pub(crate) struct LockSet<D> {
-    variables: IdVec<VarId, Variable>,
+    variables: IdVec<VarId, LockSetState>,
     /// The rest of the variables with several threads or atomic accesses.
     others: Vec<Others>,
     free_others: Vec<u32>,
@@ -77,7 +77,7 @@ pub(crate) struct LockSet<D> {
 /// One to a cache line: two accesses in a row seldom go to neighbours, and 48 bytes would often lie on two lines.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Variable {
+struct LockSetState {
     /// The locks that protected every access that counts.
     candidates: SetId,
     /// Its first thread.
@@ -95,7 +95,7 @@ struct Variable {
     last: [Seen; 2],
 }
 
-const _: () = assert!(size_of::<Variable>() == 64);
+const _: () = assert!(size_of::<LockSetState>() == 64);
 
 const NO_OTHERS: u32 = u32::MAX;
 
@@ -135,9 +135,9 @@ impl Default for Atomics {
     }
 }
 
-impl Default for Variable {
+impl Default for LockSetState {
     fn default() -> Self {
-        Variable {
+        LockSetState {
             candidates: SetId::EVERYTHING,
             owner: ThreadId(u32::MAX),
             status: Status::Untouched,
@@ -150,7 +150,7 @@ impl Default for Variable {
     }
 }
 
-impl Variable {
+impl LockSetState {
     /// Notes who accesses the variable.
     #[inline]
     fn enter(&mut self, thread: ThreadId) -> Status {

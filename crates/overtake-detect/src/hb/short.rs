@@ -34,7 +34,7 @@ use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, V
 use self::slots::Slots;
 use self::sync::Knowledge;
 use self::table::SlotTable;
-use self::variable::Variable;
+use self::variable::RecentAccesses;
 use super::last_accesses::Entry;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
@@ -98,7 +98,7 @@ pub(crate) struct ShortHb<T> {
     accesses: VecDeque<AccessRecord<T>>,
     fillings: VecDeque<FillRecord<T>>,
     knowledge: Knowledge<T>,
-    variables: Slots<Variable<T>>,
+    variables: Slots<RecentAccesses<T>>,
     slot_of: SlotTable,
     access_bytes: usize,
 }

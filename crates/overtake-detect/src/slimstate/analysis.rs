@@ -3,7 +3,7 @@
 use overtake_trace::{Checked, Symbols};
 
 use super::SlimState;
-use super::commit::Limits;
+use super::commit::ArrayLimits;
 use super::naming::Naming;
 use crate::detector::Detector;
 use crate::race::RaceLog;
@@ -12,7 +12,7 @@ use crate::run::{LiveBlocks, feed};
 
 /// Starts an analysis.
 pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(SlimAnalysis::new(Limits::of(options.partitions))))
+    Ok(Box::new(SlimAnalysis::new(ArrayLimits::of(options.partitions))))
 }
 
 /// The detector with its log, and with figures.
@@ -30,7 +30,7 @@ enum Stage {
 }
 
 impl SlimAnalysis {
-    pub(super) fn new(limits: Limits) -> SlimAnalysis {
+    pub(super) fn new(limits: ArrayLimits) -> SlimAnalysis {
         SlimAnalysis {
             stage: Stage::Detection(Box::new(SlimState::new(limits))),
             blocks: LiveBlocks::new(),

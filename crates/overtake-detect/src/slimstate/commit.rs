@@ -29,7 +29,7 @@ const FEW: u64 = 64;
 
 /// What the representation of arrays may be.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct ArrayLimits {
     /// Arrays shorter than this are not compressed.
     pub(super) small: u64,
     /// Stretches from this length on may be labelled instead of fine; `None` for none.
@@ -42,7 +42,7 @@ pub(super) struct Limits {
 pub(super) struct Room<'a> {
     pub(super) cells: &'a mut Cells,
     pub(super) own: &'a mut Own,
-    pub(super) limits: Limits,
+    pub(super) limits: ArrayLimits,
 }
 
 /// How elements find their cells, or found them before they stood alone.

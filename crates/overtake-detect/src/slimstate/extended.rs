@@ -46,7 +46,7 @@ pub(super) enum Followed {
 
 /// Where members of a class went in an epoch.
 #[derive(Clone, Copy, Default, Debug)]
-struct Step {
+struct ClassStep {
     epoch: Epoch,
     class: u16,
     generation: u32,
@@ -59,13 +59,13 @@ struct Class {
     generation: u32,
     /// Whether it is in the list of abandoned classes. It may have got members again.
     abandoned: bool,
-    after_read: Step,
-    after_write: Step,
+    after_read: ClassStep,
+    after_write: ClassStep,
 }
 
 impl Class {
     fn forget_steps(&mut self) {
-        (self.after_read, self.after_write) = (Step::default(), Step::default());
+        (self.after_read, self.after_write) = (ClassStep::default(), ClassStep::default());
     }
 }
 
@@ -245,7 +245,7 @@ impl Classes {
         };
         // A race is reported for each element, so each of them is judged.
         if !raced {
-            let step = Step {
+            let step = ClassStep {
                 epoch: accessor.epoch,
                 class: target,
                 generation: self.classes[usize::from(target)].generation,
@@ -263,7 +263,7 @@ impl Classes {
             None => {
                 let class = u16::try_from(self.classes.len()).ok()?;
                 let before = self.classes.capacity();
-                let step = Step::default();
+                let step = ClassStep::default();
                 self.classes.push(Class {
                     cell,
                     members: 0,

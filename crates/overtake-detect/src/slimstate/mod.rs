@@ -52,7 +52,7 @@ use overtake_trace::{
 
 pub(crate) use self::analysis::start;
 use self::cells::{Accessor, CellId, Cells, PackedAt, observed};
-use self::commit::{Limits, Room};
+use self::commit::{ArrayLimits, Room};
 use self::extended::Followed;
 use self::footprint::{Collected, Pending, Taken};
 use self::naming::FoundRaces;
@@ -74,13 +74,13 @@ const LEAST_LABELLED: u64 = 64;
 /// Elements from this index on are variables like any other, so that arithmetic on indices cannot overflow.
 const HUGE: u64 = 1 << 48;
 
-impl Limits {
-    fn of(partitions: Partitions) -> Limits {
+impl ArrayLimits {
+    fn of(partitions: Partitions) -> ArrayLimits {
         let labels_from = match partitions {
             Partitions::Paper => None,
             Partitions::Extended => Some(LEAST_LABELLED),
         };
-        Limits { small: SMALL, labels_from, variables: 0 }
+        ArrayLimits { small: SMALL, labels_from, variables: 0 }
     }
 }
 
@@ -121,11 +121,11 @@ pub(crate) struct SlimState {
     /// The latest atomic access, with the epoch it was made in: the read of its heap block belongs to the same event.
     latest_atomic: (EventIndex, Epoch),
     reports: Reports,
-    limits: Limits,
+    limits: ArrayLimits,
 }
 
 impl SlimState {
-    fn new(limits: Limits) -> SlimState {
+    fn new(limits: ArrayLimits) -> SlimState {
         SlimState {
             clocks: SyncClocks::default(),
             cells: Cells::default(),

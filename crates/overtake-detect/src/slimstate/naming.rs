@@ -25,7 +25,7 @@ use crate::race::{Race, RaceLog, Verdict};
 
 /// What races.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Subject {
+pub(super) enum Racing {
     /// An element, by its variable.
     Variable(VarId),
     /// Elements that share their cell.
@@ -35,7 +35,7 @@ pub(super) enum Subject {
 /// A race of elements.
 #[derive(Debug)]
 struct Found {
-    subject: Subject,
+    subject: Racing,
     first: Access,
     second: Access,
     /// How often.
@@ -48,13 +48,13 @@ struct Found {
 #[derive(Default, Debug)]
 pub(super) struct FoundRaces {
     races: Vec<Found>,
-    known: FxHashMap<(Subject, LocationId, LocationId), u32>,
+    known: FxHashMap<(Racing, LocationId, LocationId), u32>,
 }
 
 impl FoundRaces {
     #[cold]
     #[inline(never)]
-    pub(super) fn add(&mut self, subject: Subject, first: Access, second: Access) {
+    pub(super) fn add(&mut self, subject: Racing, first: Access, second: Access) {
         let key = (subject, first.at.location, second.at.location);
         let position = *self.known.entry(key).or_insert_with(|| {
             self.races.push(Found { subject, first, second, times: 0, var: None });
@@ -69,7 +69,7 @@ impl FoundRaces {
 
     pub(super) fn heap_bytes(&self) -> usize {
         self.races.capacity() * size_of::<Found>()
-            + self.known.capacity() * size_of::<((Subject, LocationId, LocationId), u32)>()
+            + self.known.capacity() * size_of::<((Racing, LocationId, LocationId), u32)>()
     }
 }
 
@@ -81,15 +81,15 @@ enum Element {
 }
 
 /// A side of a race: the race's number, and whether it is the second access.
-type Side = (usize, bool);
+type RaceSide = (usize, bool);
 
 /// Sides to be named whose accesses are by one thread.
 #[derive(Default, Debug)]
 struct Wanted {
     /// Those of which the kept event has not come yet, in its order.
-    upcoming: VecDeque<(EventIndex, Side)>,
+    upcoming: VecDeque<(EventIndex, RaceSide)>,
     /// The others, by what to look for.
-    looking: FxHashMap<(Element, AccessKind), Vec<Side>>,
+    looking: FxHashMap<(Element, AccessKind), Vec<RaceSide>>,
 }
 
 /// The second reading of a trace with races of elements.
@@ -104,7 +104,7 @@ pub(super) struct Naming {
 impl Naming {
     pub(super) fn new(found: FoundRaces) -> Naming {
         let races = found.races;
-        let mut sides: Vec<(Access, Side)> = Vec::with_capacity(2 * races.len());
+        let mut sides: Vec<(Access, RaceSide)> = Vec::with_capacity(2 * races.len());
         for (number, race) in races.iter().enumerate() {
             sides.extend([(race.first, (number, false)), (race.second, (number, true))]);
         }
@@ -137,8 +137,8 @@ impl Naming {
         while let Some((_, side)) = upcoming.pop_front_if(|(from, _)| *from <= access.at.index) {
             let race = &races[side.0];
             let subject = match race.subject {
-                Subject::Variable(var) => Element::Variable(var),
-                Subject::Elements(extent) => Element::Of(extent.array, extent.first),
+                Racing::Variable(var) => Element::Variable(var),
+                Racing::Elements(extent) => Element::Of(extent.array, extent.first),
             };
             let kind = if side.1 { race.second.kind } else { race.first.kind };
             looking.entry((subject, kind)).or_default().push(side);
@@ -202,14 +202,14 @@ impl Detector for Naming {
                 if first.at.index < second.at.index { (first, second) } else { (second, first) };
             let race = Race { var, verdict: Verdict::Observed, first, second };
             match subject {
-                Subject::Variable(_) => races.report_times(race, times),
-                Subject::Elements(extent) => races.report_extent(race, extent, times),
+                Racing::Variable(_) => races.report_times(race, times),
+                Racing::Elements(extent) => races.report_extent(race, extent, times),
             }
         }
     }
 
     fn state_bytes(&self) -> usize {
         let sides: usize = self.wanted.iter().map(|wanted| wanted.upcoming.capacity()).sum();
-        self.races.capacity() * size_of::<Found>() + sides * size_of::<(EventIndex, Side)>()
+        self.races.capacity() * size_of::<Found>() + sides * size_of::<(EventIndex, RaceSide)>()
     }
 }

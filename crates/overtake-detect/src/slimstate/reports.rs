@@ -4,7 +4,7 @@ use overtake_trace::VarId;
 
 use super::cells::CellId;
 use super::commit::PartSink;
-use super::naming::{FoundRaces, Subject};
+use super::naming::{FoundRaces, Racing};
 use super::own::Own;
 use super::range::StridedRange;
 use crate::access::Access;
@@ -29,7 +29,7 @@ pub(super) struct OnVariable<'a> {
 impl RaceSink<CellId> for OnVariable<'_> {
     fn race(&mut self, _: CellId, verdict: Verdict, first: Access, second: Access) {
         if self.reports.own.is_element(self.var) {
-            self.reports.found.add(Subject::Variable(self.var), first, second);
+            self.reports.found.add(Racing::Variable(self.var), first, second);
         } else {
             self.races.report(Race { var: self.var, verdict, first, second });
         }
@@ -44,7 +44,7 @@ pub(super) struct OnElement<'a> {
 
 impl RaceSink<CellId> for OnElement<'_> {
     fn race(&mut self, _: CellId, _: Verdict, first: Access, second: Access) {
-        self.found.add(Subject::Variable(self.var), first, second);
+        self.found.add(Racing::Variable(self.var), first, second);
     }
 }
 
@@ -64,6 +64,6 @@ impl PartSink for OnPart<'_> {
 
 impl RaceSink<CellId> for OnPart<'_> {
     fn race(&mut self, _: CellId, _: Verdict, first: Access, second: Access) {
-        self.found.add(Subject::Elements(self.extent), first, second);
+        self.found.add(Racing::Elements(self.extent), first, second);
     }
 }

@@ -7,7 +7,7 @@
 use overtake_trace::{ArrayId, VarId};
 
 use super::cells::{Accessor, Cells};
-use super::commit::{Limits, PartSink, Room, Segment};
+use super::commit::{ArrayLimits, PartSink, Room, Segment};
 use super::extended::Classes;
 use super::footprint::Taken;
 
@@ -32,7 +32,13 @@ pub(super) struct Shadow {
 
 impl Shadow {
     /// The shadow of an array of which an element is met for the first time.
-    pub(super) fn new(array: ArrayId, length: Option<u64>, var: VarId, index: u64, limits: Limits) -> Shadow {
+    pub(super) fn new(
+        array: ArrayId,
+        length: Option<u64>,
+        var: VarId,
+        index: u64,
+        limits: ArrayLimits,
+    ) -> Shadow {
         let var_of_first = u64::from(var.0).wrapping_sub(index);
         let (start, first_length) = length.map_or((limits.small, limits.small), |length| (0, length));
         Shadow {

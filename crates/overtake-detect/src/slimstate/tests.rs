@@ -7,7 +7,7 @@ use overtake_oracle::{Pair, for_each_random_trace, happens_before_races, same, v
 use overtake_trace::{EventIndex, LocationId, ThreadId, Trace, VarId, Variable};
 
 use super::analysis::SlimAnalysis;
-use super::commit::Limits;
+use super::commit::ArrayLimits;
 use super::footprint::{Collected, Pending};
 use super::partition::Partition;
 use super::range::StridedRange;
@@ -161,7 +161,7 @@ fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
 }
 
 /// The detector with its log after a trace in blocks of a few events, and how much state it had at most.
-fn examined(limits: Limits, trace: &Trace) -> (SlimAnalysis, usize) {
+fn examined(limits: ArrayLimits, trace: &Trace) -> (SlimAnalysis, usize) {
     let (mut analysis, mut most) = (SlimAnalysis::new(limits), 0);
     run_analysis_with(&mut analysis, trace, |analysis| most = most.max(analysis.state_bytes()));
     analysis.name_elements(&trace.symbols);
@@ -169,8 +169,8 @@ fn examined(limits: Limits, trace: &Trace) -> (SlimAnalysis, usize) {
 }
 
 /// Arrays so short that small traces go through every representation.
-fn limits() -> [Limits; 4] {
-    [(2, None), (2, Some(3)), (4, Some(6)), (5, None)].map(|(small, labels_from)| Limits {
+fn limits() -> [ArrayLimits; 4] {
+    [(2, None), (2, Some(3)), (4, Some(6)), (5, None)].map(|(small, labels_from)| ArrayLimits {
         small,
         labels_from,
         variables: 0,
@@ -231,7 +231,7 @@ fn has_true_names(group: &RaceGroup, expected: &BTreeSet<Pair>, trace: &Trace) -
     }
 }
 
-fn names(limits: Limits, text: &str) -> Vec<String> {
+fn names(limits: ArrayLimits, text: &str) -> Vec<String> {
     let trace = Trace::parse_std(text.as_bytes()).expect("a trace");
     let (analysis, _) = examined(limits, &trace);
     analysis.races().racy_variables().into_iter().map(|var| trace.symbols.variables.display(var)).collect()

@@ -15,7 +15,7 @@ use crate::hb::Carrier;
 #[derive(Debug)]
 pub(super) struct Knowledge<T> {
     pub(super) threads: IdVec<ThreadId, ChunkedClock<T>>,
-    carriers: Slots<Held<T>>,
+    carriers: Slots<Carried<T>>,
     /// One map per kind of carrier, from its number to its slot: a kind that does not occur costs a test for emptiness.
     slots: [SlotTable; Carrier::KINDS],
     /// The time of the current event.
@@ -27,16 +27,16 @@ pub(super) struct Knowledge<T> {
 
 /// What a carrier holds.
 #[derive(Debug)]
-struct Held<T> {
+struct Carried<T> {
     clock: ChunkedClock<T>,
     /// When something was last left here. The carrier is freed when that leaves the window.
     latest: T,
     carrier: Option<Carrier>,
 }
 
-impl<T: Tick> Default for Held<T> {
+impl<T: Tick> Default for Carried<T> {
     fn default() -> Self {
-        Held { clock: ChunkedClock::new(), latest: T::default(), carrier: None }
+        Carried { clock: ChunkedClock::new(), latest: T::default(), carrier: None }
     }
 }
 

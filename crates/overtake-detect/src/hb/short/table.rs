@@ -10,7 +10,7 @@
 pub(super) struct SlotTable {
     /// A power of two of places, at most a quarter of them taken: then a search mostly ends where it begins, which
     /// branch prediction likes.
-    places: Vec<Place>,
+    places: Vec<Bucket>,
     taken: usize,
     /// The slots of all numbers, if they are few; then `places` are not used.
     direct: Vec<u32>,
@@ -20,12 +20,12 @@ pub(super) struct SlotTable {
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Bucket {
     key: u32,
     slot: u32,
 }
 
-const FREE: Place = Place { key: u32::MAX, slot: 0 };
+const FREE: Bucket = Bucket { key: u32::MAX, slot: 0 };
 const FEWEST_PLACES: usize = 16;
 
 impl Default for SlotTable {
@@ -78,7 +78,7 @@ impl SlotTable {
             return self.places[at].slot;
         }
         let slot = make();
-        self.places[at] = Place { key, slot };
+        self.places[at] = Bucket { key, slot };
         self.taken += 1;
         if 4 * self.taken > self.places.len() {
             self.grow();
@@ -124,7 +124,7 @@ impl SlotTable {
     }
 
     pub(super) fn table_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Place>() + self.direct.capacity() * size_of::<u32>()
+        self.places.capacity() * size_of::<Bucket>() + self.direct.capacity() * size_of::<u32>()
     }
 
     #[cold]

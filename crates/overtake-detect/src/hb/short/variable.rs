@@ -13,7 +13,7 @@ use crate::hb::last_accesses::{Entry, LastAccesses};
 
 /// A variable with an access in the window.
 #[derive(Debug)]
-pub(super) struct Variable<T> {
+pub(super) struct RecentAccesses<T> {
     pub(super) var: VarId,
     /// The last plain write, ordered after everything else that was, or [`nothing`].
     write: Entry<T>,
@@ -29,13 +29,13 @@ fn nothing<T: Tick>() -> Entry<T> {
     Entry { thread, location, mark: T::default(), kind: AccessKind::Read }
 }
 
-impl<T: Tick> Default for Variable<T> {
+impl<T: Tick> Default for RecentAccesses<T> {
     fn default() -> Self {
-        Variable { var: VarId(u32::MAX), write: nothing(), read: nothing(), list: None }
+        RecentAccesses { var: VarId(u32::MAX), write: nothing(), read: nothing(), list: None }
     }
 }
 
-impl<T: Tick> Variable<T> {
+impl<T: Tick> RecentAccesses<T> {
     /// Adds an access of a thread with this clock, and returns the latest access that it races with. `heap_bytes` counts
     /// what lies outside of variables.
     #[inline(always)]

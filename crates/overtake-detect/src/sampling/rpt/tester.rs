@@ -90,7 +90,7 @@ pub fn test(
         peak_state_bytes,
         repairs,
     };
-    for Judged { window, races } in judged {
+    for JudgedWindow { window, races } in judged {
         let range = plan.windows[window].clone();
         tested.events += range.end - range.start;
         let races = match races {
@@ -109,7 +109,7 @@ pub fn test(
 }
 
 /// A window that was judged.
-struct Judged {
+struct JudgedWindow {
     window: usize,
     /// None if the ids of the races may be other ones than the trace's.
     races: Option<RaceLog>,
@@ -125,7 +125,7 @@ struct Queue<'a> {
 
 impl Queue<'_> {
     /// Judges windows as long as there are any.
-    fn work<'a>(&self, mut worker: Worker<'a>) -> Result<(Vec<Judged>, Worker<'a>)> {
+    fn work<'a>(&self, mut worker: Worker<'a>) -> Result<(Vec<JudgedWindow>, Worker<'a>)> {
         let mut judged = Vec::new();
         while !self.is_over.load(Ordering::Relaxed) && self.stop.at.is_none_or(|end| Instant::now() < end) {
             let window = self.next.fetch_add(1, Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl Queue<'_> {
             if self.stop.at_first_race && !races.is_empty() {
                 self.is_over.store(true, Ordering::Relaxed);
             }
-            judged.push(Judged { window, races: (worker.symbols.sizes() == names).then_some(races) });
+            judged.push(JudgedWindow { window, races: (worker.symbols.sizes() == names).then_some(races) });
         }
         Ok((judged, worker))
     }
