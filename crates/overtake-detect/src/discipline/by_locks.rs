@@ -9,7 +9,7 @@ use crate::locks::{HeldLocks, SetId};
 use crate::race::RaceLog;
 
 /// A judge of accesses by the locks held at them.
-pub(crate) trait Judge {
+pub(crate) trait LockJudge {
     /// Makes room for `variables` variables.
     fn grow_to(&mut self, variables: usize);
 
@@ -30,7 +30,7 @@ pub(crate) struct ByLocks<J> {
     judge: J,
 }
 
-impl<J: Judge> ByLocks<J> {
+impl<J: LockJudge> ByLocks<J> {
     #[cold]
     fn collect(&mut self) {
         let mut used = Vec::new();
@@ -39,7 +39,7 @@ impl<J: Judge> ByLocks<J> {
     }
 }
 
-impl<J: Judge> Detector for ByLocks<J> {
+impl<J: LockJudge> Detector for ByLocks<J> {
     fn reserve(&mut self, sizes: &Sizes) {
         self.held.grow_to(sizes.threads);
         self.judge.grow_to(sizes.variables);

@@ -23,7 +23,7 @@ use overtake_trace::{IdVec, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::by_locks::{ByLocks, Judge};
+use super::by_locks::{ByLocks, LockJudge};
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::locks::{Held, HeldLocks, SetId};
@@ -255,7 +255,7 @@ impl CoverState {
     }
 }
 
-impl Judge for LockCover {
+impl LockJudge for LockCover {
     fn grow_to(&mut self, variables: usize) {
         self.summaries.grow_to(variables);
         self.variables.grow_to(variables);

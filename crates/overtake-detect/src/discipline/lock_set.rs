@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 
 use overtake_trace::{IdVec, ThreadId, VarId};
 
-use super::by_locks::{ByLocks, Judge};
+use super::by_locks::{ByLocks, LockJudge};
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::locks::{HeldLocks, SetId};
@@ -176,7 +176,7 @@ impl LockSetState {
     }
 }
 
-impl<D: Discipline> Judge for LockSet<D> {
+impl<D: Discipline> LockJudge for LockSet<D> {
     fn grow_to(&mut self, variables: usize) {
         self.variables.grow_to(variables);
     }

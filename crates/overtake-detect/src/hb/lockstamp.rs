@@ -54,7 +54,7 @@ pub(crate) struct Lockstamp {
 
 enum Pass {
     First(Box<Walk<Vec<Flow>>>),
-    Second(Box<Walk<Judge>>),
+    Second(Box<Walk<StampJudge>>),
 }
 
 impl Lockstamp {
@@ -77,7 +77,7 @@ impl Analysis for Lockstamp {
         let Pass::First(walk) = &mut self.pass else { return Outcome::Done };
         let flows = std::mem::take(&mut walk.work);
         let network = std::mem::take(&mut walk.network);
-        let work = Judge::new(network, flows, self.least_chunk);
+        let work = StampJudge::new(network, flows, self.least_chunk);
         self.pass = Pass::Second(Box::new(Walk { network: Network::default(), work }));
         self.blocks = LiveBlocks::new();
         Outcome::AnotherPass
@@ -124,7 +124,7 @@ impl Work for Vec<Flow> {
 }
 
 /// The second pass: compares stamps.
-struct Judge {
+struct StampJudge {
     /// All nodes and channels there are. The walk numbers them again as it meets them, in the same way.
     network: Network,
     flows: Vec<Flow>,
@@ -185,9 +185,9 @@ impl PartialOrd for Mark {
     }
 }
 
-impl Judge {
+impl StampJudge {
     /// Goes backward over the flows.
-    fn new(network: Network, flows: Vec<Flow>, least_chunk: usize) -> Judge {
+    fn new(network: Network, flows: Vec<Flow>, least_chunk: usize) -> StampJudge {
         let ledger = Ledger::default();
         // A checkpoint holds a pointer per node and a count per channel; it must not outweigh the flows it stands for.
         let chunk = least_chunk.max(network.nodes() + network.channels()).max(1);
@@ -203,7 +203,7 @@ impl Judge {
             Leaving { now: Rc::clone(now), before: Rc::clone(&nothing), changed_at: None }
         };
         let leaving = network.threads().map(leaving).collect();
-        Judge {
+        StampJudge {
             network,
             flows,
             done: 0,
@@ -232,7 +232,7 @@ impl Judge {
     }
 }
 
-impl Work for Judge {
+impl Work for StampJudge {
     fn flow(&mut self, index: EventIndex, flow: Flow) {
         debug_assert_eq!(self.flows.get(self.done), Some(&flow), "both passes see the same trace");
         if self.done.is_multiple_of(self.chunk) {
