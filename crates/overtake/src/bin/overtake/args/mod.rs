@@ -24,9 +24,7 @@ pub(crate) use findings::{
     StoredArguments, WitnessArguments,
 };
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
-pub(crate) use programs::{
-    BuildArguments, CompilerArguments, RecordArguments, RecordingArguments, RunArguments, SealArguments,
-};
+pub(crate) use programs::{BuildArguments, CompilerArguments, RecordArguments, RunArguments, SealArguments};
 pub(crate) use traces::{ConvertArguments, InputArguments, StatArguments};
 pub(crate) use values::report_parser;
 
