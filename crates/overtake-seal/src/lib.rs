@@ -34,6 +34,8 @@ pub struct Sealed {
     pub symbols: Symbols,
     /// What the log says of the process.
     pub log: Log,
+    /// Whether compiled code called the recorder, not only libc functions that are interposed.
+    pub has_instrumented_code: bool,
 }
 
 /// Seals the log in `directory` into `out`.
@@ -43,6 +45,7 @@ pub fn seal(directory: &Path, out: &mut dyn EventSink) -> Result<Sealed> {
     if scan.shortened > 0 {
         log.damage.push(format!("{} ranges of more than {} bytes cut", scan.shortened, scan::LONGEST_RANGE));
     }
+    let has_instrumented_code = scan.has_instrumented_code;
     let (events, symbols) = merge::merge(&log, scan, out)?;
-    Ok(Sealed { events, symbols, log })
+    Ok(Sealed { events, symbols, log, has_instrumented_code })
 }

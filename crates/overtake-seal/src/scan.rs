@@ -47,6 +47,8 @@ pub(crate) struct Scan {
     last_stamp: u64,
     /// Ranges too long to be true.
     pub(crate) shortened: u64,
+    /// Whether compiled code called the recorder, not only libc functions that are interposed.
+    pub(crate) has_instrumented_code: bool,
 }
 
 /// Longest range that one record is believed to access.
@@ -86,25 +88,26 @@ pub(crate) fn addresses(record: &Record) -> impl Iterator<Item = u64> + use<> {
 /// The addresses that programs have; damaged runs may lead out of them.
 const ADDRESSES: u64 = (1 << 48) - 1;
 
-/// Reads every thread file once, on all cores.
+/// Reads every thread file once, on all cores. Where threads cannot be started, this one does the work.
 pub(crate) fn scan(log: &Log) -> Result<Scan> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(log.threads.len().max(1));
+    let work = |worker: usize| {
+        let mut scan = Scan::default();
+        let mine = log.threads.iter().enumerate().skip(worker).step_by(workers);
+        let threads = mine.map(|(at, log)| Ok((at, scan.thread(log)?))).collect::<Result<Vec<_>>>()?;
+        Ok((scan, threads))
+    };
     let scans = thread::scope(|scope| {
-        let running: Vec<_> = (0..workers)
-            .map(|worker| {
-                let mine: Vec<_> = log.threads.iter().enumerate().skip(worker).step_by(workers).collect();
-                scope.spawn(move || {
-                    let mut scan = Scan::default();
-                    let threads = mine.into_iter().map(|(at, log)| Ok((at, scan.thread(log)?)));
-                    let threads = threads.collect::<Result<Vec<_>>>()?;
-                    Ok((scan, threads))
-                })
-            })
-            .collect();
-        running
-            .into_iter()
-            .map(|worker| worker.join().expect("a scan does not panic"))
-            .collect::<Result<Vec<_>>>()
+        let started = (0..workers).map(|worker| {
+            thread::Builder::new().spawn_scoped(scope, move || work(worker)).map_err(|_| worker)
+        });
+        // All are started before the first is waited for.
+        let started: Vec<_> = started.collect();
+        let done = started.into_iter().map(|started| match started {
+            Ok(running) => running.join().expect("a scan does not panic"),
+            Err(worker) => work(worker),
+        });
+        done.collect::<Result<Vec<_>>>()
     })?;
     let mut all = Scan { threads: vec![ThreadScan::default(); log.threads.len()], ..Scan::default() };
     for (scan, threads) in scans {
@@ -121,6 +124,7 @@ impl Scan {
         self.cuts.add(other.cuts);
         self.last_stamp = self.last_stamp.max(other.last_stamp);
         self.shortened += other.shortened;
+        self.has_instrumented_code |= other.has_instrumented_code;
         self.joins.extend(other.joins);
         for (number, (order, name)) in other.names {
             self.name_thread(number, order, name);
@@ -170,6 +174,8 @@ impl Scan {
         let mut next_piece = 0;
         while let Some(record) = reader.next_record()? {
             let bytes = accessed_bytes(&record);
+            let is_compiled_in = record.kind == RecordKind::Push || (bytes > 0 && !is_range(record.kind));
+            self.has_instrumented_code |= is_compiled_in;
             if bytes > 0 {
                 self.cut(&record, bytes);
                 self.shortened += u64::from(record.words[1] > bytes && is_range(record.kind));

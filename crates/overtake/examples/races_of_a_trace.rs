@@ -22,9 +22,8 @@ fn show_races(trace: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     for finding in &report.findings {
         writeln!(out, "{}. {}", finding.id, finding.headline)?;
         for access in [&finding.first, &finding.second] {
-            let place = access.stack.first();
-            let (file, line) = place.map_or(("?", 0), |frame| (&*frame.file, frame.line));
-            writeln!(out, "   {} by {} at {file}:{line}", access.operation, access.thread.name)?;
+            let place = access.stack.first().map_or("?".to_owned(), |frame| frame.place());
+            writeln!(out, "   {} by {} at {place}", access.operation, access.thread.name)?;
         }
     }
     Ok(())

@@ -9,6 +9,9 @@ use overtake_trace::Landmarks;
 use crate::files::{Input, Opened};
 use crate::{Error, Listener};
 
+/// What is said about a trace without events.
+pub(crate) const NOTHING: &str = "expected events, found none, so nothing was checked";
+
 /// A trace with what the detectors made of it.
 pub struct Examined {
     driver: Driver,
@@ -40,6 +43,14 @@ impl Examined {
                 let facts = opened.facts(driver.events(), driver.repairs());
                 return Ok(Examined { driver, opened, facts, time: start.elapsed() });
             }
+        }
+    }
+
+    /// Refuses a trace without events: it shows no race, but nothing was checked either.
+    pub fn with_events(self) -> Result<Examined, Error> {
+        match self.facts.events {
+            0 => Err(self.opened.failure(NOTHING)),
+            _ => Ok(self),
         }
     }
 

@@ -61,4 +61,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use examine::Examined;
 pub use files::Input;
 pub use listener::{Listener, Watch};
-pub use search::Search;
+pub use search::{Search, Searched};

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use overtake_detect::{Entry, Options, Strictness, find};
 use overtake_report::result::Report;
+use overtake_seal::Sealed;
 
 use crate::files::Input;
-use crate::recording::{losses, seal_log};
+use crate::recording::{Scratch, is_incomplete, is_uninstrumented, losses, seal_log};
 use crate::reports::{self, Details};
 use crate::{Error, Examined, Listener};
 
@@ -17,6 +18,16 @@ const LONG_TRACE: u64 = 2_000_000;
 /// Where files lie in memory, and the name of a trace there.
 const MEMORY: &str = "/dev/shm";
 const IN_MEMORY: &str = "trace.otr";
+
+/// What was found in the log of a process, and what could not be.
+pub struct Searched {
+    /// The findings.
+    pub report: Report,
+    /// Something is missing that nobody asked to leave out.
+    pub is_incomplete: bool,
+    /// Threads and locks were seen, but nothing of compiled code.
+    pub is_uninstrumented: bool,
+}
 
 /// How to look for races.
 #[derive(Clone, Default)]
@@ -31,23 +42,24 @@ pub struct Search {
 
 impl Search {
     /// Seals a log into `trace`, which is removed again, and looks for races in it.
-    pub fn in_log(&self, log: &Path, trace: &Path, listener: &dyn Listener) -> Result<Report, Error> {
+    pub fn in_log(&self, log: &Path, trace: &Path, listener: &dyn Listener) -> Result<Searched, Error> {
         let mut in_memory = None;
         let sealed = seal_log(log, trace).or_else(|failure| {
             // The log may have filled the disk. Whatever it is, the first failure says more.
-            let Ok(memory) = tempfile::Builder::new().prefix("overtake-trace-").tempdir_in(MEMORY) else {
+            let Ok(memory) = Scratch::new_in("overtake-trace-", Path::new(MEMORY)) else {
                 return Err(failure);
             };
             let trace = in_memory.insert(memory).path().join(IN_MEMORY);
             seal_log(log, &trace).map_err(|_| failure)
         });
-        listener.say(&losses(&sealed?.0));
+        let (sealed, _) = sealed?;
+        listener.say(&losses(&sealed));
         let trace =
             in_memory.as_ref().map_or_else(|| trace.to_owned(), |memory| memory.path().join(IN_MEMORY));
-        let mut report = self.in_file(&trace)?;
-        report.runs.iter_mut().for_each(|run| run.trace.clear());
+        let mut searched = self.in_sealed(&trace, &sealed)?;
+        searched.report.runs.iter_mut().for_each(|run| run.trace.clear());
         fs::remove_file(&trace).map_err(|error| Error::in_file(&trace, error))?;
-        Ok(report)
+        Ok(searched)
     }
 
     /// Looks for races in a trace of any format.
@@ -62,18 +74,38 @@ impl Search {
         strictness: Strictness,
         listener: &dyn Listener,
     ) -> Result<Report, Error> {
-        input.make_rereadable(strictness, listener)?;
-        let detectors = self.suited(input);
-        let examined = Examined::of(input, &detectors, &self.options, strictness, listener)?;
+        let examined = self.examined(input, strictness, listener)?.with_events()?;
         reports::collected(&examined, input, &self.details)
     }
 
-    fn suited(&self, input: &Input) -> Vec<&'static Entry> {
+    fn examined(
+        &self,
+        input: &mut Input,
+        strictness: Strictness,
+        listener: &dyn Listener,
+    ) -> Result<Examined, Error> {
+        input.make_rereadable(strictness, listener)?;
+        let detectors = self.suited(input)?;
+        Examined::of(input, &detectors, &self.options, strictness, listener)
+    }
+
+    /// Looks for races in the trace that a log was sealed into. A process may have done nothing that matters.
+    pub fn in_sealed(&self, trace: &Path, sealed: &Sealed) -> Result<Searched, Error> {
+        let mut input = Input::new(trace);
+        let examined = self.examined(&mut input, Strictness::Repair, &())?;
+        Ok(Searched {
+            report: reports::collected(&examined, &mut input, &self.details)?,
+            is_incomplete: is_incomplete(sealed),
+            is_uninstrumented: is_uninstrumented(sealed),
+        })
+    }
+
+    /// The detectors that were asked for, else those that suit the trace: the same for every command.
+    pub fn suited(&self, input: &Input) -> Result<Vec<&'static Entry>, Error> {
         if !self.detectors.is_empty() {
-            return self.detectors.clone();
+            return Ok(self.detectors.clone());
         }
-        let is_long = input.at_any_place().is_some_and(|file| file.parameters().events > LONG_TRACE);
-        let predicting = if is_long { "short-syncp" } else { "syncp" };
-        ["hb", predicting].into_iter().filter_map(find).collect()
+        let predicting = if input.is_longer_than(LONG_TRACE)? { "short-syncp" } else { "syncp" };
+        Ok(["hb", predicting].into_iter().filter_map(find).collect())
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use overtake_detect::{Entry, Limits, Options, Plan, Refined, Stop, Strictness, Tested, refine, test};
 use overtake_report::{Analysed, Findings};
 
+use crate::examine::NOTHING;
 use crate::files::{Input, Sealed};
 use crate::{Error, Listener};
 
@@ -50,6 +51,9 @@ impl TestedTrace {
         let epsilon = if steps && !effort.has_epsilon { FIRST_EPSILON } else { epsilon };
         Plan::new(overtake_trace::Parameters::default(), epsilon, delta, seed)?;
         let sealed = input.sealed(strictness, listener)?;
+        if sealed.file.parameters().events == 0 {
+            return Err(input.failure(NOTHING));
+        }
         let plan = Plan::new(sealed.file.parameters(), epsilon, delta, seed)?;
         let failure = |error| Error::in_file(sealed.facts.file.as_ref(), error);
         let workers = workers();

@@ -31,6 +31,11 @@ pub struct OwnWords {
 }
 
 impl OwnWords {
+    /// Of a program that has not run yet: only where it lies is known.
+    pub fn before(program: &Path) -> OwnWords {
+        OwnWords { directory: program.parent().map(Path::to_owned), ..OwnWords::default() }
+    }
+
     /// Of the first process that has a log.
     pub fn of(program: &Path, logs: &[PathBuf]) -> OwnWords {
         // Most programs say nothing.
@@ -65,6 +70,12 @@ impl Triage {
         triage::apply(report, suppressions, named.as_deref().zip(baseline.as_ref()));
         listener.say(&triage::summary(report, options.print_suppressions));
         Ok(())
+    }
+
+    /// Says now whether the files can be read later.
+    pub fn check(&self) -> Result<(), Error> {
+        self.rules(self.options().suppressions.as_deref())?;
+        self.baseline.as_deref().map(read_baseline).transpose().map(drop)
     }
 
     fn rules(&self, of_options: Option<&str>) -> Result<Suppressions, Error> {

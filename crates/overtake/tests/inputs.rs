@@ -45,11 +45,18 @@ fn statistics_of_a_small_trace() {
 }
 
 #[test]
-fn an_empty_trace_is_no_error() {
+fn an_empty_trace_is_well_formed_but_not_free_of_races() {
     overtake_with_input(&["stat", "-"], b"").expect_code(0);
     overtake_with_input(&["validate", "-"], b"").expect_code(0);
-    overtake_with_input(&["analyze", "-"], b"").expect_code(0);
-    overtake_with_input(&["compare", "-"], b"").expect_code(0);
+    for command in ["analyze", "compare"] {
+        let run = overtake_with_input(&[command, "-"], b"# nothing\n").expect_code(1);
+        assert!(run.stderr.contains("expected events, found none, so nothing was checked"), "{}", run.stderr);
+    }
+    let files = Files::new();
+    let empty = files.write("empty.otr", "");
+    overtake(&["analyze", &empty]).expect_code(1);
+    overtake(&["analyze", &empty, "--salvage"]).expect_code(1);
+    overtake(&["analyze", &empty, "-d", "rpt"]).expect_code(1);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use overtake_detect::Verdict;
 pub use bench::{bench, figures};
 pub use compare::compare;
 pub use findings::{findings, one, write};
-pub use notes::{expected, generated, notes, timing, validation, written};
+pub use notes::{clean, expected, generated, notes, timing, validation, written};
 pub use statistics::statistics;
 pub use witness::witness;
 

@@ -1,8 +1,11 @@
 //! What happened to the input on its way: repairs, ignored lines, missing parts.
 
+use std::time::Duration;
+
 use super::{Layout, printable, table};
 use crate::model::{Analysed, ExpectedFacts, GeneratedFacts, TraceFacts, WrittenFacts};
 use crate::number::{bytes, counted, grouped, rate, seconds};
+use crate::result::{Report, Run};
 
 /// One line per thing a reader of the results must know: nothing is lost silently. Empty for a clean trace.
 pub fn notes(trace: &TraceFacts) -> String {
@@ -17,6 +20,15 @@ pub fn notes(trace: &TraceFacts) -> String {
         text.push_str(&format!("ignored: {} {}\n", grouped(*count), printable(what)));
     }
     text
+}
+
+/// What was checked, in a line: `no race: 5 threads, 2,872 events, 1 process, 0.3 s`.
+pub fn clean(report: &Report, time: Duration) -> String {
+    let sum = |of: fn(&Run) -> u64| report.runs.iter().map(of).sum::<u64>();
+    let threads = counted(sum(|run| run.threads), "thread", "threads");
+    let events = counted(sum(|run| run.events), "event", "events");
+    let processes = counted(report.runs.len() as u64, "process", "processes");
+    format!("no race: {threads}, {events}, {processes}, {:.1} s", time.as_secs_f64())
 }
 
 /// What was written, and what could not be.

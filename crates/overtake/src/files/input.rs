@@ -125,6 +125,21 @@ impl Input {
         Ok((sizes.threads as u64, sizes.locks as u64))
     }
 
+    /// Whether the trace has more than so many events: from the footer of a sealed file, else by reading as far as needed. The
+    /// trace must be one that can be read again.
+    pub fn is_longer_than(&self, events: u64) -> Result<bool, Error> {
+        if let Some(file) = self.at_any_place() {
+            return Ok(file.parameters().events > events);
+        }
+        let mut opened = self.try_open().map_err(|error| self.failure(error))?;
+        let mut block = Block::default();
+        let mut read = 0;
+        while read <= events && opened.next_block(&mut block)? {
+            read += block.events.len() as u64;
+        }
+        Ok(read > events)
+    }
+
     /// The trace for reading at any place. One that is not sealed is read once, counted, and sealed in a temporary file.
     pub fn sealed(&mut self, strictness: Strictness, listener: &dyn Listener) -> Result<Sealed, Error> {
         if self.is_file() && self.salvage {
@@ -233,7 +248,7 @@ impl Opened {
     }
 
     /// The failure for an error of this trace.
-    pub fn failure(&self, error: trace::Error) -> Error {
+    pub fn failure(&self, error: impl std::fmt::Display) -> Error {
         Error::in_file(display_name(Path::new(&self.facts.file)), error)
     }
 }

@@ -35,6 +35,15 @@ impl OutputFile {
         Ok((OutputFile { name: path.to_owned(), unnamed, written }, Box::new(writer)))
     }
 
+    /// Says now whether a file called `path` could be written later. Makes the directory that it is to lie in.
+    pub fn check(path: &Path) -> Result<(), Error> {
+        let is_special = || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if super::is_standard(path) || is_special() {
+            return Ok(());
+        }
+        target(path).map(drop).map_err(|error| Error::in_file(path, error))
+    }
+
     /// Whether whoever read the output has seen enough and gone.
     pub fn pipe_is_closed(&self) -> bool {
         self.written.pipe_closed.get()
@@ -75,6 +84,7 @@ fn temporary(to: PathBuf) -> io::Result<Target> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    fs::create_dir_all(directory)?;
     let (file, temporary) = ordinary_temporary_file(directory)?.into_parts();
     Ok((Box::new(file), Some((temporary, to))))
 }

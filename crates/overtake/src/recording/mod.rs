@@ -1,40 +1,70 @@
 //! Programs at work with the recorder in them, and what they leave.
 
+mod leftover;
+mod loss;
+mod outliving;
+mod scratch;
+mod signals;
+
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
 
-use overtake_seal::{Sealed, seal};
+use overtake_seal::seal;
 use overtake_trace::OtrWriter;
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use crate::Error;
 use crate::files::OutputFile;
+use crate::{Error, Listener};
+
+pub use overtake_seal::Sealed;
+
+pub use leftover::{Leftover, leftovers, trusted};
+pub use loss::{coalesced, is_incomplete, is_uninstrumented, losses};
+pub use scratch::scratch_directory;
+pub use signals::{Scratch, catch_signals};
 
 /// What is recorded.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordingOptions {
     /// Every access, also those that repeat one of the same thread since it last synchronised.
     pub exact: bool,
     /// Only the newest part of each process, about this many bytes.
     pub max_size: Option<u64>,
+    /// Processes that outlive the first one are waited for so long.
+    pub wait: Duration,
+}
+
+impl Default for RecordingOptions {
+    fn default() -> Self {
+        RecordingOptions { exact: false, max_size: None, wait: Duration::from_secs(60) }
+    }
 }
 
 /// A program that ran, and the logs of its processes.
 pub struct Recording {
-    root: tempfile::TempDir,
+    root: Scratch,
     /// How the first process ended.
     pub status: ExitStatus,
+    /// Processes that still record.
+    running: BTreeSet<u32>,
 }
 
 impl Recording {
-    /// Runs a program, given with its arguments, to its end, with its logs below `parent`.
-    pub fn run(program: &[OsString], options: &RecordingOptions, parent: &Path) -> Result<Recording, Error> {
-        let root = tempfile::Builder::new().prefix("overtake-log-").tempdir_in(parent);
+    /// Runs a program, given with its arguments, until it and all processes of it that record have ended, with their logs below
+    /// `parent`.
+    pub fn run(
+        program: &[OsString],
+        options: &RecordingOptions,
+        parent: &Path,
+        listener: &dyn Listener,
+    ) -> Result<Recording, Error> {
+        let root = Scratch::new_in("overtake-log-", parent);
         let root = root.map_err(|error| Error::in_file(parent, error))?;
         let (program, rest) =
             program.split_first().ok_or_else(|| Error::usage("expected a program, found none"))?;
@@ -46,23 +76,54 @@ impl Recording {
         if let Some(bytes) = options.max_size {
             command.env("OVERTAKE_MAX_BYTES", bytes.to_string());
         }
-        ignore_interrupts();
-        let status = command.status().map_err(|error| Error::in_file(Path::new(program), error))?;
-        Ok(Recording { root, status })
+        let failed = |error| Error::in_file(Path::new(program), error);
+        catch_signals();
+        outliving::adopt_orphans();
+        let started = signals::started(|| command.spawn());
+        let status = waited_for(started.map_err(failed)?).map_err(failed)?;
+        let running = outliving::wait_for_recorders(root.path(), options.wait, listener);
+        signals::hand_on_to(Vec::new());
+        Ok(Recording { root, status, running })
     }
 
-    /// The logs, in the order in which their processes started.
+    /// The logs of processes that have ended, in the order in which they started.
     pub fn logs(&self) -> Result<Vec<PathBuf>, Error> {
-        let failed = |error| Error::in_file(self.root.path(), error);
-        let mut logs = Vec::new();
-        for entry in fs::read_dir(self.root.path()).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("overtake.")) {
-                logs.push(path);
-            }
-        }
+        let mut logs = self.all_logs()?;
+        logs.retain(|log| !self.is_in_use(log));
+        Ok(logs)
+    }
+
+    fn all_logs(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut logs = logs_in(self.root.path()).map_err(|error| Error::in_file(self.root.path(), error))?;
         logs.sort_by_key(|path| (start_of(path), path.clone()));
         Ok(logs)
+    }
+
+    fn is_in_use(&self, log: &Path) -> bool {
+        let process = process_of(log).and_then(|process| process.parse().ok());
+        process.is_some_and(|process| self.running.contains(&process))
+    }
+
+    /// Leaves the logs of processes that still run where they are. Says which they are; `None` if there are none.
+    pub fn keep_running(&mut self) -> Option<Error> {
+        if self.running.is_empty() {
+            return None;
+        }
+        self.root.keep();
+        let logs = self.all_logs().unwrap_or_default();
+        for log in logs.iter().filter(|log| !self.is_in_use(log)) {
+            // Theirs are still needed; what remains of the others is not worth an error.
+            let _ = fs::remove_dir_all(log);
+        }
+        let processes = outliving::named(&self.running);
+        let kept: String = logs
+            .iter()
+            .filter(|log| self.is_in_use(log))
+            .map(|log| format!("\n  overtake finish {}", log.display()))
+            .collect();
+        Some(Error::failed(format!(
+            "not checked, because it still runs: {processes}; wait longer with --wait, or see its races when it has ended:{kept}"
+        )))
     }
 
     /// A log that was not sealed stays: it moves out of what is removed with this, to where it needs no room. Says so.
@@ -85,8 +146,34 @@ impl Recording {
 
     /// What to do if no process left a log.
     pub fn hint(program: &Path) -> String {
-        format!("{}: nothing was recorded; is it built with overtake cc or overtake c++?", program.display())
+        format!(
+            "{}: nothing was recorded, so nothing was checked; build it with overtake cc, overtake c++ or overtake build \
+             (--allow-empty accepts this)",
+            program.display()
+        )
     }
+}
+
+/// The directories below `root` that are logs.
+fn logs_in(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut logs = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("overtake.")) {
+            logs.push(path);
+        }
+    }
+    Ok(logs)
+}
+
+/// Waits for the end of a process. Signals are handed on to it until it is over, and not to whoever gets its number next.
+fn waited_for(mut child: Child) -> io::Result<ExitStatus> {
+    let process = WaitId::Pid(Pid::from_child(&child));
+    while let Err(rustix::io::Errno::INTR) =
+        waitid(process.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+    {}
+    signals::hold();
+    child.wait()
 }
 
 /// The stamp in `overtake.<process>.<stamp>`.
@@ -104,17 +191,21 @@ fn runnable(program: &OsString) -> OsString {
     program.clone()
 }
 
-/// Keys that end the program go to it, too; this process lives on to report.
-fn ignore_interrupts() {
-    for signal in [SIGINT, SIGQUIT] {
-        // Without a handler the worst is a missing report.
-        let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
-    }
-}
-
 /// The exit code of a program as shells have it: 128 + n after signal n.
 pub fn exit_code(status: ExitStatus) -> u8 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8
+}
+
+/// How a program ended, for people; empty if it ended well.
+pub fn ending(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => {
+            let name = signal_hook::low_level::signal_name(signal).unwrap_or("unknown");
+            format!("the program died of signal {signal} ({name}), exit code {}", exit_code(status))
+        }
+        (None, Some(0) | None) => String::new(),
+        (None, Some(code)) => format!("the program ended with exit code {code}"),
+    }
 }
 
 /// Seals a log into the file `out`. Returns what it holds, and the file's size.
@@ -136,37 +227,4 @@ pub fn trace_name(sealed_command: &[String], log: &Path) -> String {
 /// The number of the process in `overtake.<process>.<stamp>`.
 pub fn process_of(log: &Path) -> Option<&str> {
     Path::new(log.file_stem()?).extension()?.to_str()
-}
-
-/// What was not recorded, or could not be read, one line each.
-pub fn losses(sealed: &Sealed) -> String {
-    let log = &sealed.log;
-    let mut text = String::new();
-    let mut say = |line: String| text.push_str(&(line + "\n"));
-    let sum = |of: fn(&overtake_seal::ThreadLog) -> u64| log.threads.iter().map(of).sum::<u64>();
-    for damage in &log.damage {
-        say(format!("damaged: {damage}"));
-    }
-    let (lost, dropped) = (sum(|thread| thread.lost_bytes), sum(|thread| thread.dropped_bytes));
-    if lost > 0 {
-        say(format!("missing: {lost} bytes of the log found no room on the disk"));
-    }
-    if dropped > 0 {
-        say(format!("missing: {dropped} bytes of the log, the oldest, gave way to the size limit"));
-    }
-    if log.lost_events > 0 {
-        say(format!("missing: {} events of threads that were ending", log.lost_events));
-    }
-    text
-}
-
-/// What was left out because it repeats what was recorded, in one line; empty if nothing was.
-pub fn coalesced(sealed: &Sealed) -> String {
-    let sum = |of: fn(&overtake_seal::ThreadLog) -> u64| sealed.log.threads.iter().map(of).sum::<u64>();
-    match (sum(|thread| thread.coalesced), sum(|thread| thread.closing_writes)) {
-        (0, 0) => String::new(),
-        (accesses, writes) => format!(
-            "coalesced: at least {accesses} accesses repeat recorded ones, {writes} closing writes stand for the last of them\n"
-        ),
-    }
 }

@@ -65,7 +65,9 @@ pub fn test(
     let work = || queue.work(Worker::new(source, symbols.clone(), judge));
     let workers = workers.clamp(1, plan.windows.len().max(1));
     let finished: Vec<_> = thread::scope(|scope| {
-        let spawned: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        // Where no thread can be started, this one does the work of all.
+        let spawned = (1..workers).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+        let spawned: Vec<_> = spawned.collect();
         let own = work();
         let join = |worker: thread::ScopedJoinHandle<'_, _>| {
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

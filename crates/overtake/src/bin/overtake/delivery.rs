@@ -19,11 +19,12 @@ pub(crate) fn deliver(
     stream: Option<Stream>,
     console: Console,
 ) -> Outcome {
-    arguments.triage.triage().judge(&mut report, &console)?;
-    for target in &arguments.report {
-        write(&report, target)?;
-    }
+    // Whatever fails, people get to see what was found.
+    let judged = arguments.triage.triage().judge(&mut report, &console);
+    let written: Vec<_> = arguments.report.iter().map(|target| write(&report, target)).collect();
     tell(&report, arguments, stream, console)?;
+    judged?;
+    written.into_iter().collect::<Result<(), Error>>()?;
     let races = report.new_findings().next().is_some();
     Ok(if races { Verdict::Races } else { Verdict::Fine })
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use overtake::Error;
+use overtake::files::OutputFile;
 use overtake::reports::Details;
 use overtake::triage::{OwnWords, Triage};
 use overtake_detect::Entry;
@@ -88,6 +90,12 @@ impl ReportArguments {
     /// How much is told about findings.
     pub(crate) fn details(&self) -> Details {
         Details { witnesses: self.witnesses, timeline: self.want_timeline() }
+    }
+
+    /// Says now whether all files can be read and written later, when races have been found.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.triage.triage().check()?;
+        self.report.iter().try_for_each(|target| OutputFile::check(&target.file))
     }
 
     /// The same, printed in another format than text.

@@ -83,12 +83,11 @@ pub(crate) enum Command {
     /// Turn the log of a recorded process into a trace
     Seal(SealArguments),
 
-    /// Report the races in the log of a program that was started directly
-    #[command(hide = true)]
+    /// Report the races in the log of a program that was started directly, or list such logs
     Finish {
-        /// The log
+        /// The log: a directory called overtake.PROCESS.NUMBER; without it, all logs that wait are listed
         #[arg(value_name = "LOG")]
-        log: PathBuf,
+        log: Option<PathBuf>,
     },
 
     /// Report the data races of a trace

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use overtake::recording::RecordingOptions;
@@ -10,7 +11,7 @@ use overtake_report::Renderer;
 
 use super::detectors::DetectorArguments;
 use super::findings::ReportArguments;
-use super::values::{count_parser, detector_parser, renderer_parser};
+use super::values::{count_parser, detector_parser, duration_parser, renderer_parser};
 
 /// What is recorded.
 #[derive(Args, Clone)]
@@ -23,6 +24,14 @@ pub(crate) struct RecordingArguments {
     #[arg(long, value_name = "BYTES", value_parser = count_parser)]
     pub(crate) max_size: Option<u64>,
 
+    /// Wait so long for processes that outlive the first one: 90s, 5m, 1h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration_parser)]
+    pub(crate) wait: Duration,
+
+    /// Accept a run of which nothing was recorded
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) program: Vec<OsString>,
@@ -31,7 +40,7 @@ pub(crate) struct RecordingArguments {
 impl RecordingArguments {
     /// What is recorded, as the library takes it.
     pub(crate) fn options(&self) -> RecordingOptions {
-        RecordingOptions { exact: self.exact, max_size: self.max_size }
+        RecordingOptions { exact: self.exact, max_size: self.max_size, wait: self.wait }
     }
 }
 

@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
         input.make_rereadable(arguments.checked.strictness(), &console)?;
     }
     let examined = Examined::of(&mut input, &detectors, &options, arguments.checked.strictness(), &console)?;
+    let examined = examined.with_events()?;
     let collected = || match arguments.json && !arguments.reports.are_wanted() {
         true => Ok(reports::collected_at_once(&examined.analysed())),
         false => reports::collected(&examined, &mut input, &arguments.reports.details()),

@@ -14,6 +14,7 @@ pub(crate) fn run(arguments: &CompareArguments, console: Console) -> Outcome {
     let mut input = arguments.checked.input.input();
     let options = arguments.options.options();
     let examined = Examined::of(&mut input, &entries, &options, arguments.checked.strictness(), &console)?;
+    let examined = examined.with_events()?;
     let analysed = examined.analysed();
     console.say(&text::notes(analysed.trace));
     match arguments.json {

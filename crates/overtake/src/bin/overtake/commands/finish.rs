@@ -3,24 +3,40 @@
 use std::fs;
 use std::path::Path;
 
-use overtake::recording::process_of;
+use overtake::recording::{Leftover, leftovers, process_of, scratch_directory, trusted};
 use overtake::triage::OwnWords;
-use overtake::{Listener, Search};
+use overtake::{Error, Listener, Search};
 
 use crate::args::{ReportArguments, report_parser};
 use crate::console::Console;
 use crate::delivery::tell_of_program;
-use crate::verdict::Outcome;
+use crate::verdict::{Outcome, Verdict};
 
-/// Reports the races in a log and removes it. The exit code says whether there are any; the program knows what its own is then.
-pub(crate) fn run(log: &Path, console: Console) -> Outcome {
+/// Reports the races in a log and removes it, or lists the logs that wait. The exit code says whether there are races; the program
+/// knows what its own is then.
+pub(crate) fn run(log: Option<&Path>, console: Console) -> Outcome {
+    let Some(log) = log else { return list(console) };
+    trusted(log)?;
     let mut arguments = from_environment(log, console);
     arguments.triage.own = OwnWords::of(Path::new(""), &[log.to_owned()]);
     let search = Search { details: arguments.details(), ..Search::default() };
-    let report = search.in_log(log, &log.join("trace.otr"), &console)?;
+    let searched = search.in_log(log, &log.join("trace.otr"), &console)?;
+    let verdict = tell_of_program(searched.report, &arguments, process_of(log), console)?;
     // What is left behind is not worth an error.
     let _ = fs::remove_dir_all(log);
-    tell_of_program(report, &arguments, process_of(log), console)
+    match searched.is_incomplete && verdict == Verdict::Fine {
+        true => Err(Error::failed("not everything was recorded, so not everything was checked")),
+        false => Ok(verdict),
+    }
+}
+
+/// Lists the logs of dead processes.
+fn list(console: Console) -> Outcome {
+    let lines = leftovers(&scratch_directory(&console)).into_iter().map(|Leftover { log, command }| {
+        format!("overtake finish {}    # {}\n", log.display(), command.join(" "))
+    });
+    console.print(&lines.collect::<String>())?;
+    Ok(Verdict::Fine)
 }
 
 /// What `OVERTAKE_REPORT` asks for: `FORMAT=FILE`, several separated by commas; `%p` in a file's name is the process.

@@ -35,7 +35,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Cxx(arguments) => compiled(Language::Cpp, &arguments.arguments),
         Command::Build(arguments) => build::run(arguments),
         Command::Seal(arguments) => seal::run(arguments, console),
-        Command::Finish { log } => finish::run(log, console),
+        Command::Finish { log } => finish::run(log.as_deref(), console),
         Command::Analyze(arguments) => analyze::run(arguments, console),
         Command::Baseline(arguments) => baseline::run(arguments, console),
         Command::Explain(arguments) => explain::run(arguments, console),

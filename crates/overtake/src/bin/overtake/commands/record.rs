@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use overtake::recording::{Recording, coalesced, exit_code, losses, seal_log, trace_name};
+use overtake::files::OutputFile;
+use overtake::recording::{
+    Recording, Sealed, coalesced, ending, exit_code, is_incomplete, losses, seal_log, trace_name,
+};
 use overtake::{Error, Listener};
 use overtake_report::{WrittenFacts, text};
 
@@ -13,18 +16,25 @@ use crate::verdict::{Outcome, Verdict};
 
 /// Runs a program and seals the logs of all its processes.
 pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
-    fs::create_dir_all(&arguments.out).map_err(|error| Error::in_file(&arguments.out, error))?;
-    let recording =
-        Recording::run(&arguments.recording.program, &arguments.recording.options(), &arguments.out)?;
+    OutputFile::check(&arguments.out.join("trace.otr"))?;
+    let recorded = &arguments.recording;
+    let mut recording = Recording::run(&recorded.program, &recorded.options(), &arguments.out, &console)?;
     let logs = recording.logs()?;
-    if logs.is_empty() {
-        console.say(&Recording::hint(Path::new(&arguments.recording.program[0])));
+    let mut failures = Vec::new();
+    if logs.is_empty() && !recorded.allow_empty {
+        failures.push(Recording::hint(Path::new(&recorded.program[0])));
     }
-    let sealed = logs.iter().filter_map(|log| {
-        let failure = seal_into(&arguments.out, log, console).err()?;
-        Some(recording.keep(log, &failure))
-    });
-    let failures: Vec<String> = sealed.collect();
+    for log in &logs {
+        match seal_into(&arguments.out, log, console) {
+            Ok((_, sealed)) if is_incomplete(&sealed) => {
+                failures.push("not everything was recorded".to_owned());
+            }
+            Ok(_) => {}
+            Err(failure) => failures.push(recording.keep(log, &failure)),
+        }
+    }
+    failures.extend(recording.keep_running().map(|error| error.to_string()));
+    console.say(&ending(recording.status));
     match failures.is_empty() {
         true => Ok(Verdict::Program(exit_code(recording.status))),
         false => Err(Error::failed(failures.join("\n"))),
@@ -32,7 +42,7 @@ pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
 }
 
 /// Seals a log into a directory, under a name that nothing there has.
-pub(crate) fn seal_into(directory: &Path, log: &Path, console: Console) -> Result<PathBuf, Error> {
+pub(crate) fn seal_into(directory: &Path, log: &Path, console: Console) -> Result<(PathBuf, Sealed), Error> {
     let unnamed = directory.join(format!(".{}.otr", log.file_name().unwrap_or_default().to_string_lossy()));
     let (sealed, bytes) = seal_log(log, &unnamed)?;
     console.say(&losses(&sealed));
@@ -50,5 +60,5 @@ pub(crate) fn seal_into(directory: &Path, log: &Path, console: Console) -> Resul
     let written =
         WrittenFacts { file, format: "otr".into(), events: sealed.events, bytes, lost_locations: 0 };
     console.say(&text::written(&written));
-    Ok(path)
+    Ok((path, sealed))
 }

@@ -1,16 +1,20 @@
 //! `overtake run`: a program's races, found while it runs and in what else it could have done.
 
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use overtake::compile::Language;
-use overtake::recording::{Recording, exit_code, process_of};
+use overtake::files::OutputFile;
+use overtake::recording::{
+    Leftover, Recording, Scratch, catch_signals, ending, exit_code, leftovers, process_of, scratch_directory,
+};
 use overtake::triage::OwnWords;
 use overtake::{Error, Listener, Search};
 use overtake_report::collect::merge;
 use overtake_report::result::Report;
+use overtake_report::text;
 
 use super::record::seal_into;
 use crate::args::RunArguments;
@@ -20,54 +24,130 @@ use crate::verdict::{Outcome, Verdict};
 
 /// Records, seals, analyses, reports.
 pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
-    let scratch = std::env::temp_dir();
-    let mut recorded = arguments.recording.clone();
-    // Its debug information is needed until the last race is told.
-    let compiled = compile_source(&mut recorded.program)?;
-    let recording = Recording::run(&recorded.program, &recorded.options(), &scratch)?;
-    let logs = recording.logs()?;
-    if logs.is_empty() {
-        console.say(&Recording::hint(Path::new(&recorded.program[0])));
-    }
-    if let Some(directory) = &arguments.keep {
-        fs::create_dir_all(directory).map_err(|error| Error::in_file(directory, error))?;
-    }
+    let start = Instant::now();
     let mut reports = arguments.reports.printed_as(arguments.format);
+    let mut recorded = arguments.recording.clone();
+    reports.triage.own = OwnWords::before(Path::new(&recorded.program[0]));
+    reports.check()?;
+    if let Some(directory) = &arguments.keep {
+        OutputFile::check(&directory.join("trace.otr"))?;
+    }
+    catch_signals();
+    let scratch = scratch_directory(&console);
+    mention_leftovers(&recorded.program[0], &scratch, console);
+    // Its debug information is needed until the last race is told.
+    let compiled = compile_source(&mut recorded.program, &scratch)?;
+    let mut recording = Recording::run(&recorded.program, &recorded.options(), &scratch, &console)?;
+    let logs = recording.logs()?;
     reports.triage.own = OwnWords::of(Path::new(&recorded.program[0]), &logs);
     let search = Search {
         detectors: arguments.detector.clone(),
         options: arguments.options.options(),
         details: reports.details(),
     };
-    let mut found = Vec::new();
     let process = logs.first().and_then(|log| process_of(log)).map(str::to_owned);
-    for log in logs {
-        let kept = arguments.keep.as_deref().map(|directory| seal_into(directory, &log, console));
-        if let Some(Ok(trace)) = kept {
-            found.push(search.in_file(&trace)?);
-            continue;
-        }
-        found.push(search.in_log(&log, &recording.directory().join("trace.otr"), &console)?);
-        if let Some(Err(failure)) = kept {
-            console.say(&recording.keep(&log, &failure));
-        }
+    let mut processes = Processes::default();
+    for log in &logs {
+        processes.examine(log, &search, arguments.keep.as_deref(), &recording, console);
     }
+    let Processes { reports: found, mut failures, uninstrumented } = processes;
+    if logs.is_empty() && !arguments.recording.allow_empty {
+        failures.push(Recording::hint(Path::new(&arguments.recording.program[0])));
+    } else if uninstrumented > 0 && uninstrumented == logs.len() && !arguments.recording.allow_empty {
+        failures.push(UNINSTRUMENTED.to_owned());
+    }
+    failures.extend(recording.keep_running().map(|error| error.to_string()));
     let mut found = merge(found);
     if let Some(compiled) = &compiled {
         compiled.show_source(&mut found);
     }
-    let own = Verdict::Program(exit_code(recording.status));
+    console.say(&ending(recording.status));
+    let clean = text::clean(&found, start.elapsed());
+    let is_clean = found.findings.is_empty() && !logs.is_empty();
     let verdict = tell_of_program(found, &reports, process.as_deref(), console)?;
-    Ok(match (verdict, reports.triage.triage().options().exit_code) {
-        (Verdict::Fine, _) | (Verdict::Races, Some(0)) => own,
-        (Verdict::Races, Some(code)) => Verdict::Program(code),
-        (verdict, _) => verdict,
-    })
+    let said = reports.triage.triage().options();
+    if is_clean && failures.is_empty() && !said.is_off {
+        console.say(&clean);
+    }
+    match verdict {
+        // Whoever asked for another code gets it; what was not checked still counts.
+        Verdict::Races if said.exit_code != Some(0) => {
+            failures.iter().for_each(|failure| console.say(failure));
+            Ok(said.exit_code.map_or(Verdict::Races, Verdict::Program))
+        }
+        _ if failures.is_empty() => Ok(Verdict::Program(exit_code(recording.status))),
+        _ => Err(Error::failed(failures.join("\n"))),
+    }
+}
+
+const UNINSTRUMENTED: &str = "threads and locks were seen, but no access: the program was linked by overtake, but its sources were not compiled \
+                              by it, so nothing was checked; compile them with overtake cc, overtake c++ or overtake build (--allow-empty \
+                              accepts this)";
+
+/// What became of the processes of a program.
+#[derive(Default)]
+struct Processes {
+    reports: Vec<Report>,
+    /// What was not checked, and why.
+    failures: Vec<String>,
+    /// Processes of which nothing of compiled code was seen.
+    uninstrumented: usize,
+}
+
+impl Processes {
+    /// Seals the log of a process and looks for races in it. If that fails, the log stays.
+    fn examine(
+        &mut self,
+        log: &Path,
+        search: &Search,
+        keep: Option<&Path>,
+        recording: &Recording,
+        console: Console,
+    ) {
+        let searched = match keep.map(|directory| seal_into(directory, log, console)) {
+            Some(Ok((trace, sealed))) => search.in_sealed(&trace, &sealed),
+            kept => {
+                let searched = search.in_log(log, &recording.directory().join("trace.otr"), &console);
+                if let Some(Err(failure)) = &kept {
+                    self.failures.push(recording.keep(log, failure));
+                }
+                searched
+            }
+        };
+        match searched {
+            Ok(searched) => {
+                if searched.is_incomplete {
+                    self.failures
+                        .push("not everything was recorded, so not everything was checked".to_owned());
+                }
+                self.uninstrumented += usize::from(searched.is_uninstrumented);
+                self.reports.push(searched.report);
+            }
+            Err(failure) if log.exists() => self.failures.push(recording.keep(log, &failure)),
+            Err(failure) => self.failures.push(failure.to_string()),
+        }
+    }
+}
+
+/// Says which logs earlier runs of this program left that nobody has seen.
+fn mention_leftovers(program: &OsStr, scratch: &Path, console: Console) {
+    let is_same = |command: &[String]| {
+        let of = |path: &Path| std::fs::canonicalize(path).ok();
+        command.first().is_some_and(|found| {
+            of(Path::new(found)).is_some_and(|found| Some(found) == of(Path::new(program)))
+        })
+    };
+    for Leftover { log, .. } in leftovers(scratch).into_iter().filter(|leftover| is_same(&leftover.command)) {
+        console.say(&format!(
+            "an earlier run of this program ended without a report; see its races with: overtake finish {}",
+            log.display()
+        ));
+    }
 }
 
 /// A program that was compiled for one run. It is removed when this is dropped.
 struct Compiled {
-    _directory: tempfile::TempDir,
+    _directory: Scratch,
     executable: PathBuf,
     source: PathBuf,
 }
@@ -83,15 +163,15 @@ impl Compiled {
 }
 
 /// `overtake run bank.c`: what is compiled first.
-fn compile_source(program: &mut [OsString]) -> Result<Option<Compiled>, Error> {
+fn compile_source(program: &mut [OsString], scratch: &Path) -> Result<Option<Compiled>, Error> {
     let source = Path::new(&program[0]).to_owned();
     let language = match source.extension().and_then(|extension| extension.to_str()) {
         Some("c") => Language::C,
         Some("cc" | "cpp" | "cxx" | "C" | "c++") => Language::Cpp,
         _ => return Ok(None),
     };
-    let directory = tempfile::Builder::new().prefix("overtake-program-").tempdir();
-    let directory = directory.map_err(|error| Error::failed(format!("no temporary directory: {error}")))?;
+    let directory = Scratch::new_in("overtake-program-", scratch);
+    let directory = directory.map_err(|error| Error::in_file(scratch, error))?;
     let executable = directory.path().join(source.file_stem().unwrap_or_default());
     let myself =
         std::env::current_exe().map_err(|error| Error::failed(format!("cannot find myself: {error}")))?;

@@ -1,7 +1,7 @@
 //! `overtake seal`: the log of a recorded process as a trace.
 
-use overtake::Listener;
-use overtake::recording::{coalesced, losses, seal_log};
+use overtake::recording::{coalesced, is_incomplete, losses, seal_log, trusted};
+use overtake::{Error, Listener};
 use overtake_report::{WrittenFacts, text};
 
 use crate::args::SealArguments;
@@ -10,6 +10,7 @@ use crate::verdict::{Outcome, Verdict};
 
 /// Seals one log.
 pub(crate) fn run(arguments: &SealArguments, console: Console) -> Outcome {
+    trusted(&arguments.log)?;
     let (sealed, bytes) = seal_log(&arguments.log, &arguments.out)?;
     console.say(&losses(&sealed));
     console.say(&coalesced(&sealed));
@@ -20,5 +21,8 @@ pub(crate) fn run(arguments: &SealArguments, console: Console) -> Outcome {
         bytes,
         lost_locations: 0,
     }));
-    Ok(Verdict::Fine)
+    match is_incomplete(&sealed) {
+        true => Err(Error::failed("not everything was recorded")),
+        false => Ok(Verdict::Fine),
+    }
 }

@@ -1,0 +1,62 @@
+//! Logs that programs left which were started directly and did not come to report: they crashed, or were killed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use overtake_seal::Log;
+
+use super::{logs_in, outliving, process_of};
+use crate::Error;
+
+/// Logs that nobody looked at for so long are removed.
+const OLD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// A log without a reader.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Leftover {
+    /// The log.
+    pub log: PathBuf,
+    /// The command line of the process.
+    pub command: Vec<String>,
+}
+
+/// The logs of this user's dead processes in a directory. Old ones are removed on the way.
+pub fn leftovers(directory: &Path) -> Vec<Leftover> {
+    let mut logs = logs_in(directory).unwrap_or_default();
+    logs.retain(|log| trusted(log).is_ok() && !is_in_use(log));
+    logs.sort();
+    let is_old = |log: &PathBuf| {
+        let changed = fs::metadata(log).and_then(|found| found.modified());
+        changed.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > OLD))
+    };
+    let (old, young): (Vec<_>, Vec<_>) = logs.into_iter().partition(is_old);
+    for log in old {
+        // Perhaps somebody else removes it right now.
+        let _ = fs::remove_dir_all(log);
+    }
+    let read = young.into_iter().filter_map(|log| {
+        let command = Log::open(&log).ok()?.command;
+        Some(Leftover { log, command })
+    });
+    read.collect()
+}
+
+fn is_in_use(log: &Path) -> bool {
+    process_of(log).and_then(|process| process.parse().ok()).is_some_and(outliving::is_running)
+}
+
+/// Refuses a log that is not a directory of this user: whoever made it would choose which files are read in this user's name.
+pub fn trusted(log: &Path) -> Result<(), Error> {
+    let found = fs::symlink_metadata(log).map_err(|error| Error::in_file(log, error))?;
+    let user = rustix::process::geteuid().as_raw();
+    match (found.is_dir(), found.uid()) {
+        (false, _) => Err(Error::in_file(log, "expected a log, which is a directory, found something else")),
+        (true, owner) if owner != user => {
+            let message = format!("expected a log of user {user}, found one of user {owner}");
+            Err(Error::in_file(log, message))
+        }
+        _ => Ok(()),
+    }
+}

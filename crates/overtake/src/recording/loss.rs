@@ -1,0 +1,47 @@
+//! What a log does not have.
+
+use overtake_seal::{Sealed, ThreadLog};
+
+/// What was not recorded, or could not be read, one line each.
+pub fn losses(sealed: &Sealed) -> String {
+    let log = &sealed.log;
+    let mut text = String::new();
+    let mut say = |line: String| text.push_str(&(line + "\n"));
+    let sum = |of: fn(&ThreadLog) -> u64| log.threads.iter().map(of).sum::<u64>();
+    for damage in &log.damage {
+        say(format!("damaged: {damage}"));
+    }
+    let (lost, dropped) = (sum(|thread| thread.lost_bytes), sum(|thread| thread.dropped_bytes));
+    if lost > 0 {
+        say(format!("missing: {lost} bytes of the log found no room on the disk"));
+    }
+    if dropped > 0 {
+        say(format!("missing: {dropped} bytes of the log, the oldest, gave way to the size limit"));
+    }
+    if log.lost_events > 0 {
+        say(format!("missing: {} events of threads that were ending", log.lost_events));
+    }
+    text
+}
+
+/// Whether something is missing that nobody asked to leave out.
+pub fn is_incomplete(sealed: &Sealed) -> bool {
+    !sealed.log.damage.is_empty() || sealed.log.threads.iter().any(|thread| thread.lost_bytes > 0)
+}
+
+/// Whether threads and locks were seen, but nothing of compiled code: objects that our compilers linked but did not compile.
+pub fn is_uninstrumented(sealed: &Sealed) -> bool {
+    let sizes = sealed.symbols.sizes();
+    !sealed.has_instrumented_code && (sizes.locks > 0 || sizes.threads > 1)
+}
+
+/// What was left out because it repeats what was recorded, in one line; empty if nothing was.
+pub fn coalesced(sealed: &Sealed) -> String {
+    let sum = |of: fn(&ThreadLog) -> u64| sealed.log.threads.iter().map(of).sum::<u64>();
+    match (sum(|thread| thread.coalesced), sum(|thread| thread.closing_writes)) {
+        (0, 0) => String::new(),
+        (accesses, writes) => format!(
+            "coalesced: at least {accesses} accesses repeat recorded ones, {writes} closing writes stand for the last of them\n"
+        ),
+    }
+}

@@ -1,0 +1,161 @@
+//! Signals that end `overtake` are for the program it runs.
+//!
+//! While a program runs, a signal is handed on to it; it ends, and the report follows. Afterwards a signal ends `overtake`, which
+//! removes its temporary directories first. Signals that were ignored at the start, as `nohup` has it, stay ignored: the
+//! program inherits that.
+
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{fs, process, thread};
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// What a signal is for.
+struct State {
+    is_caught: bool,
+    /// Processes that it is handed on to.
+    targets: Vec<Pid>,
+    /// The program is over, but who else runs is not known yet: signals wait.
+    is_held: bool,
+    /// The signal that waits.
+    pending: Option<i32>,
+    /// What is removed before it ends this process.
+    temporary: Vec<PathBuf>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    is_caught: false,
+    targets: Vec::new(),
+    is_held: false,
+    pending: None,
+    temporary: Vec::new(),
+});
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A directory that is removed when this is dropped, or when a signal ends this process.
+#[derive(Debug)]
+pub struct Scratch {
+    directory: tempfile::TempDir,
+}
+
+impl Scratch {
+    /// Makes a directory below `parent` that only this user can look into.
+    pub fn new_in(prefix: &str, parent: &std::path::Path) -> std::io::Result<Scratch> {
+        let mut state = state();
+        let directory = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
+        state.temporary.push(directory.path().to_owned());
+        Ok(Scratch { directory })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &std::path::Path {
+        self.directory.path()
+    }
+
+    /// Leaves the directory where it is.
+    pub fn keep(&mut self) {
+        self.directory.disable_cleanup(true);
+        state().temporary.retain(|path| path != self.directory.path());
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        state().temporary.retain(|path| path != self.directory.path());
+    }
+}
+
+/// From now on, signals that end processes do what this module says. Without a thread to wait for them they do what they
+/// always do.
+pub fn catch_signals() {
+    let mut state = state();
+    if std::mem::replace(&mut state.is_caught, true) {
+        return;
+    }
+    let ignored = ignored_signals();
+    let wanted =
+        [SIGINT, SIGQUIT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+    let Ok(mut signals) = Signals::new(wanted) else { return };
+    let handle = signals.handle();
+    let waiting = thread::Builder::new().spawn(move || {
+        for signal in &mut signals {
+            arrived(signal);
+        }
+    });
+    if waiting.is_err() {
+        handle.close();
+    }
+}
+
+/// Signals that this process ignores, a bit each, the lowest for signal 1.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn arrived(signal: i32) {
+    let mut state = state();
+    if state.is_held {
+        state.pending = Some(signal);
+        return;
+    }
+    if !state.targets.is_empty() {
+        return hand_on(signal, &state.targets);
+    }
+    for directory in &state.temporary {
+        // What cannot be removed stays; nobody is left to be told.
+        let _ = fs::remove_dir_all(directory);
+    }
+    process::exit(128 + signal);
+}
+
+fn hand_on(signal: i32, targets: &[Pid]) {
+    // Keys that end programs go to all processes in front of a terminal; the program has the signal already.
+    if matches!(signal, SIGINT | SIGQUIT) && is_in_front_of_terminal() {
+        return;
+    }
+    let Some(signal) = Signal::from_named_raw(signal) else { return };
+    for &target in targets {
+        // It may have ended on its own.
+        let _ = kill_process(target, signal);
+    }
+}
+
+/// Whether this process gets what is typed.
+fn is_in_front_of_terminal() -> bool {
+    let terminal = fs::File::open("/dev/tty");
+    let front = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok());
+    front.is_some_and(|front| front == rustix::process::getpgrp())
+}
+
+/// Hands signals on to the process that `start` starts. No signal arrives in between.
+pub(super) fn started(start: impl FnOnce() -> std::io::Result<Child>) -> std::io::Result<Child> {
+    let mut state = state();
+    let started = start()?;
+    state.targets = vec![Pid::from_child(&started)];
+    Ok(started)
+}
+
+/// The program is over. Its number may soon be that of another process.
+pub(super) fn hold() {
+    let mut state = state();
+    state.is_held = true;
+    state.targets.clear();
+}
+
+/// Hands signals on to these processes from now on. If there are none, signals end this process.
+pub(super) fn hand_on_to(processes: Vec<Pid>) {
+    let mut state = state();
+    state.is_held = false;
+    state.targets = processes;
+    if let Some(signal) = state.pending.take() {
+        hand_on(signal, &state.targets);
+    }
+}
