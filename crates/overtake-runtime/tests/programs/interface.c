@@ -1,7 +1,25 @@
 // A program that describes its own synchronisation.
 #include <pthread.h>
 #include <stdio.h>
-#include <sanitizer/tsan_interface.h>
+
+// The sanitizer's interface as it is published. Compilers come without its header when their own runtime is not installed.
+enum {
+    __tsan_mutex_read_lock = 1 << 3,
+    __tsan_mutex_try_lock = 1 << 4,
+    __tsan_mutex_try_lock_failed = 1 << 5,
+    __tsan_mutex_try_read_lock = __tsan_mutex_read_lock | __tsan_mutex_try_lock,
+    __tsan_switch_to_fiber_no_sync = 1 << 0,
+};
+void __tsan_mutex_create(void *, unsigned);
+void __tsan_mutex_pre_lock(void *, unsigned);
+void __tsan_mutex_post_lock(void *, unsigned, int);
+int __tsan_mutex_pre_unlock(void *, unsigned);
+void __tsan_mutex_post_unlock(void *, unsigned);
+void *__tsan_get_current_fiber(void);
+void *__tsan_create_fiber(unsigned);
+void __tsan_destroy_fiber(void *);
+void __tsan_switch_to_fiber(void *, unsigned);
+void __tsan_set_fiber_name(void *, const char *);
 void AnnotateHappensBefore(const char *, int, const volatile void *);
 void AnnotateHappensAfter(const char *, int, const volatile void *);
 void AnnotateIgnoreWritesBegin(const char *, int);
