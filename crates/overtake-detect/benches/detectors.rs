@@ -39,7 +39,7 @@ fn detectors(criterion: &mut Criterion) {
                     while driver.pass(&mut trace.source(), &mut |_| ()).expect("a well-formed trace")
                         != Outcome::Done
                     {}
-                    driver.jobs()[0].races().races()
+                    driver.jobs()[0].findings().races()
                 });
             });
         }

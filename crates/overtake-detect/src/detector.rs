@@ -4,10 +4,11 @@ pub use overtake_rules::LockMode;
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variables};
 
 use crate::access::{AccessKind, At};
-use crate::race::RaceLog;
+use crate::findings::Findings;
 
 /// Handlers for the events of a checked trace, called in trace order.
 ///
+/// Every handler may report to `findings`: an access the race that it is in, an acquire the deadlock that it completes.
 /// A detector never sees ill-formed events (see `overtake_trace`'s checker for what it may rely on), never does I/O and
 /// never fails. Every id is below the sizes of the last [`reserve`](Self::reserve).
 pub trait Detector {
@@ -22,10 +23,10 @@ pub trait Detector {
     }
 
     /// A plain read.
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog);
+    fn read(&mut self, at: At, var: VarId, findings: &mut Findings);
 
     /// A plain write, or the `free` of a block (`kind` says which).
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog);
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, findings: &mut Findings);
 
     /// Whether [`plain`](Self::plain) does the same for reads and writes. Which of them comes next is not predictable, so
     /// that telling them apart by a jump costs more than an access.
@@ -33,47 +34,47 @@ pub trait Detector {
 
     /// A plain read or write; `kind` says which.
     #[inline(always)]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, findings: &mut Findings) {
         match kind {
-            AccessKind::Read => self.read(at, var, races),
-            _ => self.write(at, var, kind, races),
+            AccessKind::Read => self.read(at, var, findings),
+            _ => self.write(at, var, kind, findings),
         }
     }
 
     /// An atomic load, store or read-modify-write.
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog);
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, findings: &mut Findings);
 
     /// A memory fence.
-    fn fence(&mut self, at: At, order: MemoryOrder);
+    fn fence(&mut self, at: At, order: MemoryOrder, findings: &mut Findings);
 
     /// A lock is taken.
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode);
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, findings: &mut Findings);
 
     /// A lock is given back.
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode);
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, findings: &mut Findings);
 
     /// Everything so far in this thread comes before the child's next event.
-    fn fork(&mut self, at: At, child: ThreadId);
+    fn fork(&mut self, at: At, child: ThreadId, findings: &mut Findings);
 
     /// Everything so far in the child comes before this thread's next event.
-    fn join(&mut self, at: At, child: ThreadId);
+    fn join(&mut self, at: At, child: ThreadId, findings: &mut Findings);
 
     /// A synchronisation object is signalled.
-    fn post(&mut self, at: At, object: SyncId);
+    fn post(&mut self, at: At, object: SyncId, findings: &mut Findings);
 
     /// Everything before any earlier post of `object` comes before this thread's next event.
-    fn wait(&mut self, at: At, object: SyncId);
+    fn wait(&mut self, at: At, object: SyncId, findings: &mut Findings);
 
     /// An event without ordering meaning (`begin`, `end`, `request`, `branch`, `alloc`, a dropped event). It still
     /// counts as an event of the trace, which matters where distances do.
     #[inline]
-    fn other(&mut self, at: At) {
-        let _ = at;
+    fn other(&mut self, at: At, findings: &mut Findings) {
+        let _ = (at, findings);
     }
 
     /// The trace is over.
-    fn finish(&mut self, races: &mut RaceLog) {
-        let _ = races;
+    fn finish(&mut self, findings: &mut Findings) {
+        let _ = findings;
     }
 
     /// Bytes of state held now. Called once per block.

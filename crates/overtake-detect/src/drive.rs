@@ -9,7 +9,7 @@ use overtake_trace::{
     Block, Checker, EventIndex, EventSource, Landmarks, Progress, Repairs, Result, Symbols,
 };
 
-use crate::race::RaceLog;
+use crate::findings::Findings;
 use crate::registry::{Analysis, Entry, OptionError, Options, Outcome};
 
 /// What happens to a trace that is not well formed.
@@ -58,8 +58,8 @@ pub struct Job {
 
 impl Job {
     /// The races found.
-    pub fn races(&self) -> &RaceLog {
-        self.analysis.races()
+    pub fn findings(&self) -> &Findings {
+        self.analysis.findings()
     }
 
     /// Figures of the detector's own.
@@ -197,7 +197,7 @@ mod tests {
     struct Counter {
         passes_left: u32,
         events: usize,
-        races: RaceLog,
+        races: Findings,
     }
 
     impl Analysis for Counter {
@@ -210,7 +210,7 @@ mod tests {
             if self.passes_left == 0 { Outcome::Done } else { Outcome::AnotherPass }
         }
 
-        fn races(&self) -> &RaceLog {
+        fn findings(&self) -> &Findings {
             &self.races
         }
 
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn counter(passes_left: u32) -> Result<Box<dyn Analysis>, OptionError> {
-        Ok(Box::new(Counter { passes_left, events: 0, races: RaceLog::new() }))
+        Ok(Box::new(Counter { passes_left, events: 0, races: Findings::new() }))
     }
 
     type Result<T, E> = std::result::Result<T, E>;

@@ -1,7 +1,7 @@
 //! Data race detectors.
 //!
 //! One folder per race notion, one file per algorithm, one event loop ([`feed`]) and one table of detectors
-//! ([`DETECTORS`]). Detectors see checked events and report races; they do no I/O and never print.
+//! ([`DETECTORS`]). Detectors see checked events and report what they find; they do no I/O and never print.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -10,6 +10,8 @@ mod detector;
 mod discipline;
 mod drive;
 mod extent;
+mod finding;
+mod findings;
 mod hb;
 mod locks;
 mod race;
@@ -27,7 +29,9 @@ pub use auto::happens_before_for;
 pub use detector::{Detector, LockMode};
 pub use drive::{Driver, Job, Strictness};
 pub use extent::Extent;
-pub use race::{Race, RaceGroup, RaceLog, Verdict};
+pub use finding::{Deadlock, DeadlockStep, Finding};
+pub use findings::{Findings, Group, RaceGroup};
+pub use race::{Race, Verdict};
 pub use registry::{
     Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Partitions, Promise, find, one_pass,
 };

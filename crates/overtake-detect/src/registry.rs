@@ -6,9 +6,10 @@ use overtake_trace::{Checked, Symbols};
 
 use crate::detector::Detector;
 use crate::discipline;
+use crate::findings::Findings;
 use crate::hb::shb::Schedulable;
 use crate::hb::{self, FastTrack, HappensBefore};
-use crate::race::{RaceLog, Verdict};
+use crate::race::Verdict;
 use crate::run::{LiveBlocks, feed};
 use crate::sampling::Judge;
 
@@ -166,13 +167,13 @@ pub trait Analysis {
     fn end_of_trace(&mut self) -> Outcome;
 
     /// Called once all names of the trace are known and the log is complete, for races that were found without them
-    /// ([`RaceLog::name_elements`]).
+    /// ([`Findings::name_elements`]).
     fn name_elements(&mut self, symbols: &Symbols) {
         let _ = symbols;
     }
 
     /// The races found so far.
-    fn races(&self) -> &RaceLog;
+    fn findings(&self) -> &Findings;
 
     /// Bytes of state held now.
     fn state_bytes(&self) -> usize;
@@ -197,12 +198,12 @@ pub trait Analysis {
 pub(crate) struct OnePass<D> {
     detector: D,
     blocks: LiveBlocks,
-    races: RaceLog,
+    races: Findings,
 }
 
 impl<D: Detector> OnePass<D> {
     pub(crate) fn new(detector: D) -> Self {
-        OnePass { detector, blocks: LiveBlocks::new(), races: RaceLog::new() }
+        OnePass { detector, blocks: LiveBlocks::new(), races: Findings::new() }
     }
 
     #[cfg(test)]
@@ -221,7 +222,7 @@ impl<D: Detector> Analysis for OnePass<D> {
         Outcome::Done
     }
 
-    fn races(&self) -> &RaceLog {
+    fn findings(&self) -> &Findings {
         &self.races
     }
 

@@ -6,7 +6,7 @@ use overtake_trace::{Action, ArrayId, Checked, Event, EventIndex, IdVec, Op, Sym
 
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
-use crate::race::RaceLog;
+use crate::findings::Findings;
 
 /// Which heap blocks have been allocated so far: state of the loop, kept from block to block.
 #[derive(Default, Debug)]
@@ -55,9 +55,9 @@ pub fn feed<D: Detector>(
     detector: &mut D,
     blocks: &mut LiveBlocks,
     checked: &Checked<'_>,
-    races: &mut RaceLog,
+    findings: &mut Findings,
 ) {
-    feed_range(detector, blocks, checked, 0..u64::MAX, races);
+    feed_range(detector, blocks, checked, 0..u64::MAX, findings);
 }
 
 /// Hands the events of a checked block whose indices lie in `range` to the detector.
@@ -66,13 +66,13 @@ pub(crate) fn feed_range<D: Detector>(
     blocks: &mut LiveBlocks,
     checked: &Checked<'_>,
     range: Range<u64>,
-    races: &mut RaceLog,
+    findings: &mut Findings,
 ) {
     detector.reserve(&checked.symbols().sizes());
     for run in checked.runs().map(|run| run.within(&range)) {
         for (offset, event) in run.events.iter().enumerate() {
             let index = EventIndex(run.first.0 + offset as u64);
-            feed_event(detector, blocks, checked.symbols(), index, event, races);
+            feed_event(detector, blocks, checked.symbols(), index, event, findings);
         }
     }
 }
@@ -85,7 +85,7 @@ pub(crate) fn feed_event<D: Detector>(
     symbols: &Symbols,
     index: EventIndex,
     event: &Event,
-    races: &mut RaceLog,
+    findings: &mut Findings,
 ) {
     // Made where it is used: a call that takes it wants it in memory, and then every event would put it there.
     let at = || At { index, thread: event.thread(), location: event.location() };
@@ -95,22 +95,22 @@ pub(crate) fn feed_event<D: Detector>(
         Action::Read(var) | Action::Write(var) if D::PLAIN_ALIKE => {
             let kind = if event.op() == Op::Read { AccessKind::Read } else { AccessKind::Write };
             detector.locate(event.thread(), var, kind, &symbols.variables);
-            detector.plain(at(), var, kind, races);
+            detector.plain(at(), var, kind, findings);
         }
         Action::Read(var) => {
             detector.locate(event.thread(), var, AccessKind::Read, &symbols.variables);
-            detector.read(at(), var, races);
+            detector.read(at(), var, findings);
         }
         Action::Write(var) => {
             detector.locate(event.thread(), var, AccessKind::Write, &symbols.variables);
-            detector.write(at(), var, AccessKind::Write, races);
+            detector.write(at(), var, AccessKind::Write, findings);
         }
-        Action::Acquire(lock) => return detector.acquire(at(), lock, LockMode::Exclusive),
-        Action::Release(lock) => return detector.release(at(), lock, LockMode::Exclusive),
-        _ => return rare_event(detector, blocks, symbols, index, event, races),
+        Action::Acquire(lock) => return detector.acquire(at(), lock, LockMode::Exclusive, findings),
+        Action::Release(lock) => return detector.release(at(), lock, LockMode::Exclusive, findings),
+        _ => return rare_event(detector, blocks, symbols, index, event, findings),
     }
     if blocks.any {
-        read_block(detector, blocks, symbols, index, event, races);
+        read_block(detector, blocks, symbols, index, event, findings);
     }
 }
 
@@ -122,12 +122,12 @@ fn read_block<D: Detector>(
     symbols: &Symbols,
     index: EventIndex,
     event: &Event,
-    races: &mut RaceLog,
+    findings: &mut Findings,
 ) {
     if let Some(block) = blocks.block_of(symbols, VarId(event.operand())) {
         let at = At { index, thread: event.thread(), location: event.location() };
         detector.locate(at.thread, block, AccessKind::Read, &symbols.variables);
-        detector.read(at, block, races);
+        detector.read(at, block, findings);
     }
 }
 
@@ -139,35 +139,35 @@ fn rare_event<D: Detector>(
     symbols: &Symbols,
     index: EventIndex,
     event: &Event,
-    races: &mut RaceLog,
+    findings: &mut Findings,
 ) {
     let at = At { index, thread: event.thread(), location: event.location() };
     let (var, kind, order) = match event.action() {
         Action::Load(var, order) => (var, AccessKind::Load, order),
         Action::Store(var, order) => (var, AccessKind::Store, order),
         Action::Rmw(var, order) => (var, AccessKind::Rmw, order),
-        Action::AcquireShared(lock) => return detector.acquire(at, lock, LockMode::Shared),
-        Action::ReleaseShared(lock) => return detector.release(at, lock, LockMode::Shared),
-        Action::Fork(child) => return detector.fork(at, child),
-        Action::Join(child) => return detector.join(at, child),
-        Action::Fence(order) => return detector.fence(at, order),
-        Action::Post(object) => return detector.post(at, object),
-        Action::Wait(object) => return detector.wait(at, object),
+        Action::AcquireShared(lock) => return detector.acquire(at, lock, LockMode::Shared, findings),
+        Action::ReleaseShared(lock) => return detector.release(at, lock, LockMode::Shared, findings),
+        Action::Fork(child) => return detector.fork(at, child, findings),
+        Action::Join(child) => return detector.join(at, child, findings),
+        Action::Fence(order) => return detector.fence(at, order, findings),
+        Action::Post(object) => return detector.post(at, object, findings),
+        Action::Wait(object) => return detector.wait(at, object, findings),
         Action::Free(block) => {
             // In a window of a trace the block may have been allocated before.
             blocks.alloc(symbols, block);
             detector.locate(at.thread, block, AccessKind::Free, &symbols.variables);
-            return detector.write(at, block, AccessKind::Free, races);
+            return detector.write(at, block, AccessKind::Free, findings);
         }
         Action::Alloc(block) => {
             blocks.alloc(symbols, block);
-            return detector.other(at);
+            return detector.other(at, findings);
         }
-        _ => return detector.other(at),
+        _ => return detector.other(at, findings),
     };
     detector.locate(at.thread, var, kind, &symbols.variables);
-    detector.atomic(at, var, kind, order, races);
+    detector.atomic(at, var, kind, order, findings);
     if blocks.any {
-        read_block(detector, blocks, symbols, index, event, races);
+        read_block(detector, blocks, symbols, index, event, findings);
     }
 }

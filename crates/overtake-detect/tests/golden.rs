@@ -45,7 +45,7 @@ fn answer_of(entry: &Entry) -> &'static str {
 }
 
 fn assert_second_events(entry: &Entry, job: &Job, expected: &BTreeSet<EventIndex>, what: &str) {
-    let found: BTreeSet<_> = job.races().racy_events().into_iter().collect();
+    let found: BTreeSet<_> = job.findings().racy_events().into_iter().collect();
     let what = format!("{} on {what}", entry.name);
     match entry.promise {
         Promise::ExactToFirstRace => assert_eq!(found.first(), expected.first(), "{what}"),
@@ -71,7 +71,7 @@ fn detectors_give_the_answers_of_the_golden_traces() {
                     assert_second_events(entry, job, &expected, &golden.name);
                 }
                 if let (Some(expected), "lock-set") = (&golden.lock_set, notion) {
-                    let found = job.races().racy_variables().into_iter();
+                    let found = job.findings().racy_variables().into_iter();
                     let found: BTreeSet<_> = found.map(|var| trace.symbols.variables.display(var)).collect();
                     assert_eq!(found, *expected, "{} on {}", entry.name, golden.name);
                 }
@@ -92,7 +92,7 @@ fn detectors_give_the_answers_of_the_hardness_constructions() {
                     run(entry, &Options::default(), &gadget.trace, |job| match &expected.races {
                         Races::Pairs(_) => assert_second_events(entry, job, &expected.second_events(), &what),
                         Races::Variables(variables) => {
-                            let found: BTreeSet<_> = job.races().racy_variables().into_iter().collect();
+                            let found: BTreeSet<_> = job.findings().racy_variables().into_iter().collect();
                             assert_eq!(found, *variables, "{} on {what}", entry.name);
                         }
                     });

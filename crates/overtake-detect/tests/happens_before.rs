@@ -5,7 +5,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::run;
-use overtake_detect::{DETECTORS, Entry, Notion, Options, Partitions, Promise, Race, RaceLog};
+use overtake_detect::{DETECTORS, Entry, Findings, Notion, Options, Partitions, Promise, Race};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
     Pair, for_each_random_trace, happens_before_races, same, schedulable_races, second_events, variables,
@@ -44,15 +44,15 @@ fn agrees_exactly(
 ) -> Result<(), String> {
     let expected = definition(trace);
     run(entry, &Options::default(), trace, |job| {
-        same(entry.name, second_events(&expected), job.races().racy_events())?;
-        same(entry.name, variables(&expected), job.races().racy_variables())?;
-        pairs_are_races(entry, &expected, job.races())?;
-        partners_are_the_latest(entry, &expected, job.races())
+        same(entry.name, second_events(&expected), job.findings().racy_events())?;
+        same(entry.name, variables(&expected), job.findings().racy_variables())?;
+        pairs_are_races(entry, &expected, job.findings())?;
+        partners_are_the_latest(entry, &expected, job.findings())
     })
 }
 
 /// Of the accesses that an access races with, the latest is named.
-fn partners_are_the_latest(entry: &Entry, expected: &BTreeSet<Pair>, races: &RaceLog) -> Result<(), String> {
+fn partners_are_the_latest(entry: &Entry, expected: &BTreeSet<Pair>, races: &Findings) -> Result<(), String> {
     let mut named = races.groups().iter().map(|group| pair(&group.example));
     let is_later = |one: &Pair, other: &Pair| {
         (one.second, one.var) == (other.second, other.var) && one.first > other.first
@@ -64,7 +64,7 @@ fn partners_are_the_latest(entry: &Entry, expected: &BTreeSet<Pair>, races: &Rac
 }
 
 /// Events of the random traces have locations of their own, so each reported pair of accesses is a group.
-fn pairs_are_races(entry: &Entry, expected: &BTreeSet<Pair>, races: &RaceLog) -> Result<(), String> {
+fn pairs_are_races(entry: &Entry, expected: &BTreeSet<Pair>, races: &Findings) -> Result<(), String> {
     all_are_races(entry, expected, races.groups().iter().map(|group| pair(&group.example)))
 }
 
@@ -122,11 +122,11 @@ fn the_first_race_of_each_variable_is_exact() {
         for_each_random_trace(&shapes(), TRACES, |trace| {
             let expected = happens_before_races(trace);
             run(entry, &Options::default(), &without_locations(trace), |job| {
-                let first = job.races().groups().iter().map(|group| pair(&group.example));
+                let first = job.findings().groups().iter().map(|group| pair(&group.example));
                 same(entry.name, first_events(expected.iter().copied()), first_events(first))?;
-                same(entry.name, variables(&expected), job.races().racy_variables())
+                same(entry.name, variables(&expected), job.findings().racy_variables())
             })?;
-            run(entry, &Options::default(), trace, |job| pairs_are_races(entry, &expected, job.races()))
+            run(entry, &Options::default(), trace, |job| pairs_are_races(entry, &expected, job.findings()))
         });
     }
 }
@@ -143,8 +143,8 @@ fn compressed_state_finds_exactly_the_racy_variables() {
             for_each_random_trace(&shapes, 40_000, |trace| {
                 let expected = happens_before_races(trace);
                 run(entry, &options, trace, |job| {
-                    same(entry.name, variables(&expected), job.races().racy_variables())?;
-                    pairs_are_races(entry, &expected, job.races())
+                    same(entry.name, variables(&expected), job.findings().racy_variables())?;
+                    pairs_are_races(entry, &expected, job.findings())
                 })
             });
         }
@@ -159,7 +159,7 @@ fn schedulable_races_are_happens_before_races_and_begin_with_the_same() {
     shapes.retain(|shape| shape.atomics == 0);
     let find = |name| overtake_detect::find(name).expect("it is in the table");
     for_each_random_trace(&shapes, 20_000, |trace| {
-        let events = |name| run(find(name), &Options::default(), trace, |job| job.races().racy_events());
+        let events = |name| run(find(name), &Options::default(), trace, |job| job.findings().racy_events());
         let (observed, schedulable) = (events("hb"), events("shb"));
         same("first racy event", observed.first(), schedulable.first())?;
         match schedulable.iter().find(|event| !observed.contains(event)) {

@@ -18,7 +18,7 @@ fn races(text: &str, observed: &[u64], schedulable: &[u64]) {
     assert_eq!(second_events(&happens_before_races(&trace)), observed, "happens-before by definition");
     assert_eq!(second_events(&schedulable_races(&trace)), schedulable, "schedulable by definition");
     for entry in DETECTORS {
-        let found = || run(entry, &Options::default(), &trace, |job| job.races().racy_events());
+        let found = || run(entry, &Options::default(), &trace, |job| job.findings().racy_events());
         match (entry.notion, entry.promise) {
             (Notion::HappensBefore, Promise::Exact) => assert_eq!(found(), observed, "{}", entry.name),
             (Notion::Schedulable, Promise::Exact) => assert_eq!(found(), schedulable, "{}", entry.name),

@@ -41,7 +41,7 @@ fn ten_thousand_threads_and_a_million_locks_fit() {
     let trace = pool(10_000, 100);
     for name in NAMES {
         let bytes = run(find(name).expect("in the table"), &Options::default(), &trace, |job| {
-            assert!(job.races().is_empty(), "{name}");
+            assert!(job.findings().is_empty(), "{name}");
             job.peak_state_bytes
         });
         // A table of threads by threads would have 400 MB, one of threads by locks 40 GB.

@@ -41,7 +41,7 @@ fn racy_elements_of_array_workloads_are_those_of_hb() {
             let raciness = [0.0, 0.0005, 0.01, 0.2][seed as usize];
             let parameters = Parameters { raciness, ..parameters(shape, seed) };
             let racy = |detector, partitions| {
-                examine(shape, parameters, detector, partitions, |job, _| job.races().racy_variables())
+                examine(shape, parameters, detector, partitions, |job, _| job.findings().racy_variables())
             };
             let expected: Vec<VarId> = racy("hb", Partitions::Paper);
             let built = examine(shape, parameters, "hb", Partitions::Paper, |_, workload| {

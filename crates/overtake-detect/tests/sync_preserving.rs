@@ -54,7 +54,7 @@ fn short_syncp(trace: &Trace, window: u64) -> Box<dyn Analysis> {
 }
 
 fn races(analysis: &dyn Analysis) -> Vec<Race> {
-    analysis.races().groups().iter().map(|group| group.example).collect()
+    analysis.findings().groups().iter().map(|group| group.example).collect()
 }
 
 fn pair(race: &Race) -> Pair {
@@ -73,7 +73,7 @@ fn syncp_reports_exactly_the_sync_preserving_races() {
         let observed = happens_before_races(trace);
         for no_filter in [false, true] {
             let analysis = syncp(trace, no_filter);
-            same("racy events", second_events(&expected), analysis.races().racy_events())?;
+            same("racy events", second_events(&expected), analysis.findings().racy_events())?;
             for race in races(&*analysis) {
                 let pair = pair(&race);
                 if !expected.contains(&pair) {
@@ -123,7 +123,7 @@ fn short_syncp_reports_exactly_the_races_in_the_window() {
         let expected = within(&expected, window);
         let analysis = short_syncp(trace, window);
         let what = format!("window {window}");
-        same(&what, second_events(&expected), analysis.races().racy_events())?;
+        same(&what, second_events(&expected), analysis.findings().racy_events())?;
         match reported_pairs(&*analysis).difference(&expected).next() {
             Some(pair) => Err(format!("{what}: {pair:?} is no race")),
             None => Ok(()),
@@ -292,7 +292,7 @@ fn syncp_is_right_where_published_algorithms_err() {
     for (text, expected) in COUNTEREXAMPLES {
         let expected: Vec<_> = expected.iter().map(|&index| EventIndex(index)).collect();
         for no_filter in [false, true] {
-            assert_eq!(syncp(&trace(text), no_filter).races().racy_events(), expected, "{text}");
+            assert_eq!(syncp(&trace(text), no_filter).findings().racy_events(), expected, "{text}");
         }
     }
 }
@@ -308,7 +308,7 @@ fn gadgets_have_exactly_the_races_of_their_problem() {
             let expected: Vec<_> = expected.expect("known").second_events().into_iter().collect();
             let window = gadget.trace.events.len() as u64;
             for analysis in [syncp(&gadget.trace, false), short_syncp(&gadget.trace, window)] {
-                assert_eq!(analysis.races().racy_events(), expected, "{name} of {vectors}, seed {seed}");
+                assert_eq!(analysis.findings().racy_events(), expected, "{name} of {vectors}, seed {seed}");
             }
         }
     }
@@ -326,12 +326,13 @@ fn larger_traces_agree_with_and_without_forgetting() {
         let mut workload = Workload::new(shape, parameters).expect("parameters that fit");
         let trace = Trace::read(&mut workload).expect("generating does not fail");
         let (filtered, whole) = (syncp(&trace, false), syncp(&trace, true));
-        assert!(!whole.races().is_empty(), "{name}");
-        assert!(filtered.races().racy_events() == whole.races().racy_events(), "{name}");
-        let differs = filtered.races().groups().iter().zip(whole.races().groups()).find(|(a, b)| a != b);
+        assert!(!whole.findings().is_empty(), "{name}");
+        assert!(filtered.findings().racy_events() == whole.findings().racy_events(), "{name}");
+        let differs =
+            filtered.findings().groups().iter().zip(whole.findings().groups()).find(|(a, b)| a != b);
         assert_eq!(differs, None, "{name}");
         let short = short_syncp(&trace, 5_000);
-        assert!(short.races().max_distance() < 5_000, "{name}");
+        assert!(short.findings().max_distance() < 5_000, "{name}");
         for race in races(&*filtered).iter().step_by(40).chain(races(&*short).iter().step_by(40)) {
             assert_eq!(verify(&trace, &build(&trace, race)), Ok(()), "{name}: {race:?}");
         }

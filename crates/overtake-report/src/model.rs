@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use overtake_detect::witness::Schedule;
-use overtake_detect::{Entry, RaceGroup, RaceLog};
+use overtake_detect::{Entry, RaceGroup};
 use overtake_trace::{EventIndex, Repairs, Sizes, Symbols, TraceSummary, VarId};
 
 /// What is known of a trace once it has been read.
@@ -29,8 +29,8 @@ pub struct TraceFacts {
 pub struct Findings<'a> {
     /// The detector.
     pub detector: &'a Entry,
-    /// The races.
-    pub races: &'a RaceLog,
+    /// What it found.
+    pub races: &'a overtake_detect::Findings,
     /// Figures of the detector's own.
     pub figures: Vec<(&'static str, u64)>,
     /// What people must know to understand the result, a sentence each.

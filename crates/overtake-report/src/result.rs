@@ -498,6 +498,7 @@ impl Report {
 pub(crate) enum VerdictForm {
     Observed,
     Predicted,
+    Possible,
     Suspected,
 }
 

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use overtake_detect::{
-    Access, AccessKind, At, Entry, Extent, Notion, OptionError, Promise, Race, RaceLog, Verdict,
-};
+use overtake_detect::{Access, AccessKind, At, Entry, Extent, Notion, OptionError, Promise, Race, Verdict};
 use overtake_report::collect::{Collector, Settings};
 use overtake_report::{Analysed, Findings, TraceFacts, json, text};
 use overtake_trace::{EventIndex, LocationId, Sizes, Symbols, ThreadId, VarId};
@@ -21,7 +19,7 @@ const DETECTOR: Entry = Entry {
 
 struct Example {
     symbols: Symbols,
-    log: RaceLog,
+    log: overtake_detect::Findings,
     trace: TraceFacts,
 }
 
@@ -49,7 +47,7 @@ impl Example {
             ignored: vec![("lines of another tool".into(), 7)],
             ..TraceFacts::default()
         };
-        Example { symbols: Symbols::default(), log: RaceLog::new(), trace }
+        Example { symbols: Symbols::default(), log: overtake_detect::Findings::new(), trace }
     }
 
     fn access(&mut self, index: u64, thread: &str, kind: AccessKind, location: &str) -> Access {

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use overtake::detect::{
-    Access, AccessKind, At, Detector, Entry, LockMode, Notion, Promise, Race, RaceLog, Verdict, one_pass,
+    Access, AccessKind, At, Detector, Entry, Findings, LockMode, Notion, Promise, Race, Verdict, one_pass,
 };
 use overtake::trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use overtake::{Search, report::find_renderer};
@@ -24,25 +24,25 @@ impl Detector for TwoWriters {
         self.last_writes.grow_to(sizes.variables);
     }
 
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, found: &mut Findings) {
         let second = Access { at, kind };
         if let Some(first) = self.last_writes[var].replace(second)
             && first.at.thread != at.thread
         {
-            races.report(Race { var, first, second, verdict: Verdict::Suspected });
+            found.report(Race { var, first, second, verdict: Verdict::Suspected });
         }
     }
 
     // All other events mean nothing to this detector.
-    fn read(&mut self, _: At, _: VarId, _: &mut RaceLog) {}
-    fn atomic(&mut self, _: At, _: VarId, _: AccessKind, _: MemoryOrder, _: &mut RaceLog) {}
-    fn fence(&mut self, _: At, _: MemoryOrder) {}
-    fn acquire(&mut self, _: At, _: LockId, _: LockMode) {}
-    fn release(&mut self, _: At, _: LockId, _: LockMode) {}
-    fn fork(&mut self, _: At, _: ThreadId) {}
-    fn join(&mut self, _: At, _: ThreadId) {}
-    fn post(&mut self, _: At, _: SyncId) {}
-    fn wait(&mut self, _: At, _: SyncId) {}
+    fn read(&mut self, _: At, _: VarId, _: &mut Findings) {}
+    fn atomic(&mut self, _: At, _: VarId, _: AccessKind, _: MemoryOrder, _: &mut Findings) {}
+    fn fence(&mut self, _: At, _: MemoryOrder, _: &mut Findings) {}
+    fn acquire(&mut self, _: At, _: LockId, _: LockMode, _: &mut Findings) {}
+    fn release(&mut self, _: At, _: LockId, _: LockMode, _: &mut Findings) {}
+    fn fork(&mut self, _: At, _: ThreadId, _: &mut Findings) {}
+    fn join(&mut self, _: At, _: ThreadId, _: &mut Findings) {}
+    fn post(&mut self, _: At, _: SyncId, _: &mut Findings) {}
+    fn wait(&mut self, _: At, _: SyncId, _: &mut Findings) {}
 
     fn state_bytes(&self) -> usize {
         self.last_writes.table_bytes()

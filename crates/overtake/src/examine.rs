@@ -58,7 +58,7 @@ impl Examined {
     pub fn analysed(&self) -> Analysed<'_> {
         let findings = self.driver.jobs().iter().map(|job| Findings {
             detector: job.entry,
-            races: job.races(),
+            races: job.findings(),
             figures: job.figures(),
             remarks: job.remarks(),
             time: job.time,

@@ -5,8 +5,8 @@ use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
+use crate::findings::Findings;
 use crate::locks::{HeldLocks, SetId};
-use crate::race::RaceLog;
 
 /// A judge of accesses by the locks held at them.
 pub(crate) trait LockJudge {
@@ -14,7 +14,7 @@ pub(crate) trait LockJudge {
     fn grow_to(&mut self, variables: usize);
 
     /// An access, under what `held` says its thread holds.
-    fn access(&mut self, held: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog);
+    fn access(&mut self, held: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut Findings);
 
     /// Forgets what can be found again, and calls `used` for each set that it refers to all the same.
     fn used_sets(&mut self, used: impl FnMut(SetId));
@@ -46,30 +46,30 @@ impl<J: LockJudge> Detector for ByLocks<J> {
     }
 
     #[inline]
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
         self.plain(at, var, AccessKind::Read, races);
     }
 
     #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.plain(at, var, kind, races);
     }
 
     const PLAIN_ALIKE: bool = true;
 
     #[inline(always)]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.judge.access(&mut self.held, at, var, kind, races);
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _order: MemoryOrder, races: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _order: MemoryOrder, races: &mut Findings) {
         self.plain(at, var, kind, races);
     }
 
-    fn fence(&mut self, _at: At, _order: MemoryOrder) {}
+    fn fence(&mut self, _at: At, _order: MemoryOrder, _: &mut Findings) {}
 
     #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.held.acquire(at.thread, lock, mode);
         if self.held.wants_collection() {
             self.collect();
@@ -77,17 +77,17 @@ impl<J: LockJudge> Detector for ByLocks<J> {
     }
 
     #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.held.release(at.thread, lock, mode);
     }
 
-    fn fork(&mut self, _at: At, _child: ThreadId) {}
+    fn fork(&mut self, _at: At, _child: ThreadId, _: &mut Findings) {}
 
-    fn join(&mut self, _at: At, _child: ThreadId) {}
+    fn join(&mut self, _at: At, _child: ThreadId, _: &mut Findings) {}
 
-    fn post(&mut self, _at: At, _object: SyncId) {}
+    fn post(&mut self, _at: At, _object: SyncId, _: &mut Findings) {}
 
-    fn wait(&mut self, _at: At, _object: SyncId) {}
+    fn wait(&mut self, _at: At, _object: SyncId, _: &mut Findings) {}
 
     fn state_bytes(&self) -> usize {
         self.held.state_bytes() + self.judge.state_bytes()

@@ -26,8 +26,9 @@ use smallvec::SmallVec;
 use super::by_locks::{ByLocks, LockJudge};
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
+use crate::findings::Findings;
 use crate::locks::{Held, HeldLocks, SetId};
-use crate::race::{Race, RaceLog, Verdict};
+use crate::race::{Race, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
 /// Starts the detector.
@@ -262,7 +263,7 @@ impl LockJudge for LockCover {
     }
 
     #[inline]
-    fn access(&mut self, locks: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access(&mut self, locks: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         let held = locks.of(at.thread);
         let summary = &mut self.summaries[var];
         let protecting = held.protecting(kind.writes());
@@ -299,7 +300,7 @@ impl LockJudge for LockCover {
 
 impl LockCover {
     #[inline(never)]
-    fn look_closer(&mut self, locks: &mut HeldLocks, access: Doubtful, races: &mut RaceLog) {
+    fn look_closer(&mut self, locks: &mut HeldLocks, access: Doubtful, races: &mut Findings) {
         let Doubtful { var, key, at, kind, is_settled, may_have_pair } = access;
         let new = Access { at, kind };
         let variable = &mut self.variables[var];

@@ -23,8 +23,9 @@ use overtake_trace::{IdVec, ThreadId, VarId};
 use super::by_locks::{ByLocks, LockJudge};
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
+use crate::findings::Findings;
 use crate::locks::{HeldLocks, SetId};
-use crate::race::{Race, RaceLog, Verdict};
+use crate::race::{Race, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
 /// Starts the detector.
@@ -182,7 +183,7 @@ impl<D: Discipline> LockJudge for LockSet<D> {
     }
 
     #[inline]
-    fn access(&mut self, held: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access(&mut self, held: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         let variable = &mut self.variables[var];
         let status = variable.enter(at.thread);
         if status == Status::Reported {
@@ -238,7 +239,7 @@ impl<D: Discipline> LockSet<D> {
     }
 
     /// Reports an unprotected variable, if it has a conflicting pair.
-    fn judge(&mut self, var: VarId, new: Access, races: &mut RaceLog) -> bool {
+    fn judge(&mut self, var: VarId, new: Access, races: &mut Findings) -> bool {
         let variable = &mut self.variables[var];
         let others = self.others.get(variable.others as usize);
         let atomic = others.and_then(|others| others.atomic.as_ref());

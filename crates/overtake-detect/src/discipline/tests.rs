@@ -26,14 +26,14 @@ fn shapes(events: u32) -> Vec<Shape> {
 
 fn reported(analysis: &dyn Analysis) -> BTreeSet<Pair> {
     let pair = |race: &Race| Pair { first: race.first.at.index, second: race.second.at.index, var: race.var };
-    analysis.races().groups().iter().map(|group| pair(&group.example)).collect()
+    analysis.findings().groups().iter().map(|group| pair(&group.example)).collect()
 }
 
 #[test]
 fn lock_set_reports_each_unprotected_variable_when_it_becomes_one() {
     for_each_random_trace(&shapes(30), TRACES, |trace| {
         let analysis = run("lock-set", &Options::default(), trace);
-        same("variables", lock_set_variables(trace), analysis.races().racy_variables())?;
+        same("variables", lock_set_variables(trace), analysis.findings().racy_variables())?;
         same("pairs", first_reports(trace, by_definition), reported(analysis.as_ref()))
     });
 }
@@ -131,8 +131,8 @@ fn lock_cover_finds_exactly_the_second_events() {
     for_each_random_trace(&shapes(30), TRACES, |trace| {
         let expected = lock_cover_races(trace);
         let analysis = run("lock-cover", &Options::default(), trace);
-        same("second events", second_events(&expected), analysis.races().racy_events())?;
-        same("variables", variables(&expected), analysis.races().racy_variables())?;
+        same("second events", second_events(&expected), analysis.findings().racy_events())?;
+        same("variables", variables(&expected), analysis.findings().racy_variables())?;
         same("pairs that do not race", reported(analysis.as_ref()).difference(&expected).copied(), [])
     });
 }
@@ -170,7 +170,7 @@ fn orthogonal_vectors_are_lock_cover_races() {
         b.iter().for_each(|b| locked(&mut text, "T1", b, "T1 w z;"));
         let expected = b.iter().filter(|b| a.iter().any(|a| are_orthogonal(a, b))).count();
         let analysis = run("lock-cover", &Options::default(), &trace(&text));
-        assert_eq!(analysis.races().racy_events().len(), expected, "seed {seed}");
+        assert_eq!(analysis.findings().racy_events().len(), expected, "seed {seed}");
     }
 }
 
@@ -186,7 +186,7 @@ fn many_combinations_are_answered_from_memory() {
         }
         let expected = b.iter().filter(|b| a.iter().any(|a| are_orthogonal(a, b))).count();
         let analysis = run("lock-cover", &Options::default(), &trace(&text));
-        assert_eq!(analysis.races().racy_events().len(), 4 * expected, "seed {seed}");
+        assert_eq!(analysis.findings().racy_events().len(), 4 * expected, "seed {seed}");
     }
 }
 
@@ -208,7 +208,7 @@ fn hitting_vectors_are_lock_set_races() {
         let trace = trace(&text);
         let analysis = run("lock-set", &Options::default(), &trace);
         let racy: BTreeSet<String> = analysis
-            .races()
+            .findings()
             .racy_variables()
             .into_iter()
             .map(|var| trace.symbols.variables.display(var))

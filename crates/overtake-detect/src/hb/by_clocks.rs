@@ -5,7 +5,7 @@ use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use super::sync::SyncClocks;
 use crate::access::{Access, AccessKind, At};
 use crate::detector::{Detector, LockMode};
-use crate::race::RaceLog;
+use crate::findings::Findings;
 
 /// A judge of accesses by what their threads know.
 pub(crate) trait Judge<const LAZY: bool> {
@@ -13,14 +13,14 @@ pub(crate) trait Judge<const LAZY: bool> {
     fn reserve(&mut self, sizes: &Sizes);
 
     /// A plain access.
-    fn plain(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut RaceLog);
+    fn plain(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut Findings);
 
     /// A read of the heap block that the access before it, of the same event, went to. It belongs to that one's epoch,
     /// although an atomic access may have advanced the thread's time.
-    fn read_block(&mut self, clocks: &mut SyncClocks<LAZY>, at: At, block: VarId, races: &mut RaceLog);
+    fn read_block(&mut self, clocks: &mut SyncClocks<LAZY>, at: At, block: VarId, races: &mut Findings);
 
     /// An atomic access, when what it acquires is known and what it releases is not published yet.
-    fn atomic(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut RaceLog);
+    fn atomic(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut Findings);
 
     /// Bytes of state.
     fn state_bytes(&self) -> usize;
@@ -51,54 +51,54 @@ impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
     }
 
     /// Other reads are [`plain`](Self::plain).
-    fn read(&mut self, at: At, block: VarId, races: &mut RaceLog) {
+    fn read(&mut self, at: At, block: VarId, races: &mut Findings) {
         self.judge.read_block(&mut self.clocks, at, block, races);
     }
 
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.judge.plain(&mut self.clocks, var, Access { at, kind }, races);
     }
 
     const PLAIN_ALIKE: bool = true;
 
     #[inline(always)]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.judge.plain(&mut self.clocks, var, Access { at, kind }, races);
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
         self.clocks.atomic_acquire(at.thread, var, kind, order);
         self.judge.atomic(&mut self.clocks, var, Access { at, kind }, races);
         self.clocks.atomic_release(at.thread, var, kind, order);
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder) {
+    fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
         self.clocks.fence(at.thread, order);
     }
 
     #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.clocks.acquire(at.thread, lock, mode);
     }
 
     #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.clocks.release(at.thread, lock, mode);
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.clocks.fork(at.thread, child);
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.clocks.join(at.thread, child);
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.clocks.post(at.thread, object);
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.clocks.wait(at.thread, object);
     }
 

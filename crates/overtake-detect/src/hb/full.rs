@@ -14,7 +14,7 @@ use super::by_clocks::{ByClocks, Judge};
 use super::history::{Histories, Judged};
 use super::sync::SyncClocks;
 use crate::access::{Access, AccessKind, At};
-use crate::race::RaceLog;
+use crate::findings::Findings;
 
 /// Reports every access that races with an earlier one.
 pub(crate) type HappensBefore = ByClocks<Epochs<true>>;
@@ -33,12 +33,12 @@ impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {
     }
 
     #[inline(always)]
-    fn plain(&mut self, clocks: &mut SyncClocks, var: VarId, access: Access, races: &mut RaceLog) {
+    fn plain(&mut self, clocks: &mut SyncClocks, var: VarId, access: Access, races: &mut Findings) {
         let clock = clocks.thread(access.at.thread);
         self.histories.plain(clock, clock.epoch(), var, Judged::observed(access), races);
     }
 
-    fn read_block(&mut self, clocks: &mut SyncClocks, at: At, block: VarId, races: &mut RaceLog) {
+    fn read_block(&mut self, clocks: &mut SyncClocks, at: At, block: VarId, races: &mut Findings) {
         let clock = clocks.thread(at.thread);
         let epoch = match self.latest_atomic {
             Some((index, epoch)) if index == at.index => epoch,
@@ -53,7 +53,7 @@ impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {
         );
     }
 
-    fn atomic(&mut self, clocks: &mut SyncClocks, var: VarId, access: Access, races: &mut RaceLog) {
+    fn atomic(&mut self, clocks: &mut SyncClocks, var: VarId, access: Access, races: &mut Findings) {
         let clock = clocks.thread(access.at.thread);
         self.histories.atomic(clock, clock.epoch(), var, Judged::observed(access), races);
         self.latest_atomic = Some((access.at.index, clock.epoch()));

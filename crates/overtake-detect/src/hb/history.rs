@@ -33,7 +33,8 @@ mod store;
 use overtake_trace::VarId;
 
 use crate::access::{Access, AccessKind, At};
-use crate::race::{Race, RaceLog, Verdict};
+use crate::findings::Findings;
+use crate::race::{Race, Verdict};
 
 pub(crate) use store::Histories;
 
@@ -59,7 +60,7 @@ pub(crate) trait RaceSink<Cell> {
     fn race(&mut self, cell: Cell, verdict: Verdict, first: Access, second: Access);
 }
 
-impl RaceSink<VarId> for RaceLog {
+impl RaceSink<VarId> for Findings {
     fn race(&mut self, var: VarId, verdict: Verdict, first: Access, second: Access) {
         self.report(Race { var, verdict, first, second });
     }

@@ -32,7 +32,8 @@ use self::stamps::{Backward, Forward, Ledger, Released};
 use super::last_accesses::{Entry, LastAccesses};
 use crate::access::{Access, AccessKind, At};
 use crate::detector::{Detector, LockMode};
-use crate::race::{Race, RaceLog, Verdict};
+use crate::findings::Findings;
+use crate::race::{Race, Verdict};
 use crate::registry::{Analysis, OptionError, Options, Outcome};
 use crate::run::{LiveBlocks, feed};
 
@@ -48,7 +49,7 @@ pub(crate) fn start(_options: &Options) -> Result<Box<dyn Analysis>, OptionError
 pub(crate) struct Lockstamp {
     pass: Pass,
     blocks: LiveBlocks,
-    races: RaceLog,
+    races: Findings,
     least_chunk: usize,
 }
 
@@ -61,7 +62,7 @@ impl Lockstamp {
     /// An analysis with checkpoints at least `least_chunk` flows apart.
     pub(crate) fn new(least_chunk: usize) -> Lockstamp {
         let pass = Pass::First(Box::new(Walk { network: Network::default(), work: Vec::new() }));
-        Lockstamp { pass, blocks: LiveBlocks::new(), races: RaceLog::new(), least_chunk }
+        Lockstamp { pass, blocks: LiveBlocks::new(), races: Findings::new(), least_chunk }
     }
 }
 
@@ -83,7 +84,7 @@ impl Analysis for Lockstamp {
         Outcome::AnotherPass
     }
 
-    fn races(&self) -> &RaceLog {
+    fn findings(&self) -> &Findings {
         &self.races
     }
 
@@ -106,7 +107,7 @@ impl Analysis for Lockstamp {
 /// What a pass does with flows and accesses.
 trait Work {
     fn flow(&mut self, index: EventIndex, flow: Flow);
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog);
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings);
     fn state_bytes(&self) -> usize;
 }
 
@@ -116,7 +117,7 @@ impl Work for Vec<Flow> {
         self.push(flow);
     }
 
-    fn access(&mut self, _: At, _: VarId, _: AccessKind, _: &mut RaceLog) {}
+    fn access(&mut self, _: At, _: VarId, _: AccessKind, _: &mut Findings) {}
 
     fn state_bytes(&self) -> usize {
         self.capacity() * size_of::<Flow>()
@@ -247,7 +248,7 @@ impl Work for StampJudge {
         }
     }
 
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         let released = match self.leaving.get(at.thread) {
             Some(leaving) => leaving.at(at.index),
             None => Rc::clone(&self.nothing),
@@ -281,7 +282,7 @@ impl Work for StampJudge {
 }
 
 #[cold]
-fn report(races: &mut RaceLog, var: VarId, entry: &Entry<Mark>, second: Access) {
+fn report(races: &mut Findings, var: VarId, entry: &Entry<Mark>, second: Access) {
     let at = At { index: entry.mark.index, thread: entry.thread, location: entry.location };
     let first = Access { at, kind: entry.kind };
     races.report(Race { var, verdict: Verdict::Observed, first, second });
@@ -303,44 +304,44 @@ impl<W: Work> Walk<W> {
 impl<W: Work> Detector for Walk<W> {
     fn reserve(&mut self, _sizes: &Sizes) {}
 
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
         self.work.access(at, var, AccessKind::Read, races);
     }
 
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.work.access(at, var, kind, races);
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
         flow::atomic(&mut self.synchronise(at), at.thread, var, kind, order);
         self.work.access(at, var, kind, races);
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder) {
+    fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
         flow::fence(&mut self.synchronise(at), at.thread, order);
     }
 
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         flow::acquire(&mut self.synchronise(at), at.thread, lock, mode);
     }
 
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         flow::release(&mut self.synchronise(at), at.thread, lock, mode);
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         flow::fork(&mut self.synchronise(at), at.thread, child);
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         flow::join(&mut self.synchronise(at), at.thread, child);
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
         flow::post(&mut self.synchronise(at), at.thread, object);
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
         flow::wait(&mut self.synchronise(at), at.thread, object);
     }
 

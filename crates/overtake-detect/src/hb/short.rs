@@ -38,7 +38,8 @@ use self::variable::RecentAccesses;
 use super::last_accesses::Entry;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
-use crate::race::{Race, RaceLog, Verdict};
+use crate::findings::Findings;
+use crate::race::{Race, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
 
 /// How often to do what need not be done at every event.
@@ -195,7 +196,7 @@ impl<T: Tick> ShortHb<T> {
     }
 
     #[inline(always)] // once per kind of access, in the event loop
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         let time = self.advance(at.index);
         let slot = self.slot_of.get_or_insert(var.0, || {
             let slot = self.variables.add();
@@ -241,7 +242,7 @@ impl<T: Tick> ShortHb<T> {
 }
 
 #[cold]
-fn report<T: Tick>(races: &mut RaceLog, base: u64, var: VarId, entry: &Entry<T>, second: Access) {
+fn report<T: Tick>(races: &mut Findings, base: u64, var: VarId, entry: &Entry<T>, second: Access) {
     let index = EventIndex(entry.mark.number() + base - 1);
     let at = At { index, thread: entry.thread, location: entry.location };
     let first = Access { at, kind: entry.kind };
@@ -254,58 +255,58 @@ impl<T: Tick> Detector for ShortHb<T> {
         self.slot_of.reserve(sizes.variables, self.window.saturating_mul(DIRECT_VARIABLES));
     }
 
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
         self.access(at, var, AccessKind::Read, races);
     }
 
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.access(at, var, kind, races);
     }
 
     const PLAIN_ALIKE: bool = true;
 
     #[inline]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.access(at, var, kind, races);
     }
 
     /// What an atomic access acquires is ordered before it, so the rules come before the check.
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
         self.synchronise(at, |knowledge| flow::atomic(knowledge, at.thread, var, kind, order));
         self.access(at, var, kind, races);
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder) {
+    fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
         self.synchronise(at, |knowledge| flow::fence(knowledge, at.thread, order));
     }
 
     #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.synchronise(at, |knowledge| flow::acquire(knowledge, at.thread, lock, mode));
     }
 
     #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.synchronise(at, |knowledge| flow::release(knowledge, at.thread, lock, mode));
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.synchronise(at, |knowledge| flow::fork(knowledge, at.thread, child));
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.synchronise(at, |knowledge| flow::join(knowledge, at.thread, child));
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.synchronise(at, |knowledge| flow::post(knowledge, at.thread, object));
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.synchronise(at, |knowledge| flow::wait(knowledge, at.thread, object));
     }
 
-    fn other(&mut self, at: At) {
+    fn other(&mut self, at: At, _: &mut Findings) {
         self.advance(at.index);
     }
 

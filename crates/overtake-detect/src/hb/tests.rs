@@ -25,9 +25,9 @@ fn shapes(events: u32) -> Vec<Shape> {
 }
 
 fn same_races(analysis: &dyn Analysis, expected: &BTreeSet<Pair>) -> Result<(), String> {
-    same("second events", second_events(expected), analysis.races().racy_events())?;
-    same("variables", variables(expected), analysis.races().racy_variables())?;
-    for group in analysis.races().groups() {
+    same("second events", second_events(expected), analysis.findings().racy_events())?;
+    same("variables", variables(expected), analysis.findings().racy_variables())?;
+    for group in analysis.findings().groups() {
         let (first, second) = (group.example.first.at.index, group.example.second.at.index);
         if !expected.contains(&Pair { first, second, var: group.example.var }) {
             return Err(format!("{first} and {second} do not race"));
@@ -207,7 +207,7 @@ fn orthogonal_vectors_are_happens_before_races() {
         let first_read = trace.events.iter().position(|event| event.op() == Op::Read).unwrap() as u64;
         for name in ["short-hb", "lockstamp"] {
             let analysis = run(name, &Options::default(), &trace);
-            let racy = analysis.races().racy_events().into_iter().map(|index| index.0);
+            let racy = analysis.findings().racy_events().into_iter().map(|index| index.0);
             assert_eq!(
                 racy.filter(|&index| index >= first_read).collect::<Vec<_>>(),
                 expected,

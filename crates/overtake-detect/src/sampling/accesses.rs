@@ -14,8 +14,8 @@ use overtake_clock::Epoch;
 use overtake_trace::{EventIndex, Sizes, VarId};
 
 use crate::access::{Access, AccessKind, At};
+use crate::findings::Findings;
 use crate::hb::{ByClocks, Histories, Judge, Judged, SyncClocks};
-use crate::race::RaceLog;
 use crate::registry::OptionError;
 
 /// Which accesses are sampled, and what happens to the others.
@@ -53,7 +53,7 @@ impl<S: Sampling> Sampler<S> {
         clocks: &mut SyncClocks<true>,
         var: VarId,
         access: Judged,
-        races: &mut RaceLog,
+        races: &mut Findings,
     ) -> Option<Epoch> {
         let At { index, thread, .. } = access.at;
         self.accesses += 1;
@@ -80,18 +80,18 @@ impl<S: Sampling> Judge<true> for Sampler<S> {
     }
 
     #[inline(always)]
-    fn plain(&mut self, clocks: &mut SyncClocks<true>, var: VarId, access: Access, races: &mut RaceLog) {
+    fn plain(&mut self, clocks: &mut SyncClocks<true>, var: VarId, access: Access, races: &mut Findings) {
         let access = Judged::observed(access);
         if let Some(epoch) = self.epoch(clocks, var, access, races) {
             self.histories.plain(clocks.thread(access.at.thread), epoch, var, access, races);
         }
     }
 
-    fn read_block(&mut self, clocks: &mut SyncClocks<true>, at: At, block: VarId, races: &mut RaceLog) {
+    fn read_block(&mut self, clocks: &mut SyncClocks<true>, at: At, block: VarId, races: &mut Findings) {
         self.plain(clocks, block, Access { at, kind: AccessKind::Read }, races);
     }
 
-    fn atomic(&mut self, clocks: &mut SyncClocks<true>, var: VarId, access: Access, races: &mut RaceLog) {
+    fn atomic(&mut self, clocks: &mut SyncClocks<true>, var: VarId, access: Access, races: &mut Findings) {
         let access = Judged::observed(access);
         if let Some(epoch) = self.epoch(clocks, var, access, races) {
             self.histories.atomic(clocks.thread(access.at.thread), epoch, var, access, races);

@@ -33,7 +33,7 @@ fn run(name: &str, options: &Options, trace: &Trace) -> Reported {
     while driver.pass(&mut trace.source().with_block_events(7), &mut |_| ()).expect("ids in range")
         == Outcome::AnotherPass
     {}
-    let races = driver.jobs()[0].races();
+    let races = driver.jobs()[0].findings();
     let pairs = races.groups().iter().map(|group| pair(&group.example)).collect();
     Reported { seconds: races.racy_events(), pairs }
 }

@@ -6,7 +6,7 @@ use super::SlimState;
 use super::commit::ArrayLimits;
 use super::naming::Naming;
 use crate::detector::Detector;
-use crate::race::RaceLog;
+use crate::findings::Findings;
 use crate::registry::{Analysis, OptionError, Options, Outcome};
 use crate::run::{LiveBlocks, feed};
 
@@ -19,7 +19,7 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError>
 pub(super) struct SlimAnalysis {
     stage: Stage,
     blocks: LiveBlocks,
-    races: RaceLog,
+    races: Findings,
     /// Figures of the detector, once it is done.
     figures: Vec<(&'static str, u64)>,
 }
@@ -34,7 +34,7 @@ impl SlimAnalysis {
         SlimAnalysis {
             stage: Stage::Detection(Box::new(SlimState::new(limits))),
             blocks: LiveBlocks::new(),
-            races: RaceLog::new(),
+            races: Findings::new(),
             figures: Vec::new(),
         }
     }
@@ -72,7 +72,7 @@ impl Analysis for SlimAnalysis {
         self.races.name_elements(symbols);
     }
 
-    fn races(&self) -> &RaceLog {
+    fn findings(&self) -> &Findings {
         &self.races
     }
 

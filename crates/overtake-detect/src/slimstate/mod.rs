@@ -63,8 +63,8 @@ use self::shadow::Shadow;
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::extent::Extent;
+use crate::findings::Findings;
 use crate::hb::SyncClocks;
-use crate::race::RaceLog;
 use crate::registry::Partitions;
 
 /// Arrays shorter than this are not worth compressing (the paper's threshold).
@@ -267,7 +267,7 @@ impl SlimState {
 
     /// A plain access.
     #[inline(always)]
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         match self.located_cell(var) {
             COLLECTED => {}
             SHARED => {
@@ -312,7 +312,7 @@ impl SlimState {
 
     /// A plain access to a variable or an element with a cell of its own, where something is unordered or shared.
     #[inline(never)]
-    fn access_own(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access_own(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut Findings) {
         let (at, cell) = (at.at(), self.located_cell(var));
         let clock = self.clocks.thread(at.thread);
         let epoch = if at.index == self.latest_atomic.0 { self.latest_atomic.1 } else { clock.epoch() };
@@ -389,7 +389,7 @@ impl SlimState {
         var: VarId,
         kind: AccessKind,
         order: MemoryOrder,
-        races: &mut RaceLog,
+        races: &mut Findings,
     ) {
         let at = at.at();
         if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
@@ -511,60 +511,60 @@ impl Detector for SlimState {
     }
 
     #[inline(always)]
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
         self.access(at, var, AccessKind::Read, races);
     }
 
     #[inline(always)]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.access(at, var, kind, races);
     }
 
     #[inline(always)]
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
         self.atomic_access(PackedAt::new(at), var, kind, order, races);
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder) {
+    fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
         self.commit(at.thread);
         self.clocks.fence(at.thread, order);
     }
 
     #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.commit(at.thread);
         self.clocks.acquire(at.thread, lock, mode);
     }
 
     #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.commit(at.thread);
         self.clocks.release(at.thread, lock, mode);
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.commit(at.thread);
         self.commit(child); // a thread forked late or twice may have something pending
         self.clocks.fork(at.thread, child);
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.commit(child);
         self.commit(at.thread);
         self.clocks.join(at.thread, child);
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.commit(at.thread);
         self.clocks.post(at.thread, object);
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.commit(at.thread);
         self.clocks.wait(at.thread, object);
     }
 
-    fn finish(&mut self, _: &mut RaceLog) {
+    fn finish(&mut self, _: &mut Findings) {
         for thread in (0..self.pending.len()).map(ThreadId::from_index) {
             self.commit(thread);
         }

@@ -21,7 +21,8 @@ use rustc_hash::FxHashMap;
 use crate::access::{Access, AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::extent::Extent;
-use crate::race::{Race, RaceLog, Verdict};
+use crate::findings::Findings;
+use crate::race::{Race, Verdict};
 
 /// What races.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -171,28 +172,28 @@ impl Detector for Naming {
         }
     }
 
-    fn read(&mut self, at: At, var: VarId, _: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, _: &mut Findings) {
         self.access(at, var, AccessKind::Read);
     }
 
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut Findings) {
         self.access(at, var, kind);
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut Findings) {
         self.access(at, var, kind);
     }
 
-    fn fence(&mut self, _: At, _: MemoryOrder) {}
-    fn acquire(&mut self, _: At, _: LockId, _: LockMode) {}
-    fn release(&mut self, _: At, _: LockId, _: LockMode) {}
-    fn fork(&mut self, _: At, _: ThreadId) {}
-    fn join(&mut self, _: At, _: ThreadId) {}
-    fn post(&mut self, _: At, _: SyncId) {}
-    fn wait(&mut self, _: At, _: SyncId) {}
+    fn fence(&mut self, _: At, _: MemoryOrder, _: &mut Findings) {}
+    fn acquire(&mut self, _: At, _: LockId, _: LockMode, _: &mut Findings) {}
+    fn release(&mut self, _: At, _: LockId, _: LockMode, _: &mut Findings) {}
+    fn fork(&mut self, _: At, _: ThreadId, _: &mut Findings) {}
+    fn join(&mut self, _: At, _: ThreadId, _: &mut Findings) {}
+    fn post(&mut self, _: At, _: SyncId, _: &mut Findings) {}
+    fn wait(&mut self, _: At, _: SyncId, _: &mut Findings) {}
 
     /// Reports all races, in the order in which they were found.
-    fn finish(&mut self, races: &mut RaceLog) {
+    fn finish(&mut self, races: &mut Findings) {
         let is_done = |wanted: &Wanted| wanted.looking.is_empty() && wanted.upcoming.is_empty();
         debug_assert!(self.wanted.iter().all(is_done), "I1: {self:?}");
         for Found { subject, first, second, times, var } in self.races.drain(..) {

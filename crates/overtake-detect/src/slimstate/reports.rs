@@ -9,8 +9,9 @@ use super::own::Own;
 use super::range::StridedRange;
 use crate::access::Access;
 use crate::extent::Extent;
+use crate::findings::Findings;
 use crate::hb::history::RaceSink;
-use crate::race::{Race, RaceLog, Verdict};
+use crate::race::{Race, Verdict};
 
 /// The cells of single variables, which tell races of elements from those of others, and the races of elements.
 #[derive(Default, Debug)]
@@ -23,7 +24,7 @@ pub(super) struct Reports {
 pub(super) struct OnVariable<'a> {
     pub(super) var: VarId,
     pub(super) reports: &'a mut Reports,
-    pub(super) races: &'a mut RaceLog,
+    pub(super) races: &'a mut Findings,
 }
 
 impl RaceSink<CellId> for OnVariable<'_> {

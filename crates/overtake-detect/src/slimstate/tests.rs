@@ -12,7 +12,8 @@ use super::footprint::{Collected, Pending};
 use super::partition::Partition;
 use super::range::StridedRange;
 use crate::access::At;
-use crate::race::{Race, RaceGroup};
+use crate::findings::RaceGroup;
+use crate::race::Race;
 use crate::registry::Analysis;
 use crate::testing::run_analysis_with;
 
@@ -195,7 +196,7 @@ fn racy_elements_are_those_of_the_definition_and_races_have_true_names() {
             let trace = in_order_of_access.as_ref().unwrap_or(trace);
             let expected = happens_before_races(trace);
             let (analysis, _) = examined(limits, trace);
-            let races = analysis.races();
+            let races = analysis.findings();
             same(&format!("limits {at}"), variables(&expected), races.racy_variables())?;
             races.groups().iter().try_for_each(|group| has_true_names(group, &expected, trace))
         });
@@ -234,7 +235,7 @@ fn has_true_names(group: &RaceGroup, expected: &BTreeSet<Pair>, trace: &Trace) -
 fn names(limits: ArrayLimits, text: &str) -> Vec<String> {
     let trace = Trace::parse_std(text.as_bytes()).expect("a trace");
     let (analysis, _) = examined(limits, &trace);
-    analysis.races().racy_variables().into_iter().map(|var| trace.symbols.variables.display(var)).collect()
+    analysis.findings().racy_variables().into_iter().map(|var| trace.symbols.variables.display(var)).collect()
 }
 
 /// The accesses of `thread` to elements 0 to 5 of the array `A`.
@@ -296,7 +297,7 @@ fn races_name_lines_that_access_the_elements() {
     let trace = Trace::parse_std(text.as_bytes()).expect("a trace");
     for limits in limits() {
         let (analysis, _) = examined(limits, &trace);
-        let groups = analysis.races().groups();
+        let groups = analysis.findings().groups();
         let places = groups.iter().map(|group| {
             let Race { first, second, .. } = group.example;
             let lines = [first, second].map(|access| trace.symbols.location_name(access.at.location));

@@ -25,8 +25,9 @@ use super::held::HeldSets;
 use super::history::{Entry, History, NewEntry, Side};
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
+use crate::findings::Findings;
 use crate::hb::SyncClocks;
-use crate::race::{Race, RaceLog, Verdict};
+use crate::race::{Race, Verdict};
 
 /// Finds sync-preserving races. If `BOUNDED`, only those with a span of at most `window`.
 #[derive(Debug)]
@@ -162,7 +163,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         self.forget(at.index);
     }
 
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         let Beginning { epoch, learned, happened } = self.beginning;
         let access = NewEntry { at, kind, epoch, learned, held: self.held.of(at.thread), happened };
         if let Some(lists) = self.history.lists_to_check(var, &access, &mut self.held) {
@@ -175,7 +176,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     }
 
     /// Reports the races of an access with accesses in the lists.
-    fn check(&mut self, lists: u32, var: VarId, access: &NewEntry, races: &mut RaceLog) {
+    fn check(&mut self, lists: u32, var: VarId, access: &NewEntry, races: &mut Findings) {
         let past = self.clocks.past(access.at.thread);
         self.candidates.clear();
         for (slot, times) in self.history.lists(lists).threads.iter().enumerate() {
@@ -253,7 +254,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
 
     /// Reports a race. Returns whether it is observed.
     #[cold]
-    fn report(&mut self, first: &Entry, var: VarId, second: &NewEntry, races: &mut RaceLog) -> bool {
+    fn report(&mut self, first: &Entry, var: VarId, second: &NewEntry, races: &mut Findings) -> bool {
         let happened = Epoch { thread: first.epoch.thread, time: first.happened };
         let is_observed = !self.order.thread(second.at.thread).covers(happened);
         let verdict = if is_observed { Verdict::Observed } else { Verdict::Predicted };
@@ -286,7 +287,7 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
     }
 
     #[inline]
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
         if self.census.matters(var) {
             self.begin_access(at);
             self.access(at, var, AccessKind::Read, races);
@@ -294,14 +295,14 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
     }
 
     #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         if self.census.matters(var) {
             self.begin_access(at);
             self.access(at, var, kind, races);
         }
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
         // Begun before the release below, also if the variable does not matter: its heap block may.
         self.begin_access(at);
         self.order.atomic_acquire(at.thread, var, kind, order);
@@ -311,11 +312,11 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
         self.order.atomic_release(at.thread, var, kind, order);
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder) {
+    fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
         self.order.fence(at.thread, order);
     }
 
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         if self.census.lock_matters(lock) {
             self.end_event();
             self.order.acquire(at.thread, lock, mode);
@@ -324,7 +325,7 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
         }
     }
 
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         if self.census.lock_matters(lock) {
             self.end_event();
             self.order.release(at.thread, lock, mode);
@@ -333,13 +334,13 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
         }
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.end_event();
         self.order.fork(at.thread, child);
         self.clocks.fork(at.thread, child);
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.end_event();
         self.order.join(at.thread, child);
         self.clocks.join(at.thread, child);
@@ -348,13 +349,13 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
         }
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.end_event();
         self.order.post(at.thread, object);
         self.clocks.post(at.thread, object);
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.end_event();
         self.order.wait(at.thread, object);
         self.clocks.wait(at.thread, object);

@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 use super::event::{Effects, OpenEvent};
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
-use crate::race::RaceLog;
+use crate::findings::Findings;
 
 /// What the first pass found out.
 #[derive(Default, Debug)]
@@ -251,34 +251,34 @@ impl Detector for Survey {
     }
 
     #[inline]
-    fn read(&mut self, at: At, var: VarId, _: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, _: &mut Findings) {
         self.access(at, var, AccessKind::Read);
     }
 
     #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut Findings) {
         self.access(at, var, kind);
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut Findings) {
         self.access(at, var, kind);
     }
 
-    fn fence(&mut self, at: At, _: MemoryOrder) {
+    fn fence(&mut self, at: At, _: MemoryOrder, _: &mut Findings) {
         self.note(at);
     }
 
     #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, _: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, _: LockMode, _: &mut Findings) {
         self.use_lock(at, lock);
     }
 
     #[inline]
-    fn release(&mut self, at: At, lock: LockId, _: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, _: LockMode, _: &mut Findings) {
         self.use_lock(at, lock);
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.note(at);
         let facts = &mut self.census.threads[child];
         facts.is_root &= facts.last_event.is_some();
@@ -286,12 +286,12 @@ impl Detector for Survey {
         self.hand_over(at.thread, child);
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.note(at);
         self.hand_over(child, at.thread);
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.note(at);
         self.end_event();
         let stamp = self.clocks[at.thread].publish(&mut self.snapshots);
@@ -302,7 +302,7 @@ impl Detector for Survey {
         }
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.note(at);
         self.end_event();
         for &post in &self.posts[object] {
@@ -310,7 +310,7 @@ impl Detector for Survey {
         }
     }
 
-    fn other(&mut self, at: At) {
+    fn other(&mut self, at: At, _: &mut Findings) {
         self.note(at);
     }
 

@@ -29,8 +29,8 @@ fn agrees(trace: &Trace, expected: &BTreeSet<Pair>, window: u64, no_filter: bool
     let expected = within(expected, window);
     let analysis = short_syncp(trace, window, no_filter);
     let what = format!("window {window}, filter {}", !no_filter);
-    same(&what, second_events(&expected), analysis.races().racy_events())?;
-    let found = analysis.races().groups().iter().map(|group| group.example);
+    same(&what, second_events(&expected), analysis.findings().racy_events())?;
+    let found = analysis.findings().groups().iter().map(|group| group.example);
     for race in found {
         let pair = Pair { first: race.first.at.index, second: race.second.at.index, var: race.var };
         if !expected.contains(&pair) {
@@ -52,7 +52,7 @@ fn forgetting_changes_no_verdict() {
         let seed = trace.events.iter().map(|event| u64::from(event.operand())).sum::<u64>();
         agrees(trace, &expected, 2 + seed % 23, seed % 2 == 0)?;
         let analysis = run(super::start_full(&Options::default()).expect("default options"), trace);
-        same("syncp", second_events(&expected), analysis.races().racy_events())
+        same("syncp", second_events(&expected), analysis.findings().racy_events())
     });
 }
 
@@ -126,7 +126,7 @@ fn published_window_policies_err_here() {
     let cases: [(&str, u64, &[u64]); 2] =
         [("T1 acq l; T1 w x; T1 rel l; T2 acq l; T2 w x", 4, &[]), (open, 5, &[2, 5, 14])];
     for (text, window, expected) in cases {
-        let found = short_syncp(&trace(text), window, false).races().racy_events();
+        let found = short_syncp(&trace(text), window, false).findings().racy_events();
         assert_eq!(found, expected.iter().map(|&index| EventIndex(index)).collect::<Vec<_>>());
     }
 }

@@ -4,7 +4,7 @@ use overtake_trace::Checked;
 
 use super::core::SyncPreserving;
 use super::filter::{Census, Survey};
-use crate::race::RaceLog;
+use crate::findings::Findings;
 use crate::registry::{Analysis, Outcome};
 use crate::run::{LiveBlocks, feed};
 
@@ -14,7 +14,7 @@ pub(super) struct TwoPass<const BOUNDED: bool> {
     window: u64,
     stage: Stage<BOUNDED>,
     blocks: LiveBlocks,
-    races: RaceLog,
+    races: Findings,
 }
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl<const BOUNDED: bool> TwoPass<BOUNDED> {
         } else {
             Stage::detection(window, Census::everything())
         };
-        TwoPass { window, stage, blocks: LiveBlocks::new(), races: RaceLog::new() }
+        TwoPass { window, stage, blocks: LiveBlocks::new(), races: Findings::new() }
     }
 }
 
@@ -56,7 +56,7 @@ impl<const BOUNDED: bool> Analysis for TwoPass<BOUNDED> {
         Outcome::AnotherPass
     }
 
-    fn races(&self) -> &RaceLog {
+    fn findings(&self) -> &Findings {
         &self.races
     }
 

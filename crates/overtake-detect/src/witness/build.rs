@@ -15,7 +15,8 @@ use rustc_hash::FxHashMap;
 use super::{Overtaken, Schedule, Step};
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
-use crate::race::{Race, RaceLog};
+use crate::findings::Findings;
+use crate::race::Race;
 use crate::run::{LiveBlocks, feed};
 use crate::syncp::{Clocks, Effects, OpenEvent};
 
@@ -121,7 +122,7 @@ impl<'a> Tracker<'a> {
     fn take(&mut self, checked: &Checked<'_>) {
         self.inside.clear();
         let mut blocks = std::mem::take(&mut self.blocks);
-        feed(self, &mut blocks, checked, &mut RaceLog::new());
+        feed(self, &mut blocks, checked, &mut Findings::new());
         self.blocks = blocks;
     }
 
@@ -199,59 +200,59 @@ impl Detector for Tracker<'_> {
         self.last_writes.grow_to(sizes.variables);
     }
 
-    fn read(&mut self, at: At, var: VarId, _: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, _: &mut Findings) {
         self.access(at, var, AccessKind::Read);
     }
 
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut Findings) {
         self.access(at, var, kind);
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut Findings) {
         self.access(at, var, kind);
     }
 
-    fn fence(&mut self, at: At, _: MemoryOrder) {
+    fn fence(&mut self, at: At, _: MemoryOrder, _: &mut Findings) {
         self.begin(at);
     }
 
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         if self.begin(at) {
             self.clocks.acquire(at.thread, lock, mode);
         }
     }
 
-    fn release(&mut self, at: At, lock: LockId, _: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, _: LockMode, _: &mut Findings) {
         if self.begin(at) {
             self.clocks.release(at.thread, lock);
         }
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         if self.begin(at) {
             self.clocks.fork(at.thread, child);
         }
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         if self.begin(at) {
             self.clocks.join(at.thread, child);
         }
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
         if self.begin(at) {
             self.clocks.post(at.thread, object);
         }
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
         if self.begin(at) {
             self.clocks.wait(at.thread, object);
         }
     }
 
-    fn other(&mut self, at: At) {
+    fn other(&mut self, at: At, _: &mut Findings) {
         self.begin(at);
     }
 

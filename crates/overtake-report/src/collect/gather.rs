@@ -575,7 +575,7 @@ mod tests {
         let mut driver = Driver::start(&[entry], &Options::default(), Strictness::Refuse).expect("options");
         assert_eq!(driver.pass(&mut open(), &mut |_| ()).expect("well formed"), Outcome::Done);
         let races: Vec<Race> =
-            driver.jobs()[0].races().groups().iter().map(|group| group.example).take(6).collect();
+            driver.jobs()[0].findings().groups().iter().map(|group| group.example).take(6).collect();
         assert!(!races.is_empty());
         let random = OtrFile::open(file.path()).expect("just written");
         let mut block = Block::default();

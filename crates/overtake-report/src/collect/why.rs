@@ -27,10 +27,10 @@ impl Case<'_> {
     pub(super) fn why(&self) -> String {
         let mut sentences = match self.verdict {
             Verdict::Observed => vec![self.about_locks()],
-            Verdict::Predicted => self.about_overtaking(),
+            Verdict::Predicted | Verdict::Possible => self.about_overtaking(),
             Verdict::Suspected => vec![self.about_locks(), self.about_suspicion()],
         };
-        if self.verdict == Verdict::Predicted {
+        if matches!(self.verdict, Verdict::Predicted | Verdict::Possible) {
             sentences.push(self.about_locks());
         }
         if self.verdict == Verdict::Observed {

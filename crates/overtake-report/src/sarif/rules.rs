@@ -60,7 +60,7 @@ const RULES: [Rule; 3] = [
 pub(super) fn index_of(verdict: Verdict) -> usize {
     match verdict {
         Verdict::Observed => 0,
-        Verdict::Predicted => 1,
+        Verdict::Predicted | Verdict::Possible => 1,
         Verdict::Suspected => 2,
     }
 }

@@ -56,7 +56,7 @@ const DIM: Style = Style::new().dimmed();
 fn verdict_style(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::Observed => AnsiColor::Red,
-        Verdict::Predicted => AnsiColor::Magenta,
+        Verdict::Predicted | Verdict::Possible => AnsiColor::Magenta,
         Verdict::Suspected => AnsiColor::Yellow,
     };
     Style::new().bold().fg_color(Some(colour.into()))

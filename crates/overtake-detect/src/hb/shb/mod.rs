@@ -21,7 +21,8 @@ use super::history::{Histories, Judged};
 use super::sync::SyncClocks;
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
-use crate::race::{RaceLog, Verdict};
+use crate::findings::Findings;
+use crate::race::Verdict;
 
 /// Reports every access that is the second of a schedulable race.
 #[derive(Default, Debug)]
@@ -78,7 +79,7 @@ impl Schedulable {
 
     /// The read of the heap block that the latest access lies in.
     #[cold]
-    fn read_block(&mut self, at: At, block: VarId, due: Due, races: &mut RaceLog) {
+    fn read_block(&mut self, at: At, block: VarId, due: Due, races: &mut Findings) {
         let clock = self.clocks.thread(at.thread);
         let access = Judged { at, kind: AccessKind::Read, verdict: due.verdict };
         self.histories.read(clock, clock.epoch(), block, access, races);
@@ -94,7 +95,7 @@ impl Detector for Schedulable {
     }
 
     #[inline(always)]
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
         if let Some(due) = self.due {
             if due.index == at.index {
                 return self.read_block(at, var, due, races);
@@ -114,7 +115,7 @@ impl Detector for Schedulable {
     }
 
     #[inline(always)]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         self.settle();
         let clock = self.clocks.thread(at.thread);
         let epoch = clock.epoch();
@@ -124,7 +125,7 @@ impl Detector for Schedulable {
         self.clocks.publish_to(at.thread, &mut self.last_writes[var]);
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
         self.settle();
         let acquires = self.clocks.would_acquire(at.thread, var, kind, order);
         let verdict = if acquires { Verdict::Predicted } else { Verdict::Observed };
@@ -134,39 +135,39 @@ impl Detector for Schedulable {
         self.due = Some(due(access, var, order));
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder) {
+    fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
         self.settle();
         self.clocks.fence(at.thread, order);
     }
 
     #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.settle();
         self.clocks.acquire(at.thread, lock, mode);
     }
 
     #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         self.settle();
         self.clocks.release(at.thread, lock, mode);
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.settle();
         self.clocks.fork(at.thread, child);
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.settle();
         self.clocks.join(at.thread, child);
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.settle();
         self.clocks.post(at.thread, object);
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
         self.settle();
         self.clocks.wait(at.thread, object);
     }

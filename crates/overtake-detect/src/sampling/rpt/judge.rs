@@ -17,8 +17,8 @@ use overtake_trace::{Checked, IdVec, Symbols, ThreadId};
 
 use super::predict::PredictingJudge;
 use crate::detector::Detector;
+use crate::findings::Findings;
 use crate::hb::HappensBefore;
-use crate::race::RaceLog;
 use crate::run::{LiveBlocks, feed_range};
 
 /// What is asked of a window.
@@ -56,10 +56,10 @@ pub(super) trait WindowJudge: Send {
     fn begin(&mut self, start: u64);
 
     /// Takes the events of a checked block whose indices lie in `range`: the next ones of the window.
-    fn feed(&mut self, checked: &Checked<'_>, range: Range<u64>, races: &mut RaceLog);
+    fn feed(&mut self, checked: &Checked<'_>, range: Range<u64>, races: &mut Findings);
 
     /// The window is over.
-    fn end(&mut self, symbols: &Symbols, races: &mut RaceLog);
+    fn end(&mut self, symbols: &Symbols, races: &mut Findings);
 
     /// Bytes of state held now.
     fn state_bytes(&self) -> usize;
@@ -90,7 +90,7 @@ impl WindowJudge for ObservingJudge {
         }
     }
 
-    fn feed(&mut self, checked: &Checked<'_>, range: Range<u64>, races: &mut RaceLog) {
+    fn feed(&mut self, checked: &Checked<'_>, range: Range<u64>, races: &mut Findings) {
         let sizes = checked.symbols().sizes();
         self.detector.reserve(&sizes);
         self.entered.grow_to(sizes.threads);
@@ -106,7 +106,7 @@ impl WindowJudge for ObservingJudge {
         feed_range(&mut self.detector, &mut self.blocks, checked, range, races);
     }
 
-    fn end(&mut self, _: &Symbols, _: &mut RaceLog) {}
+    fn end(&mut self, _: &Symbols, _: &mut Findings) {}
 
     fn state_bytes(&self) -> usize {
         self.detector.state_bytes() + self.entered.table_bytes()

@@ -32,7 +32,7 @@ use super::judge::WindowJudge;
 use super::rename::{Renamed, Renamings};
 use crate::access::At;
 use crate::detector::{Detector, LockMode};
-use crate::race::RaceLog;
+use crate::findings::Findings;
 use crate::run::{LiveBlocks, feed_event, feed_range};
 use crate::syncp::Unfiltered;
 
@@ -46,11 +46,11 @@ pub(super) struct PredictingJudge {
     /// The detector of the present window and how long its tables are, and what it found, under new names.
     detector: Option<Unfiltered>,
     sizes: Sizes,
-    found: RaceLog,
+    found: Findings,
 }
 
 impl PredictingJudge {
-    fn renamed(&mut self) -> (Renamed<'_, Unfiltered>, &mut LiveBlocks, &mut RaceLog) {
+    fn renamed(&mut self) -> (Renamed<'_, Unfiltered>, &mut LiveBlocks, &mut Findings) {
         let detector = self.detector.get_or_insert_with(Unfiltered::of_everything);
         let renamed = Renamed { detector, renamings: &mut self.renamings, sizes: &mut self.sizes };
         (renamed, &mut self.blocks, &mut self.found)
@@ -68,11 +68,11 @@ impl PredictingJudge {
         }
         let at = |thread| At { index: first, thread, location: LocationId::UNKNOWN };
         for section in &context.open {
-            detector.acquire(at(section.thread), section.lock, section.mode);
+            detector.acquire(at(section.thread), section.lock, section.mode, races);
         }
         for holder in context.holders() {
             for &thread in context.threads.iter().filter(|&&thread| thread != holder) {
-                detector.fork(at(holder), thread);
+                detector.fork(at(holder), thread, races);
             }
         }
         for (position, (index, event)) in events.iter().enumerate() {
@@ -90,10 +90,10 @@ impl WindowJudge for PredictingJudge {
         self.events.clear();
         self.blocks.begin_window();
         self.renamings.begin_window();
-        (self.detector, self.sizes, self.found) = (None, Sizes::default(), RaceLog::new());
+        (self.detector, self.sizes, self.found) = (None, Sizes::default(), Findings::new());
     }
 
-    fn feed(&mut self, checked: &Checked<'_>, range: Range<u64>, _: &mut RaceLog) {
+    fn feed(&mut self, checked: &Checked<'_>, range: Range<u64>, _: &mut Findings) {
         if self.start == 0 {
             let (mut detector, blocks, races) = self.renamed();
             return feed_range(&mut detector, blocks, checked, range, races);
@@ -104,7 +104,7 @@ impl WindowJudge for PredictingJudge {
         }
     }
 
-    fn end(&mut self, symbols: &Symbols, races: &mut RaceLog) {
+    fn end(&mut self, symbols: &Symbols, races: &mut Findings) {
         if self.start > 0 {
             self.judge_kept(symbols);
         }

@@ -8,7 +8,7 @@ use overtake_trace::{Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, Va
 
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
-use crate::race::RaceLog;
+use crate::findings::Findings;
 
 /// Numbers of one kind of id.
 #[derive(Debug)]
@@ -132,52 +132,52 @@ impl<D: Detector> Detector for Renamed<'_, D> {
     }
 
     #[inline]
-    fn read(&mut self, at: At, var: VarId, races: &mut RaceLog) {
+    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
         let var = self.variable(var);
         self.detector.read(at, var, races);
     }
 
     #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut RaceLog) {
+    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         let var = self.variable(var);
         self.detector.write(at, var, kind, races);
     }
 
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut RaceLog) {
+    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
         let var = self.variable(var);
         self.detector.atomic(at, var, kind, order, races);
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder) {
-        self.detector.fence(at, order);
+    fn fence(&mut self, at: At, order: MemoryOrder, findings: &mut Findings) {
+        self.detector.fence(at, order, findings);
     }
 
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, findings: &mut Findings) {
         let lock = self.lock(lock);
-        self.detector.acquire(at, lock, mode);
+        self.detector.acquire(at, lock, mode, findings);
     }
 
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode, findings: &mut Findings) {
         let lock = self.lock(lock);
-        self.detector.release(at, lock, mode);
+        self.detector.release(at, lock, mode, findings);
     }
 
-    fn fork(&mut self, at: At, child: ThreadId) {
-        self.detector.fork(at, child);
+    fn fork(&mut self, at: At, child: ThreadId, findings: &mut Findings) {
+        self.detector.fork(at, child, findings);
     }
 
-    fn join(&mut self, at: At, child: ThreadId) {
-        self.detector.join(at, child);
+    fn join(&mut self, at: At, child: ThreadId, findings: &mut Findings) {
+        self.detector.join(at, child, findings);
     }
 
-    fn post(&mut self, at: At, object: SyncId) {
+    fn post(&mut self, at: At, object: SyncId, findings: &mut Findings) {
         let object = self.object(object);
-        self.detector.post(at, object);
+        self.detector.post(at, object, findings);
     }
 
-    fn wait(&mut self, at: At, object: SyncId) {
+    fn wait(&mut self, at: At, object: SyncId, findings: &mut Findings) {
         let object = self.object(object);
-        self.detector.wait(at, object);
+        self.detector.wait(at, object, findings);
     }
 
     fn state_bytes(&self) -> usize {

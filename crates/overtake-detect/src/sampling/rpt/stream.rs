@@ -5,7 +5,7 @@ use overtake_trace::{Checked, Op, Parameters};
 
 use super::judge::WindowJudge;
 use super::plan::Plan;
-use crate::race::RaceLog;
+use crate::findings::Findings;
 use crate::registry::{Analysis, OptionError, Options, Outcome};
 
 /// Starts the analysis.
@@ -15,7 +15,7 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError>
         options: options.clone(),
         stage: Stage::Counting { parameters: Parameters::default(), holdings: HoldingCount::default() },
         judge: options.judge.start(),
-        races: RaceLog::new(),
+        races: Findings::new(),
     }))
 }
 
@@ -23,7 +23,7 @@ struct StreamTester {
     options: Options,
     stage: Stage,
     judge: Box<dyn WindowJudge>,
-    races: RaceLog,
+    races: Findings,
 }
 
 enum Stage {
@@ -69,7 +69,7 @@ impl Analysis for StreamTester {
         Outcome::AnotherPass
     }
 
-    fn races(&self) -> &RaceLog {
+    fn findings(&self) -> &Findings {
         &self.races
     }
 

@@ -14,7 +14,7 @@ use overtake_trace::{Block, Checker, Result, Symbols};
 
 use super::judge::{Judge, WindowJudge};
 use super::plan::Plan;
-use crate::race::RaceLog;
+use crate::findings::Findings;
 
 /// A trace of which any part can be read, by several threads at once.
 pub trait RandomAccess: Sync {
@@ -38,7 +38,7 @@ pub struct Stop {
 #[derive(Debug)]
 pub struct Tested {
     /// The races.
-    pub races: RaceLog,
+    pub races: Findings,
     /// The names that the races go by.
     pub symbols: Symbols,
     /// Whether all windows were judged, or as many as it took to find a race.
@@ -85,7 +85,7 @@ pub fn test(
     }
     judged.sort_unstable_by_key(|judged| judged.window);
     let mut tested = Tested {
-        races: RaceLog::new(),
+        races: Findings::new(),
         symbols: Symbols::default(),
         is_complete: judged.len() == plan.windows.len(),
         events: 0,
@@ -114,7 +114,7 @@ pub fn test(
 struct JudgedWindow {
     window: usize,
     /// None if the ids of the races may be other ones than the trace's.
-    races: Option<RaceLog>,
+    races: Option<Findings>,
 }
 
 /// Windows to be judged.
@@ -166,8 +166,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn judge(&mut self, window: Range<u64>) -> Result<RaceLog> {
-        let mut races = RaceLog::new();
+    fn judge(&mut self, window: Range<u64>) -> Result<Findings> {
+        let mut races = Findings::new();
         let checker = &mut self.checkers[usize::from(window.start > 0)];
         checker.begin_window();
         self.judge.begin(window.start);

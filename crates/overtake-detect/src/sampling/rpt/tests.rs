@@ -13,7 +13,8 @@ use overtake_trace::{Action, Block, Event, EventIndex, Parameters, Result, Symbo
 
 use super::{Judge, Limits, Plan, RandomAccess, Stop, Tested, refine, test};
 use crate::drive::{Driver, Strictness};
-use crate::race::{RaceLog, Verdict};
+use crate::findings::Findings;
+use crate::race::Verdict;
 use crate::registry::{Options, Outcome, find};
 
 const TRACES: u64 = 100_000;
@@ -77,7 +78,7 @@ fn judged(trace: &Trace, windows: &[Range<u64>], judge: Judge) -> Tested {
     test(&pieces(trace, 5), &plan(windows.to_vec()), judge, workers, Stop::default()).expect("ids in range")
 }
 
-fn pairs(races: &RaceLog) -> BTreeSet<Pair> {
+fn pairs(races: &Findings) -> BTreeSet<Pair> {
     let pair =
         |race: &crate::Race| Pair { first: race.first.at.index, second: race.second.at.index, var: race.var };
     races.groups().iter().map(|group| pair(&group.example)).collect()
@@ -283,7 +284,7 @@ fn the_same_windows_show_the_same_races() {
         while driver.pass(&mut trace.source().with_block_events(900), &mut |_| ()).expect("ids in range")
             == Outcome::AnotherPass
         {}
-        let streamed = driver.jobs()[0].races();
+        let streamed = driver.jobs()[0].findings();
         for workers in [1, 2, 5] {
             let tested =
                 test(&pieces(&trace, 700), &plan, judge, workers, Stop::default()).expect("ids in range");

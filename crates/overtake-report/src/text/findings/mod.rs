@@ -351,6 +351,10 @@ fn meaning(verdict: Verdict) -> &'static str {
         Verdict::Predicted => {
             "predicted: another schedule of this very run brings the two accesses side by side"
         }
+        Verdict::Possible => {
+            "possible: another schedule brings the two accesses side by side, if reads that race saw what the merged order \
+             suggests"
+        }
         Verdict::Suspected => "suspected: no lock protects both accesses; something else may order them",
     }
 }

@@ -53,7 +53,7 @@ fn status(status: &Status) -> &'static str {
 /// One line that sums them up.
 pub(super) fn total(report: &Report) -> String {
     let mut parts = Vec::new();
-    for verdict in [Verdict::Observed, Verdict::Predicted, Verdict::Suspected] {
+    for verdict in Verdict::ALL {
         let number = report.new_findings().filter(|finding| finding.verdict == verdict).count();
         if number > 0 {
             let singular = format!("{} race", verdict.word());
