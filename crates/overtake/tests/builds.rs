@@ -63,6 +63,14 @@ fn make_uses_our_compilers_whatever_the_makefile_sets() {
 }
 
 #[test]
+fn make_uses_our_cpp_compiler_where_the_makefile_calls_one_cc() {
+    let rules = "CC = g++\nprogram: program.cpp library.o\n\t$(CC) -pthread $^ -o $@\nlibrary.o: library.c\n\t$(CC) -x c -c $<\n";
+    let project = project(&[("Makefile", rules)]);
+    build(&["make"], &project);
+    expect_race(project.path().join("program"));
+}
+
+#[test]
 fn make_takes_them_as_variables_of_two_words() {
     let rules = "program: program.o library.o\n\t$(CXX) -pthread $^ -o $@\n";
     let project = project(&[("Makefile", rules)]);
@@ -110,6 +118,41 @@ fn configure_scripts_keep_our_compilers() {
     build(&["./configure"], &project);
     step(command("make"), &[], &project);
     expect_race(project.path().join("program"));
+}
+
+/// Configured without us, then built with us: the compiler of the configuration stays, and nobody must think otherwise.
+#[test]
+fn directories_configured_with_another_compiler_are_named() {
+    let cmake =
+        "cmake_minimum_required(VERSION 3.13)\nproject(plain C)\nadd_library(count STATIC library.c)\n";
+    let meson = "project('plain', 'c')\nstatic_library('count', 'library.c')\n";
+    let autoconf = "AC_INIT([plain], [1])\nAC_PROG_CC\nAC_CONFIG_FILES([Makefile])\nAC_OUTPUT\n";
+    let rules = "CC = @CC@\nlibrary.o: library.c\n\t$(CC) -c $<\n";
+    let project = project(&[
+        ("CMakeLists.txt", cmake),
+        ("meson.build", meson),
+        ("configure.ac", autoconf),
+        ("Makefile.in", rules),
+    ]);
+    step(command("cmake"), &["-B", "by-cmake"], &project);
+    step(command("meson"), &["setup", "by-meson"], &project);
+    step(command("autoconf"), &[], &project);
+    step(command("./configure"), &[], &project);
+    let build = |arguments: &[&str]| {
+        let mut build = overtake();
+        build.args(["build", "--"]).args(arguments).current_dir(project.path()).output().expect("it starts")
+    };
+    for arguments in
+        [&["cmake", "--build", "by-cmake"][..], &["cmake", "-B", "by-cmake"], &["ninja", "-Cby-meson"]]
+    {
+        let output = build(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(": configured with "), "{arguments:?}: {}", said(&output));
+    }
+    // Our compiler is used all the same, but what is there already is not compiled again.
+    let output = build(&["make"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("make clean"), "{}", said(&output));
 }
 
 /// What `CC` said before is the real compiler, also of a later call outside of `overtake build`; ours behind ours would never end.

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod compiler;
+mod configured;
 mod kit;
 mod response;
 
@@ -22,6 +23,7 @@ use compiler::Compiler;
 use kit::Kit;
 
 pub use compiler::Language;
+pub use configured::{Configurer, Foreign, configured_otherwise, language_of_cc};
 
 /// Names under which this program is the C or the C++ compiler, for build systems that want one word.
 const NAMES: [(&str, Language); 2] = [("overtake-cc", Language::C), ("overtake-c++", Language::Cpp)];

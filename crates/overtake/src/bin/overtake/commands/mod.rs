@@ -33,7 +33,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Record(arguments) => record::run(arguments, console),
         Command::Cc(arguments) => compiled(Language::C, &arguments.arguments),
         Command::Cxx(arguments) => compiled(Language::Cpp, &arguments.arguments),
-        Command::Build(arguments) => build::run(arguments),
+        Command::Build(arguments) => build::run(arguments, console),
         Command::Seal(arguments) => seal::run(arguments, console),
         Command::Finish { log } => finish::run(log.as_deref(), console),
         Command::Analyze(arguments) => analyze::run(arguments, console),
