@@ -23,7 +23,7 @@ pub enum Strictness {
 }
 
 impl Strictness {
-    /// A checker of this mind.
+    /// A checker that is as strict as this.
     pub fn checker(self) -> Checker {
         match self {
             Strictness::Repair => Checker::repairing(),

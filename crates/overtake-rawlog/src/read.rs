@@ -5,7 +5,7 @@ use crate::{
     HEADER_BYTES, RecordKind, TAILS, THREAD_MAGIC, ThreadHeader, VALUE_BITS, chunk_count, split_head,
 };
 
-/// One record of a thread file. Brief records are told as what they stand for.
+/// One record of a thread file. Brief records are read as what they stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Offset of its first word in the bytes read.
@@ -64,7 +64,7 @@ impl Decoder {
         Some(record)
     }
 
-    /// As [`read`](Self::read) for a record further ahead, whose program counter may be told wrong if it is brief.
+    /// As [`read`](Self::read) for a record further ahead, whose program counter may be wrong if it is brief.
     #[inline]
     pub fn peek(&self, bytes: &[u8], offset: usize) -> Option<Record> {
         let first = word(bytes, offset)?;

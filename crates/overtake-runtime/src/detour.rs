@@ -1,4 +1,4 @@
-//! Short sequences of instructions that signal handlers of the same thread never find half done.
+//! Short sequences of instructions that are either complete or not begun when a signal handler of the same thread runs.
 //!
 //! Each has one instruction by which it takes effect: it moves the cursor of the log, say, over words that were filled before. A
 //! thread that a signal interrupts before that goes on elsewhere when the handler is done, where it starts again, or does the same

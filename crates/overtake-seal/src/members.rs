@@ -1,6 +1,6 @@
 //! Members of global variables, from debug information: byte 8 of `counters` is `counters.hits`.
 //!
-//! Asked only about the variables of findings, so that debug information is read when there is something to tell. Variables are
+//! Asked only about the variables of findings, so that debug information is read only when there is something to report. Variables are
 //! found by address, as the module's symbols have it. Where the answer is not clear (unions, bit fields that share a byte, members
 //! that the C++ library keeps to itself) the path ends before it.
 

@@ -49,7 +49,7 @@ impl Detector for TwoWriters {
     }
 }
 
-/// The row that tells everybody else what the detector is.
+/// The row that says what the detector is.
 static TWO_WRITERS: Entry = Entry {
     name: "two-writers",
     summary: "variables that two threads wrote",

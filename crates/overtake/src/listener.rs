@@ -1,4 +1,4 @@
-//! Who is told what happens while long work goes on.
+//! Who is informed while long work goes on.
 
 use overtake_trace::Progress;
 

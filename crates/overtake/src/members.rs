@@ -1,4 +1,4 @@
-//! Findings on globals told by member: `counters.hits` instead of `counters+8`.
+//! Findings on globals, named by member: `counters.hits` instead of `counters+8`.
 
 use std::path::Path;
 

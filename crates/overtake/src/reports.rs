@@ -14,7 +14,7 @@ use crate::files::{Input, is_standard};
 use crate::members::name_members;
 use crate::{Error, Examined};
 
-/// How much is told about findings.
+/// How much is reported about findings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Details {
     /// Schedules are built for so many predicted races.

@@ -36,7 +36,7 @@ pub struct Search {
     pub detectors: Vec<&'static Entry>,
     /// Their settings.
     pub options: Options,
-    /// How much is told about findings.
+    /// How much is reported about findings.
     pub details: Details,
 }
 

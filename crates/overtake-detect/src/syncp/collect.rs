@@ -10,7 +10,7 @@
 //!
 //! Threads not yet forked will know at least what their parent knows, so a fork to come counts like an access to come, and
 //! they take no part themselves. A thread that no fork starts begins knowing nothing, so nothing is forgotten before the
-//! last one of those has begun. The first pass tells; without it nothing is forgotten.
+//! last one of those has begun. The first pass finds that out; without it nothing is forgotten.
 //!
 //! **Source.** The published window algorithm (*Efficient Dynamic Algorithms to Predict Short Races*) frees a section's
 //! record when its acquire leaves the window; that loses ends of sections that matter, so that accesses under one lock

@@ -8,7 +8,7 @@
 //! drop variables with races.
 //! **Locks.** A lock that one thread uses excludes nobody.
 //! **Threads.** Which are started by no fork, and when each makes its last access that can be the second of a race: it
-//! tells what can be forgotten (`collect.rs`).
+//! finds out what can be forgotten (`collect.rs`).
 //!
 //! **Source.** The idea of dropping ordered variables is used by Mathur, Pavlogiannis and Viswanathan in the experiments of
 //! *Optimal Prediction of Synchronization-Preserving Races*, POPL 2021. It does not change sync-preserving verdicts; it

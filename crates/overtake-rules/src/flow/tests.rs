@@ -17,7 +17,7 @@ impl Ids for Numbers {
     type Variable = u32;
 }
 
-/// Which threads have been heard of, by thread and by carrier.
+/// Which threads are known, by thread and by carrier.
 #[derive(Default)]
 struct Sets {
     threads: BTreeMap<u32, BTreeSet<u32>>,

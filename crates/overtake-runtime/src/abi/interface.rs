@@ -1,7 +1,7 @@
 //! The public interface of the sanitizer, for programs that describe their own synchronisation: `tsan_interface.h`.
 //!
 //! Between `pre_lock` and `post_lock` (and the like) a program runs the insides of its own lock, which are not recorded.
-//! Functions that ask about a report have nothing to tell here: reports are made later, elsewhere. A program's own
+//! Functions that ask about a report have no answer here: reports are made later, elsewhere. A program's own
 //! `__tsan_on_report` is called once if there were races, with no report, and `__tsan_on_finalize` before the process ends;
 //! both only in a program that was started directly.
 

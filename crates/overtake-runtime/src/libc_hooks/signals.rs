@@ -1,7 +1,7 @@
 //! Signals: what came before a handler was set up, and before a signal was sent, comes before what the handler does.
 //!
 //! The kernel is given a handler of ours, which calls the program's. Nothing is delayed. A program that asks which handler is
-//! set up is told its own.
+//! set up gets its own.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -67,7 +67,7 @@ impl Landmarks {
         }
     }
 
-    /// Takes over what only the end of the trace tells. Nothing stays of a trace that was repaired.
+    /// Takes over what is known only at the end of the trace. Nothing stays of a trace that was repaired.
     pub fn finish(&mut self, checker: Checker) {
         match checker.repairs().total() {
             0 => self.lives = checker.lives,

@@ -12,7 +12,7 @@ const FREE: u32 = u32::MAX;
 /// More is to be said of the lock than who holds it; no thread has this number, nor the one above.
 const INVOLVED: u32 = u32::MAX - 1;
 
-/// The holder of a lock, as far as one word can tell.
+/// The holder of a lock, as far as one word can say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Holder {
     Nobody,

@@ -31,7 +31,7 @@ pub enum Format {
 /// The first bytes of a sealed file.
 const OTR_MAGIC: &[u8; 8] = b"\x89OTR\r\n\x1a\n";
 
-/// How much of the contents is looked at to tell the format.
+/// How much of the contents is read to find the format.
 const PEEKED_BYTES: usize = 4096;
 
 impl Format {
@@ -91,7 +91,7 @@ pub struct Opened {
 /// Opens the trace at `path`, `-` being standard input.
 ///
 /// Compression (gzip, zstd, xz) is recognised by content. So is the format, unless `format` says it; where the content
-/// does not tell, the file's name does.
+/// does not show it, the file's name does.
 pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<Box<dyn EventSource>> {
     Opened::open(path, format).map(|opened| opened.source)
 }

@@ -294,7 +294,7 @@ impl<R: Read> EventSource for OtrReader<R> {
             match self.step(block) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                // What is missing is told by `damage`; an error at the end is that there was nothing to save.
+                // `damage` says what is missing; an error at the end is that there was nothing to save.
                 Err(error) if self.salvage && error.kind() != ErrorKind::Io && !self.is_at_end() => {
                     self.skip_damage()?;
                 }

@@ -148,7 +148,7 @@ impl Understood {
 
     fn instrumenting(&self, family: Family) -> impl Iterator<Item = String> {
         let links = self.stage == Stage::Link;
-        // Where the compiler also links, only its inner part may hear of it, or libtsan comes along.
+        // Where the compiler also links, only its inner part may get it, or libtsan is linked as well.
         let sanitize: &[&str] = match (family, links) {
             (Family::Gcc, true) => &["-Wp,-fsanitize=thread"],
             (Family::Clang, true) => &["-Xclang", "-fsanitize=thread"],

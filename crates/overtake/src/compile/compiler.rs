@@ -82,7 +82,7 @@ impl Compiler {
         command
     }
 
-    /// Whose flags it takes; it is asked where its name does not tell.
+    /// Whose flags it takes; it is asked where its name does not say.
     pub(super) fn family(&self) -> Result<Family, Error> {
         let name =
             self.words.last().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();

@@ -137,7 +137,7 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.persist(path).map(|_| ()).map_err(|error| error.error)
 }
 
-/// An object that tells the runtime which `overtake` to hand its log to.
+/// An object that names the `overtake` to which the runtime hands its log.
 fn compile_built_by(compiler: &Compiler, myself: &OsStr, path: &Path) -> io::Result<()> {
     let mut source = b"const char overtake_built_by[] = \"".to_vec();
     for byte in myself.as_bytes() {

@@ -108,7 +108,7 @@ impl Writer {
 fn unknown_format(path: &Path) -> Error {
     Error::usage(match super::is_standard(path) {
         true => {
-            "standard output has no name to tell the format by; say --to std, --to csv or --to otr".into()
+            "standard output has no name that gives the format; say --to std, --to csv or --to otr".into()
         }
         false => {
             format!("{}: expected a name that ends in .std, .csv or .otr, or --to FORMAT", path.display())

@@ -110,7 +110,7 @@ fn arrived(signal: i32) {
         return hand_on(signal, &state.targets);
     }
     for directory in &state.temporary {
-        // What cannot be removed stays; nobody is left to be told.
+        // What cannot be removed stays; there is nobody left to report it to.
         let _ = fs::remove_dir_all(directory);
     }
     process::exit(128 + signal);

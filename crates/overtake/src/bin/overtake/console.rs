@@ -13,7 +13,7 @@ use overtake_trace::Progress;
 pub(crate) struct Console {
     /// No chatter on standard error.
     pub(crate) quiet: bool,
-    /// Everything there is to tell.
+    /// Everything there is to report.
     pub(crate) verbose: bool,
 }
 
@@ -41,7 +41,7 @@ impl Console {
 
     /// Prints a report on a program, whose standard output is its own: on standard error, quiet or not.
     pub(crate) fn report(self, text: &str) {
-        // Nobody is left to be told that standard error is gone.
+        // Standard error is gone, so nothing can be reported.
         let _ = anstream::stderr().lock().write_all(text.as_bytes());
     }
 
@@ -83,7 +83,7 @@ impl Listener for Console {
         }
         let mut error = anstream::stderr().lock();
         for line in text.lines() {
-            // Nobody is left to be told that standard error is gone.
+            // Standard error is gone, so nothing can be reported.
             let _ = writeln!(error, "overtake: {line}");
         }
     }

@@ -12,7 +12,7 @@ use crate::args::{ReportArguments, ReportTarget};
 use crate::console::{Console, Stream};
 use crate::verdict::{Outcome, Verdict};
 
-/// Judges the findings, writes every report that was asked for, and tells people. Findings that nobody has accepted are races.
+/// Judges the findings, writes every report that was asked for, and prints the one for people. Findings that nobody has accepted are races.
 pub(crate) fn deliver(
     mut report: Report,
     arguments: &ReportArguments,
@@ -45,7 +45,7 @@ fn tell(
         }
         (Some(Stream::Error), None) if !report.findings.is_empty() => console.report(&text(Stream::Error)),
         (Some(Stream::Error), Some(renderer)) if !report.findings.is_empty() => {
-            // Nobody is left to be told that standard error is gone.
+            // Standard error is gone, so nothing can be reported.
             let _ = (renderer.write)(&mut std::io::stderr().lock(), report);
         }
         _ => report.runs.iter().flat_map(|run| &run.notes).for_each(|note| console.say(note)),
@@ -67,7 +67,7 @@ fn write(report: &Report, target: &ReportTarget) -> Result<(), Error> {
     file.complete().map(drop)
 }
 
-/// Tells of a program's findings where `TSAN_OPTIONS` wants them told; `process` is its number.
+/// Reports a program's findings where `TSAN_OPTIONS` wants them; `process` is its number.
 pub(crate) fn tell_of_program(
     found: Report,
     reports: &ReportArguments,

@@ -87,7 +87,7 @@ impl ReportArguments {
         self.report.iter().any(|target| target.renderer.wants_timeline())
     }
 
-    /// How much is told about findings.
+    /// How much is reported about findings.
     pub(crate) fn details(&self) -> Details {
         Details { witnesses: self.witnesses, timeline: self.want_timeline() }
     }

@@ -11,7 +11,7 @@ use crate::args::ExplainArguments;
 use crate::console::Console;
 use crate::verdict::{Outcome, Verdict};
 
-/// Finds the race in a result, or in a trace by analysing it, and tells everything.
+/// Finds the race in a result, or in a trace by analysing it, and prints everything about it.
 pub(crate) fn run(arguments: &ExplainArguments, console: Console) -> Outcome {
     let (report, at) = match reports::is_stored(&arguments.input)? {
         true => {
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &ExplainArguments, console: Console) -> Outcome {
     Ok(Verdict::Races)
 }
 
-/// The report of a trace with the one race told in full, whatever it costs.
+/// The report of a trace with the one race explained in full, whatever it costs.
 fn analysed(arguments: &ExplainArguments, console: Console) -> Result<(Report, usize), Error> {
     let mut input = Input::new(&arguments.input);
     input.make_rereadable(Strictness::Repair, &console)?;

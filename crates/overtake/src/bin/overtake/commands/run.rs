@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     catch_signals();
     let scratch = scratch_directory(&console);
     mention_leftovers(&recorded.program[0], &scratch, console);
-    // Its debug information is needed until the last race is told.
+    // Its debug information is needed until the last race is reported.
     let compiled = compile_source(&mut recorded.program, &scratch)?;
     let mut recording = Recording::run(&recorded.program, &recorded.options(), &scratch, &console)?;
     let logs = recording.logs()?;
