@@ -55,9 +55,7 @@ pub(crate) use labels;
 /// Where to go on instead of at an instruction that a signal interrupted; `None` if it is in none of the sequences.
 fn instead_of(instruction: usize) -> Option<usize> {
     crate::abi::access_detours()
-        .chain(crate::buffer::DETOURS)
-        .chain(crate::runs::DETOURS)
-        .chain(crate::coalesce::DETOURS)
+        .chain(crate::recorder::detours())
         .find(|detour| detour.holds(instruction))
         .map(|detour| detour.target as usize)
 }

@@ -1,17 +1,16 @@
 //! The static library linked into instrumented programs: what `-fsanitize=thread` code calls, and the recorder behind it.
 //!
 //! gcc and clang turn every memory access into a call of `__tsan_read4` and the like. This library defines these calls, and the
-//! libc functions that synchronise, and *records* them: each thread into a file of its own, mapped shared, so that what was
-//! recorded survives whatever ends the process. Analysis happens elsewhere, later. The layout of the files is that of
-//! `overtake-rawlog`.
+//! libc functions that synchronise, and tells a back end of them (`back_end`): as a rule the recorder (`recorder`), which writes
+//! them to files that are analysed elsewhere, later.
 //!
-//! **Rules of the recording path**, and what breaks without each:
-//!   R1  No allocation, no lock, no call of a libc function that we interpose: hooks run inside `malloc`, inside signal
+//! **Rules of the hooks** and of every back end, and what breaks without each:
+//!   H1  No allocation, no lock, no call of a libc function that we interpose: hooks run inside `malloc`, inside signal
 //!       handlers, and between `fork` and `exec`.
-//!   R2  No panic and no unwinding into C: the frames above are not ours.
-//!   R3  `errno` stays as it is: system calls go past libc (`sys`).
-//!   R4  A record is in the log at once or not at all (`detour`): a signal handler may record something in between.
-//!   R5  A stamp is taken while the object is held: after a lock is taken, before it is given back (`stamp`).
+//!   H2  No panic and no unwinding into C: the frames above are not ours.
+//!   H3  `errno` stays as it is: system calls go past libc (`sys`).
+//!   H4  A record is in the log at once or not at all (`detour`): a signal handler may record something in between.
+//!   H5  A stamp is taken while the object is held: after a lock is taken, before it is given back (`stamp`).
 #![no_std]
 #![cfg_attr(
     not(feature = "staticlib"),
@@ -22,14 +21,13 @@
 extern crate std;
 
 mod abi;
-mod buffer;
-mod coalesce;
+mod back_end;
 mod detour;
 mod hand_over;
 mod libc_hooks;
 mod process;
-mod runs;
-mod stack;
+mod recorder;
+mod silent;
 mod stamp;
 mod sys;
 mod text;

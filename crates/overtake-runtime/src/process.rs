@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, 
 use overtake_rawlog::{VERSION, process_keys as keys};
 
 use crate::abi;
+use crate::back_end;
 use crate::hand_over;
 use crate::libc_hooks;
 use crate::libc_hooks::real::Real;
@@ -99,7 +100,8 @@ pub(crate) fn start() {
     }
     EXACT.store(setting(b"OVERTAKE_EXACT").is_some_and(|value| value == b"1"), Ordering::Relaxed);
     SIZE_LIMIT.store(setting(b"OVERTAKE_MAX_BYTES").map_or(0, number), Ordering::Relaxed);
-    STARTED_DIRECTLY.store(setting(b"OVERTAKE_LOG").is_none(), Ordering::Relaxed);
+    choose_back_end();
+    STARTED_DIRECTLY.store(setting(b"OVERTAKE_LOG").is_none() && has_log(), Ordering::Relaxed);
     choose_root();
     if !make_log() {
         PHASE.store(DISABLED, Ordering::Release);
@@ -118,6 +120,20 @@ pub(crate) fn start() {
     note_options();
     // From here on libc knows the environment. Programs write over the one they got, to show something in `ps`.
     ENVIRONMENT.store(core::ptr::null_mut(), Ordering::Relaxed);
+}
+
+/// Lets the environment choose what stands behind the hooks.
+fn choose_back_end() {
+    if let Some(name) = setting(b"OVERTAKE_BACK_END").filter(|name| !name.is_empty())
+        && !back_end::choose(name)
+    {
+        say(&[b"there is no back end `", name, b"`, the run is recorded"]);
+    }
+}
+
+/// Whether the process has a log: other back ends than the recorder do without.
+fn has_log() -> bool {
+    back_end::other().is_none()
 }
 
 /// Whether nobody but the process itself sees to its log.
@@ -257,6 +273,9 @@ fn number(text: &[u8]) -> u64 {
 
 /// Makes `<root>/overtake.<pid>.<stamp>` and writes its `process` file.
 fn make_log() -> bool {
+    if !has_log() {
+        return true;
+    }
     // SAFETY: see `Path`.
     let directory = unsafe { &mut *DIRECTORY.0.get() };
     directory.clear().push(root()).push(b"/overtake.").push_number(u64::from(sys::process_id()));
@@ -282,7 +301,7 @@ fn make_log() -> bool {
 
 /// Appends to a file of the log.
 fn append(name: &[u8], bytes: &[u8]) {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = directory().filter(|_| has_log()) else { return };
     let mut path = Text::new();
     path.push(directory).push(name);
     let Some(path) = path.terminated() else { return };
@@ -294,7 +313,7 @@ fn append(name: &[u8], bytes: &[u8]) {
 
 /// Copies the memory map of now into the log, for symbolising later.
 pub(crate) fn note_modules() {
-    if PHASE.load(Ordering::Acquire) == UNSTARTED {
+    if PHASE.load(Ordering::Acquire) == UNSTARTED || !has_log() {
         return;
     }
     NEW_MODULES.store(false, Ordering::Relaxed);
@@ -356,8 +375,8 @@ pub(crate) fn finish(how: &[u8]) {
     }
     let _quiet = sys::NoSignals::new();
     if let Some(thread) = thread::current() {
-        thread.close_region();
-        thread.note_coalesced();
+        thread.recorder().close_region();
+        thread.recorder().note_coalesced();
     }
     note_modules();
     let mut line = Text::new();

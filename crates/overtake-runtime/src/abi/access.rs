@@ -5,19 +5,19 @@
 
 use core::ffi::c_void;
 
-#[cfg(feature = "staticlib")]
-use crate::coalesce::offsets;
 use crate::detour::Detour;
-#[cfg(feature = "staticlib")]
+#[cfg(any(feature = "staticlib", test))]
 use crate::detour::{here, labels};
 use crate::libc_hooks::real::Real;
 use crate::process;
-#[cfg(feature = "staticlib")]
-use crate::runs;
+#[cfg(any(feature = "staticlib", test))]
+use crate::recorder::coalesce::offsets;
+#[cfg(any(feature = "staticlib", test))]
+use crate::recorder::{self, runs};
 use crate::thread::{self, ThreadState};
 
 /// Assembly: on to 3 unless all bytes of an access are in the mask in rax. Of one that crosses from its line to the next, not all are.
-#[cfg(feature = "staticlib")]
+#[cfg(any(feature = "staticlib", test))]
 macro_rules! unless_known {
     (1) => {
         "bt rax, rdi\n jnc 3f"
@@ -38,12 +38,12 @@ macro_rules! unless_known {
 
 /// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
 /// itself, without calling anything, and goes on only if there is something to do. This is
-/// `Coalescer::find` (`crate::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
+/// `Coalescer::find` (`crate::recorder::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
 ///
 /// All of it is in one cache line, the jumps to the other paths behind it.
 macro_rules! accesses {
     ($($kind:ident $size:tt, $known:ident: $($export:ident)*;)*) => {
-        $($(        #[cfg(feature = "staticlib")]
+        $($(#[cfg(any(feature = "staticlib", test))]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($export), ",\"ax\",@progbits"),
             concat!(".globl ", stringify!($export)),
@@ -85,7 +85,7 @@ macro_rules! accesses {
         );)*)*
 
         /// A look-up that a signal handler interrupts starts again: it may have been of another region.
-        #[cfg(feature = "staticlib")]
+        #[cfg(any(feature = "staticlib", test))]
         static LOOK_UPS: &[[Detour; 2]] = &[$($({
             labels!(
                 begin = stringify!($export),
@@ -99,7 +99,7 @@ macro_rules! accesses {
 }
 
 /// A line of assembly for writes only.
-#[cfg(feature = "staticlib")]
+#[cfg(any(feature = "staticlib", test))]
 macro_rules! if_write {
     (true, $line:literal) => {
         $line
@@ -110,7 +110,7 @@ macro_rules! if_write {
 }
 
 /// One line of assembly for single bytes, another for more.
-#[cfg(feature = "staticlib")]
+#[cfg(any(feature = "staticlib", test))]
 macro_rules! if_byte {
     (1, $byte:expr, $bytes:expr) => {
         $byte
@@ -121,7 +121,7 @@ macro_rules! if_byte {
 }
 
 /// Some lines of assembly for accesses of more than one byte: jump to 8 if this one crosses from one line to the next.
-#[cfg(feature = "staticlib")]
+#[cfg(any(feature = "staticlib", test))]
 macro_rules! unless_across {
     ($size:tt) => {
         if_byte!(
@@ -133,7 +133,7 @@ macro_rules! unless_across {
 }
 
 /// Assembly: what is known of the instruction, to r9, else on to 9; and which bytes of its line the access is to, to r10.
-#[cfg(feature = "staticlib")]
+#[cfg(any(feature = "staticlib", test))]
 macro_rules! known_instruction {
     ($size:tt) => {
         concat!(
@@ -150,7 +150,7 @@ macro_rules! known_instruction {
 
 /// Assembly: the record of the run that the access continues, to rcx, and where it is expected after this access, to rsi. On to 4 if it was
 /// expected after a single access, to 5 if it was not expected.
-#[cfg(feature = "staticlib")]
+#[cfg(any(feature = "staticlib", test))]
 macro_rules! continued_run {
     () => {
         concat!(
@@ -162,7 +162,7 @@ macro_rules! continued_run {
     };
 }
 
-/// What the functions above go on to. In the frequent cases this is `ThreadState::record_new` by hand, for the same reason: an
+/// What the functions above go on to. In the frequent cases this is `Recorder::record_new` by hand, for the same reason: an
 /// access that continues a run, or one that has nothing to do with runs, of a line that has a slot in this region or whose slot
 /// nobody needs. Whatever is special goes to the handler. So does what a signal handler interrupts before it is in the log;
 /// after that, the rest is left undone (`crate::detour`).
@@ -171,7 +171,7 @@ macro_rules! continued_run {
 /// the slot is the line's, else -1, rax place in the log.
 macro_rules! recorders {
     ($($kind:ident $size:tt: $write:tt, $bars:ident;)*) => {
-        $(#[cfg(feature = "staticlib")]
+        $(#[cfg(any(feature = "staticlib", test))]
         core::arch::global_asm!(
             concat!(".pushsection .text.overtake_", stringify!($kind), stringify!($size), ",\"ax\",@progbits"),
             ".p2align 5",
@@ -306,12 +306,12 @@ macro_rules! recorders {
             longest = const overtake_rawlog::LONGEST_RUN,
             code = const (overtake_rawlog::brief_access($write, $size) as u32) << 8,
             run_code = const (overtake_rawlog::brief_run($write, $size) as u32) << 8,
-            places = const thread::offsets::PLACES,
-            floor = const thread::offsets::FLOOR,
-            tag = const thread::offsets::TAG,
-            since = const thread::offsets::SINCE,
-            cursor = const thread::offsets::CURSOR,
-            end = const thread::offsets::END,
+            places = const recorder::offsets::PLACES,
+            floor = const recorder::offsets::FLOOR,
+            tag = const recorder::offsets::TAG,
+            since = const recorder::offsets::SINCE,
+            cursor = const recorder::offsets::CURSOR,
+            end = const recorder::offsets::END,
             pc = const runs::offsets::PC,
             next = const runs::offsets::NEXT,
             record = const runs::offsets::RECORD,
@@ -320,7 +320,7 @@ macro_rules! recorders {
             across = sym across_lines::<$write, $size>,
         );)*
 
-        #[cfg(feature = "staticlib")]
+        #[cfg(any(feature = "staticlib", test))]
         static RECORDERS: &[[Detour; 6]] = &[$({
             labels!(
                 same = concat!("overtake_same_line_", stringify!($kind), stringify!($size)),
@@ -346,9 +346,9 @@ macro_rules! recorders {
 
 /// Where threads go on that a signal handler interrupted in one of the functions above.
 pub(crate) fn detours() -> impl Iterator<Item = &'static Detour> {
-    #[cfg(feature = "staticlib")]
+    #[cfg(any(feature = "staticlib", test))]
     let detours = LOOK_UPS.iter().flatten().chain(RECORDERS.iter().flatten());
-    #[cfg(not(feature = "staticlib"))]
+    #[cfg(not(any(feature = "staticlib", test)))]
     let detours = core::iter::empty();
     detours
 }

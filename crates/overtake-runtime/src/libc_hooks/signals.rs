@@ -34,7 +34,7 @@ extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::uco
     // SAFETY: the kernel passes it to every handler.
     detour::take(unsafe { &mut *context });
     if let Some(thread) = thread::recording() {
-        thread.interrupted();
+        thread.recorder().interrupted();
         thread.sync(RecordKind::Wait, 0, object(place) as u64, 0);
     }
     let handler = place.load(Ordering::Acquire);

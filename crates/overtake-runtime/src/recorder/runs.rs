@@ -24,7 +24,7 @@ use core::cell::Cell;
 use overtake_rawlog::{LONGEST_RUN, split_run};
 
 use crate::detour::{Detour, here, labels};
-use crate::thread::ThreadState;
+use crate::recorder::Recorder;
 
 /// Number of instructions that are followed at once.
 const PLACES: usize = 256;
@@ -244,7 +244,7 @@ core::arch::global_asm!(
     "jmp r9",
     ".cfi_endproc",
     ".popsection",
-    floor = const crate::thread::offsets::FLOOR,
+    floor = const crate::recorder::offsets::FLOOR,
 );
 
 #[allow(improper_ctypes, reason = "it is passed on to a function of ours")]
@@ -252,12 +252,12 @@ unsafe extern "C" {
     /// Counts one more access in a run's record if the floor is where it was: signal handlers move it. Otherwise calls `otherwise`, which
     /// gets the first three arguments.
     pub(crate) fn overtake_count(
-        thread: &ThreadState,
+        recorder: &Recorder,
         address: usize,
         pc: usize,
         record: usize,
         floor: usize,
-        otherwise: extern "C" fn(&ThreadState, usize, usize),
+        otherwise: extern "C" fn(&Recorder, usize, usize),
     );
 }
 

@@ -18,7 +18,7 @@ use core::cell::Cell;
 
 use overtake_rawlog::{RecordKind, head};
 
-use crate::buffer::Buffer;
+use super::buffer::Buffer;
 use crate::sys;
 
 #[derive(Clone, Copy)]

@@ -79,6 +79,29 @@ impl Buffer {
         }
     }
 
+    /// Records stay in memory, as far as there is room; for tests.
+    #[cfg(test)]
+    pub(crate) fn open_in_memory(&self) {
+        const BYTES: usize = 4 << 20;
+        self.losing.set(true);
+        self.tail.set(sys::map_private(BYTES).expect("memory"));
+        self.tail_bytes.set(BYTES);
+        self.rewind();
+    }
+
+    /// What was recorded since [`open_in_memory`](Self::open_in_memory).
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: the tail is mapped and nobody writes to it meanwhile.
+        unsafe { core::slice::from_raw_parts(self.tail.get(), self.used()) }
+    }
+
+    /// Nothing is ever written: there is always room.
+    pub(crate) fn open_nowhere(&self) {
+        self.next.set(core::ptr::null_mut());
+        self.end.set(core::ptr::without_provenance_mut(usize::MAX));
+    }
+
     fn create(&self, header: &ThreadHeader) -> Result<(), Errno> {
         // SAFETY: no other reference to the path lives; signals are blocked by the caller.
         let path = unsafe { &mut *self.path.get() };

@@ -4,11 +4,11 @@
 
 use overtake_rawlog::{RecordKind, brief_access, brief_run, head, run};
 
-use super::ThreadState;
-use crate::coalesce::{Found, LINE_BYTES, Slot};
-use crate::runs::overtake_count;
+use super::Recorder;
+use super::coalesce::{Found, LINE_BYTES, Slot};
+use super::runs::overtake_count;
 
-impl ThreadState {
+impl Recorder {
     /// A plain access of `SIZE` bytes, at most 16, that crosses from one cache line to the next.
     #[inline(always)]
     pub(crate) fn access_across<const WRITE: bool, const SIZE: usize>(&self, address: usize, pc: usize) {
@@ -42,9 +42,6 @@ impl ThreadState {
         if parts.into_iter().all(|part| matches!(find(part), Found::Recorded)) {
             return self.coalescer.count_repeat();
         }
-        if self.is_ignoring(WRITE) {
-            return;
-        }
         let region = self.coalescer.region();
         self.write_expected::<WRITE, SIZE>(address, pc);
         for part in parts {
@@ -60,9 +57,6 @@ impl ThreadState {
         let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) else {
             return self.coalescer.count_repeat();
         };
-        if self.is_ignoring(WRITE) {
-            return;
-        }
         let region = self.coalescer.region();
         self.write_expected::<WRITE, SIZE>(address, pc);
         self.note::<WRITE>(slot, region, line, bytes);
@@ -113,11 +107,9 @@ impl ThreadState {
         let Found::New(slot) = self.coalescer.find::<WRITE>(line, bytes, pc as u64) else {
             return self.coalescer.count_repeat();
         };
-        if !self.is_ignoring(WRITE) {
-            let region = self.coalescer.region();
-            self.write_access::<WRITE>(address, length, pc);
-            self.note::<WRITE>(slot, region, line, bytes);
-        }
+        let region = self.coalescer.region();
+        self.write_access::<WRITE>(address, length, pc);
+        self.note::<WRITE>(slot, region, line, bytes);
     }
 
     /// A plain access of any size and alignment.
@@ -138,9 +130,6 @@ impl ThreadState {
         const MOST_BYTES: usize = 2048;
         let is_short = length <= MOST_BYTES;
         let find = |(line, bytes)| self.coalescer.find::<WRITE>(line, bytes, pc as u64);
-        if self.is_ignoring(WRITE) {
-            return;
-        }
         if is_short && lines(address, length).all(|part| matches!(find(part), Found::Recorded)) {
             return self.coalescer.count_repeat();
         }

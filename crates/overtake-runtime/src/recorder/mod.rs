@@ -1,0 +1,432 @@
+//! The back end that records: every thread into a file of its own, mapped shared, so that what was recorded survives whatever
+//! ends the process. Analysis happens elsewhere, later. The layout of the files is that of `overtake-rawlog`.
+//!
+//! A [`Recorder`] belongs to one thread. Plain accesses come by `accesses`, the frequent ones by assembly (`abi::access`) that
+//! works on the same tables: `coalesce` (which bytes are recorded already) and `runs` (accesses at equal distances). Records go
+//! into the `buffer`, with the call `stack` of now in front of them.
+
+mod accesses;
+pub(crate) mod buffer;
+pub(crate) mod coalesce;
+pub(crate) mod runs;
+pub(crate) mod stack;
+
+use core::cell::Cell;
+
+use overtake_rawlog::{
+    BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, RecordKind, ThreadHeader, brief_head, head,
+};
+
+use crate::detour::Detour;
+use crate::process;
+use crate::stamp;
+use crate::sys::NoSignals;
+use buffer::Buffer;
+use coalesce::Coalescer;
+use runs::Runs;
+use stack::CallStack;
+
+/// Everything that recording needs to know of one thread. Only that thread, and signal handlers on it, use it. All zeros is valid.
+#[repr(C)]
+pub(crate) struct Recorder {
+    coalescer: Coalescer,
+    runs: Runs,
+    stack: CallStack,
+    buffer: Buffer,
+    last_stamp: Cell<u64>,
+    /// Locks taken since the last stamp.
+    unstamped: Cell<u32>,
+    /// What is not recorded at present. Callers ask before they call.
+    muted: [Cell<bool>; 2],
+    sync_muted: Cell<bool>,
+    /// Whether accesses may become runs.
+    runs_are_allowed: Cell<bool>,
+}
+
+/// Which operations of a thread are not recorded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Muted {
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    pub(crate) sync: bool,
+}
+
+impl Muted {
+    /// Nothing is recorded.
+    pub(crate) const ALL: Muted = Muted { reads: true, writes: true, sync: true };
+}
+
+/// Where the hooks for accesses find what they need, see `abi::access`.
+pub(crate) mod offsets {
+    use super::{Recorder, buffer, runs, stack};
+    use core::mem::offset_of;
+
+    pub(crate) const PLACES: usize = offset_of!(Recorder, runs) + runs::offsets::TABLE;
+    pub(crate) const FLOOR: usize = offset_of!(Recorder, runs) + runs::offsets::FLOOR;
+    pub(crate) const CURSOR: usize = offset_of!(Recorder, buffer) + buffer::CURSOR;
+    pub(crate) const END: usize = offset_of!(Recorder, buffer) + buffer::END;
+    pub(crate) const TAG: usize = offset_of!(Recorder, runs) + runs::offsets::TAG;
+    pub(crate) const SINCE: usize = offset_of!(Recorder, stack) + stack::SINCE;
+}
+
+// The hooks for accesses count on it.
+const _: () = assert!(core::mem::offset_of!(Recorder, coalescer) == 0);
+
+/// Where threads go on that a signal handler interrupted in a function of the recorder.
+pub(crate) fn detours() -> impl Iterator<Item = &'static Detour> {
+    buffer::DETOURS.iter().chain(runs::DETOURS).chain(coalesce::DETOURS)
+}
+
+impl Recorder {
+    /// Prepares for a thread whose own stack is `stack`. False if there is no memory. Nothing can be recorded before
+    /// [`open_log`](Self::open_log).
+    pub(crate) fn open(&self, stack: (u64, u64), exact: bool) -> bool {
+        if !self.stack.open(stack) {
+            return false;
+        }
+        self.coalescer.open(exact);
+        self.runs.suspend(); // until there is a log
+        true
+    }
+
+    /// This thread records nothing: another back end takes what it does. Accesses are found nowhere, so that all of them
+    /// come to the slow path.
+    pub(crate) fn stand_aside(&self) {
+        self.mute(Muted::ALL);
+        self.buffer.open_nowhere();
+    }
+
+    /// Starts the file of the thread.
+    pub(crate) fn open_log(&self, header: &ThreadHeader) {
+        self.buffer.open(header);
+        self.allow_runs();
+        self.runs.next_tail();
+        self.start_chunk();
+        self.end_runs();
+    }
+
+    /// In a child process after `fork`: the file so far is the parent's.
+    pub(crate) fn abandon_log(&self) {
+        self.buffer.abandon();
+        self.last_stamp.set(0);
+        self.coalescer.next_region();
+    }
+
+    /// The thread is over: no record may be written afterwards.
+    pub(crate) fn close(&self) {
+        self.note_coalesced();
+        if let Some(header) = self.buffer.header() {
+            header.ended = 1;
+        }
+        self.buffer.close();
+        self.stack.close();
+        self.coalescer.close();
+    }
+
+    /// The thread's own stack.
+    pub(crate) fn own_stack(&self) -> (u64, u64) {
+        self.stack.own()
+    }
+
+    /// Says what is not to be recorded from now on.
+    pub(crate) fn mute(&self, muted: Muted) {
+        self.muted[0].set(muted.reads);
+        self.muted[1].set(muted.writes);
+        self.sync_muted.set(muted.sync);
+        self.allow_runs();
+        if self.runs_are_allowed.get() {
+            self.end_runs();
+        } else {
+            self.runs.suspend();
+        }
+    }
+
+    fn allow_runs(&self) {
+        let none_is_muted = self.muted.iter().all(|muted| !muted.get());
+        self.runs_are_allowed.set(self.coalescer.is_active() && none_is_muted);
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_muted(&self, write: bool) -> bool {
+        self.muted[usize::from(write)].get()
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_sync_muted(&self) -> bool {
+        self.sync_muted.get()
+    }
+
+    /// The first word of a brief record. The log must know what the place of the program counter stands for.
+    #[inline(always)]
+    fn brief(&self, code: u8, pc: u64, address: u64) -> u64 {
+        brief_head(code, self.runs.number(pc), address)
+    }
+
+    /// Tells the log what the place of a program counter stands for.
+    #[cold]
+    #[inline(never)]
+    fn name_place(&self, pc: u64) {
+        loop {
+            if !self.buffer.has_room() {
+                self.new_chunk();
+            }
+            let taken = self.runs.take(pc);
+            let cursor = self.buffer.place();
+            let record = [head(RecordKind::Place, self.runs.number(pc), pc)];
+            if taken.is_empty() && self.buffer.write_at(cursor, record) {
+                return taken.name();
+            }
+        }
+    }
+
+    /// Accesses from here on must not stand before records up to here.
+    #[inline(always)]
+    fn end_runs(&self) {
+        if self.runs_are_allowed.get() {
+            self.runs.end_before(self.buffer.place());
+        }
+    }
+
+    /// A signal handler is about to run: what it does, and what the interrupted code does after it, is behind all so far.
+    pub(crate) fn interrupted(&self) {
+        self.close_region();
+        self.coalescer.next_region();
+        self.end_runs();
+    }
+
+    /// A synchronisation operation on `value`, stamped now.
+    #[inline]
+    pub(crate) fn sync(&self, kind: RecordKind, extra: u8, value: u64, pc: u64) {
+        debug_assert_eq!(kind.words(), 3);
+        self.close_region();
+        self.write_stamped(comes_before(kind), |stamp| [head(kind, extra, value), pc, stamp]);
+        self.coalescer.next_region();
+        self.end_runs();
+    }
+
+    /// What can be done before a lock is taken, so that it is held for a shorter time.
+    #[inline]
+    pub(crate) fn about_to_acquire(&self) {
+        self.close_region();
+        if !self.buffer.has_much_room() {
+            self.new_chunk_early();
+        }
+    }
+
+    /// A lock was taken after waiting for it.
+    #[inline]
+    pub(crate) fn acquired(&self, lock: u64, pc: u64) {
+        self.sync_briefly(
+            |place| {
+                let stamp = stamp::now();
+                let written = self.buffer.write_at(place, [self.brief(BRIEF_ACQUIRE, pc, lock), stamp]);
+                if written {
+                    self.last_stamp.set(stamp.max(self.last_stamp.get()));
+                    self.unstamped.set(0);
+                }
+                written
+            },
+            pc,
+        );
+    }
+
+    /// A lock was taken that no other thread took since this one had it.
+    #[inline]
+    pub(crate) fn acquired_again(&self, lock: u64, pc: u64) {
+        /// Now and then a stamp is taken all the same: accesses are spread between stamps.
+        const MOST_UNSTAMPED: u32 = 16;
+        let unstamped = self.unstamped.get();
+        if unstamped >= MOST_UNSTAMPED {
+            return self.acquired(lock, pc);
+        }
+        self.unstamped.set(unstamped + 1);
+        self.sync_briefly(
+            |place| self.buffer.write_at(place, [self.brief(BRIEF_ACQUIRE_AGAIN, pc, lock)]),
+            pc,
+        );
+    }
+
+    /// A lock that this thread holds is about to be given back.
+    #[inline]
+    pub(crate) fn released(&self, lock: u64, pc: u64) {
+        self.sync_briefly(|place| self.buffer.write_at(place, [self.brief(BRIEF_RELEASE, pc, lock)]), pc);
+    }
+
+    /// A synchronisation operation with a brief record, which `write` writes if nothing was since the place was asked for.
+    #[inline(always)]
+    fn sync_briefly(&self, write: impl Fn(*mut u64) -> bool, pc: u64) {
+        self.close_region();
+        loop {
+            let place = self.ready_place();
+            if self.runs.known(pc).is_none() {
+                self.name_place(pc);
+            } else if write(place) {
+                break;
+            }
+        }
+        self.coalescer.next_region();
+        self.end_runs();
+    }
+
+    /// A synchronisation operation with one more number.
+    pub(crate) fn sync_with(&self, kind: RecordKind, value: u64, pc: u64, more: u64) {
+        debug_assert_eq!(kind.words(), 4);
+        self.close_region();
+        self.write_stamped(false, |stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
+        self.coalescer.next_region();
+        self.end_runs();
+    }
+
+    /// A block of memory was allocated, of which `usable` bytes may be used.
+    pub(crate) fn allocated(&self, address: u64, size: u64, usable: u64, pc: u64) {
+        let more = usable.saturating_sub(size).min(255) as u8;
+        self.forget(address, usable);
+        self.write_stamped(false, |stamp| {
+            [head(RecordKind::Alloc, more, address), pc, stamp, size & (u64::MAX >> 8)]
+        });
+        self.end_runs();
+    }
+
+    /// A block of memory is about to be freed.
+    pub(crate) fn freed(&self, address: u64, size: u64, pc: u64) {
+        self.forget(address, size);
+        self.write_stamped(true, |stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
+        self.end_runs();
+    }
+
+    /// The thread with this number has a name.
+    pub(crate) fn name_thread(&self, number: u32, name: &[u8]) {
+        let mut words = [0_u64; 3];
+        for (word, part) in words.iter_mut().zip(name.chunks(7)) {
+            for (at, byte) in part.iter().enumerate() {
+                *word |= u64::from(*byte) << (8 * at);
+            }
+        }
+        self.write([head(RecordKind::ThreadName, 0, u64::from(number)), words[0], words[1], words[2]]);
+    }
+
+    fn forget(&self, address: u64, size: u64) {
+        if !self.coalescer.forget(address, size, |line, bytes, pc| self.close_line(line, bytes, pc)) {
+            self.close_region();
+            self.coalescer.next_region();
+        }
+    }
+
+    /// Writes the closing writes of the region.
+    pub(crate) fn close_region(&self) {
+        self.coalescer.close_region(|line, bytes, pc| self.close_line(line, bytes, pc));
+    }
+
+    /// Writes a record with a stamp. If a signal handler records something between stamp and record, takes another stamp:
+    /// stamps of a thread never decrease.
+    #[inline(always)]
+    fn write_stamped<const WORDS: usize>(&self, before: bool, record: impl Fn(u64) -> [u64; WORDS]) {
+        loop {
+            let place = self.ready_place();
+            let stamp = if before { stamp::before().max(self.last_stamp.get()) } else { stamp::now() };
+            if self.buffer.write_at(place, record(stamp)) {
+                self.last_stamp.set(stamp.max(self.last_stamp.get()));
+                return;
+            }
+        }
+    }
+
+    /// Where a record can be written that has the call stack of now.
+    #[inline(always)]
+    fn ready_place(&self) -> *mut u64 {
+        loop {
+            self.prepare();
+            let place = self.buffer.place();
+            // A signal handler may have written its own stack, or filled the tail, before we asked.
+            if self.stack.is_written() && self.buffer.has_room() {
+                return place;
+            }
+        }
+    }
+
+    /// Writes a record that has the call stack of now.
+    #[inline(always)]
+    fn write<const WORDS: usize>(&self, words: [u64; WORDS]) {
+        while !self.buffer.write_at(self.ready_place(), words) {}
+    }
+
+    /// Makes room for a record and brings the call stack up to date.
+    #[inline(always)]
+    fn prepare(&self) {
+        if !self.buffer.has_room() {
+            self.new_chunk();
+        }
+        if !self.stack.is_written() {
+            self.stack.write(&self.buffer, || self.new_chunk());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_chunk(&self) {
+        self.new_chunk_unless(Buffer::has_room);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_chunk_early(&self) {
+        self.new_chunk_unless(Buffer::has_much_room);
+    }
+
+    fn new_chunk_unless(&self, has_room: impl Fn(&Buffer) -> bool) {
+        let _quiet = NoSignals::new();
+        process::note_new_modules();
+        if !has_room(&self.buffer) {
+            self.note_coalesced();
+            self.buffer.next_chunk(); // unless a signal handler was here first
+            // We may be in a handler that interrupted `write_stamped` between a record and its note of the stamp.
+            self.last_stamp.set(stamp::now());
+            self.runs.next_tail();
+            self.start_chunk();
+            self.end_runs();
+        }
+    }
+
+    /// Writes down how many accesses were left out so far.
+    pub(crate) fn note_coalesced(&self) {
+        if let Some(header) = self.buffer.header() {
+            header.coalesced = self.coalescer.repeats();
+        }
+    }
+
+    /// Signals are blocked.
+    fn start_chunk(&self) {
+        self.buffer.start_chunk(self.last_stamp.get(), self.stack.too_many() as u64);
+        self.stack.write_all(&self.buffer);
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter_function(&self, call: usize, stack_pointer: usize) {
+        self.stack.enter(call as u64, stack_pointer as u64);
+    }
+
+    #[inline(always)]
+    pub(crate) fn leave_function(&self, stack_pointer: usize) {
+        self.stack.leave(stack_pointer as u64);
+    }
+}
+
+/// Whether a record of this kind is written before what it announces can be seen, so that its stamp may be early.
+#[inline(always)]
+fn comes_before(kind: RecordKind) -> bool {
+    use RecordKind as K;
+    matches!(
+        kind,
+        K::Release
+            | K::ReleaseAny
+            | K::Post
+            | K::SemaphorePost
+            | K::CondSignal
+            | K::FdPost
+            | K::Fork
+            | K::BarrierArrive
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! How threads start, end and fork: their states come and go.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use overtake_rawlog::{CHUNKS_AT, RecordKind, THREAD_MAGIC, ThreadHeader};
+
+use super::{OVER, SETTING_UP, ThreadState, current, is_state, recording};
+use crate::back_end;
+use crate::libc_hooks;
+use crate::process;
+use crate::recorder::buffer;
+use crate::sys::{self, NoSignals};
+use crate::tls;
+
+/// Number of a thread whose creator is unknown.
+pub(crate) const NO_THREAD: u32 = u32::MAX;
+
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Events of threads that are over or could not be set up.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// The next free thread number.
+pub(crate) fn next_number() -> u32 {
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Number of events that were not recorded because their thread was over or could not be set up.
+pub(crate) fn lost() -> u64 {
+    LOST.load(Ordering::Relaxed)
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> {
+    if state == SETTING_UP || !process::is_recording() {
+        return None;
+    }
+    if state == OVER {
+        LOST.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    let _quiet = NoSignals::new();
+    if tls::state() == state {
+        begin(next_number(), NO_THREAD, 0); // unless a signal handler has
+    }
+    recording()
+}
+
+/// Starts recording this thread under `number`.
+pub(crate) fn begin(number: u32, parent: u32, start: u64) {
+    let _quiet = NoSignals::new();
+    tls::set_state(SETTING_UP);
+    tls::set_number(number);
+    let stack = process::current_stack();
+    let state = new_state(number, parent, stack);
+    libc_hooks::threads::end_with_thread();
+    tls::set_state(if state.is_null() { OVER } else { state });
+    if let Some(thread) = current() {
+        thread.sync(RecordKind::ThreadStart, 0, u64::from(number), start);
+    }
+}
+
+/// A state with a log of its own, if it is to record; null if there is no memory. Signals are blocked.
+fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState {
+    let Ok(room) = sys::map_private(size_of::<ThreadState>()) else { return core::ptr::null() };
+    let state: *const ThreadState = room.cast_const().cast();
+    // SAFETY: fresh zeroed memory of the right size, for which zeros are valid; mappings are page-aligned.
+    let thread = unsafe { &*state };
+    thread.number.set(number);
+    let is_other = back_end::other().is_some();
+    if !thread.recorder.open(stack, is_other || process::is_exact()) {
+        // SAFETY: nobody knows of it yet.
+        unsafe { sys::unmap(room, size_of::<ThreadState>()) };
+        return core::ptr::null();
+    }
+    thread.identify();
+    if is_other {
+        thread.recorder.stand_aside();
+    } else {
+        thread.open_log(parent);
+    }
+    state
+}
+
+/// A fiber: a thread that runs where it is switched to. Null if there is no memory.
+pub(crate) fn new_fiber(number: u32, parent: u32) -> *const ThreadState {
+    let _quiet = NoSignals::new();
+    let fiber = new_state(number, parent, (0, 0));
+    // SAFETY: fresh, known only here.
+    if let Some(fiber) = unsafe { fiber.as_ref() } {
+        fiber.become_fiber();
+        fiber.sync(RecordKind::ThreadStart, 2, u64::from(number), 0);
+    }
+    fiber
+}
+
+/// Ends the recording of this thread.
+pub(crate) fn end() {
+    let _quiet = NoSignals::new();
+    let state = tls::state();
+    tls::set_state(OVER);
+    if is_state(state) {
+        // SAFETY: set by `begin`; the thread-local pointer was the only one.
+        unsafe { end_state(state) };
+    }
+}
+
+/// # Safety
+/// A state that nobody uses any more.
+pub(crate) unsafe fn end_state(state: *const ThreadState) {
+    // SAFETY: the caller's promise.
+    let thread = unsafe { &*state };
+    thread.ignore_sync.set(0);
+    thread.tell_recorder();
+    thread.sync(RecordKind::ThreadEnd, 0, u64::from(thread.number()), 0);
+    thread.recorder.close();
+    // SAFETY: the caller's promise.
+    unsafe { sys::unmap(state.cast_mut().cast(), size_of::<ThreadState>()) };
+}
+
+/// In a child process after `fork`, before it has a log: the files so far are the parent's.
+pub(crate) fn abandon_after_fork() {
+    NEXT_NUMBER.store(0, Ordering::Relaxed);
+    LOST.store(0, Ordering::Relaxed);
+    buffer::restart_after_fork();
+    libc_hooks::threads::restart_after_fork();
+    if let Some(thread) = recording() {
+        thread.recorder.abandon_log();
+    }
+}
+
+/// In a child process after `fork`, once it has a log: this thread goes on as thread 0, with the call stack it has.
+pub(crate) fn go_on_after_fork() {
+    let number = next_number();
+    tls::set_number(number);
+    if let Some(thread) = recording() {
+        thread.number.set(number);
+        thread.identify();
+        if back_end::other().is_none() {
+            thread.open_log(NO_THREAD);
+        }
+        thread.sync(RecordKind::ThreadStart, 1, u64::from(number), 0);
+    }
+}
+
+/// In a child process after `fork` that has no log.
+pub(crate) fn stop_after_fork() {
+    tls::set_state(OVER);
+}
+
+impl ThreadState {
+    /// Notes which thread of which process runs this.
+    fn identify(&self) {
+        self.kernel_id.set(sys::kernel_thread_id());
+        self.token.set((u64::from(sys::process_id()) << 32) | (u64::from(self.number()) + 1));
+    }
+
+    fn open_log(&self, parent: u32) {
+        let (stack_low, stack_high) = self.recorder.own_stack();
+        self.recorder.open_log(&ThreadHeader {
+            magic: THREAD_MAGIC,
+            number: self.number(),
+            parent,
+            tid: self.kernel_id.get(),
+            ended: 0,
+            stack_low,
+            stack_high,
+            thread_pointer: tls::thread_pointer() as u64,
+            lost_bytes: 0,
+            first_chunk: CHUNKS_AT,
+            chunks_end: CHUNKS_AT,
+            dropped_bytes: 0,
+            closing_writes: 0,
+            coalesced: 0,
+        });
+    }
+}
