@@ -11,6 +11,12 @@ use overtake_trace::{Block, Checker, EventSource, Trace};
 use crate::random::{self, Shape};
 use crate::text::show;
 
+/// How many random traces a test looks at: `usual`, or what the environment variable `OVERTAKE_RANDOM_TRACES` says.
+pub fn random_traces(usual: u64) -> u64 {
+    let asked = std::env::var("OVERTAKE_RANDOM_TRACES").ok();
+    asked.and_then(|count| count.parse().ok()).unwrap_or(usual)
+}
+
 /// Runs `check` on `count` random traces, the shapes taking turns, on all cores.
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! Races by enumerating reorderings, for traces of about 16 events.
+//! Races and deadlocks by enumerating reorderings, for traces of about 16 events.
 //!
 //! A search through the states that correct reorderings reach, one event at a time. What may come next depends on the
 //! events done so far, which are a prefix of each thread, and on the write that each variable was left with; so two
@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use overtake_trace::{Id, Trace, VarId};
 
 use crate::Pair;
+use crate::deadlocks::{Deadlock, wait_cycles};
 use crate::history::History;
 
 /// The conflicting pairs that are enabled together after some correct reordering.
@@ -20,6 +21,16 @@ pub fn predictable_races(trace: &Trace) -> BTreeSet<Pair> {
 /// The conflicting pairs that are enabled together after some sync-preserving correct reordering.
 pub fn sync_preserving_races_by_enumeration(trace: &Trace) -> BTreeSet<Pair> {
     Search::new(trace, Reorderings::SyncPreserving).races()
+}
+
+/// The cycles of threads that wait for each other after some correct reordering; see [`Deadlock`] for how they are written.
+pub fn predictable_deadlocks(trace: &Trace) -> BTreeSet<Deadlock> {
+    Search::new(trace, Reorderings::Correct).deadlocks()
+}
+
+/// The cycles of threads that wait for each other after some sync-preserving correct reordering.
+pub fn sync_preserving_deadlocks_by_enumeration(trace: &Trace) -> BTreeSet<Deadlock> {
+    Search::new(trace, Reorderings::SyncPreserving).deadlocks()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,15 +92,30 @@ impl Search {
     }
 
     fn races(&self) -> BTreeSet<Pair> {
+        let mut races = BTreeSet::new();
+        self.visit(|state| self.collect_races(state, &mut races));
+        races
+    }
+
+    fn deadlocks(&self) -> BTreeSet<Deadlock> {
+        let mut deadlocks = BTreeSet::new();
+        self.visit(|state| {
+            let next: Vec<_> = self.enabled(state).collect();
+            deadlocks.extend(wait_cycles(&self.history, &next));
+        });
+        deadlocks
+    }
+
+    /// Shows every state that a reordering reaches to `look`.
+    fn visit(&self, mut look: impl FnMut(&State)) {
         let start = State {
             done: vec![0; self.threads.len()],
             holds: vec![None; self.history.symbols.variables.len()],
         };
         let mut seen = HashSet::from([start.clone()]);
         let mut agenda = vec![start];
-        let mut races = BTreeSet::new();
         while let Some(state) = agenda.pop() {
-            self.collect_races(&state, &mut races);
+            look(&state);
             for event in self.next_in_threads(&state).filter(|&event| self.may_run(event, &state)) {
                 let after = self.after(event, &state);
                 if seen.insert(after.clone()) {
@@ -97,13 +123,17 @@ impl Search {
                 }
             }
         }
-        races
+    }
+
+    /// The events that are enabled.
+    fn enabled(&self, state: &State) -> impl Iterator<Item = usize> {
+        let is_enabled = |&event: &usize| self.previous[event].iter().all(|&at| self.is_done(at, state));
+        self.next_in_threads(state).filter(is_enabled)
     }
 
     /// Adds the conflicting pairs among the events that are enabled.
     fn collect_races(&self, state: &State, races: &mut BTreeSet<Pair>) {
-        let is_enabled = |&event: &usize| self.previous[event].iter().all(|&at| self.is_done(at, state));
-        let enabled: Vec<_> = self.next_in_threads(state).filter(is_enabled).collect();
+        let enabled: Vec<_> = self.enabled(state).collect();
         for &first in &enabled {
             for &second in enabled.iter().filter(|&&second| second > first) {
                 for touch in self.history.steps[second].touches() {

@@ -25,7 +25,7 @@ pub fn schedulable_races(trace: &Trace) -> BTreeSet<Pair> {
 }
 
 /// What happens before or at each position, with further edges by target.
-fn happens_before(history: &History, mut more: impl FnMut(usize, &mut Vec<usize>)) -> Vec<Set> {
+pub(crate) fn happens_before(history: &History, mut more: impl FnMut(usize, &mut Vec<usize>)) -> Vec<Set> {
     let mut atomic = vec![Vec::new(); history.steps.len()];
     for (from, to) in atomics::edges(history) {
         atomic[to].push(from);

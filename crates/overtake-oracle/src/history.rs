@@ -169,6 +169,15 @@ impl History {
             .find(|&i| self.steps[i].thread() == thread && self.steps[i].releases() == Some(acquired))
     }
 
+    /// The acquires of the sections that are open in its thread just before the event at `at`.
+    pub fn open_sections(&self, at: usize) -> impl Iterator<Item = usize> {
+        let thread = self.steps[at].thread();
+        (0..at).filter(move |&i| {
+            let is_acquire = self.steps[i].thread() == thread && self.steps[i].acquires().is_some();
+            is_acquire && self.end_of_section(i).is_none_or(|end| end >= at)
+        })
+    }
+
     /// Positions of the conflicting pairs, with the variable: different threads, one variable, a write among them, not both
     /// atomic.
     pub fn conflicts(&self) -> impl Iterator<Item = (usize, usize, VarId)> {

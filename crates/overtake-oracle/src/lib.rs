@@ -20,27 +20,36 @@
 
 mod atomics;
 mod compare;
+mod deadlocks;
 mod discipline;
 mod enumeration;
 mod happens_before;
 mod history;
+mod optimistic;
 pub mod random;
 pub mod reordering;
 mod set;
 mod sync_preserving;
 mod text;
+mod weak_order;
 
 use std::collections::BTreeSet;
 
 use overtake_trace::{EventIndex, VarId};
 
-pub use compare::{for_each_random_trace, is_well_formed, same, shrink};
+pub use compare::{for_each_random_trace, is_well_formed, random_traces, same, shrink};
+pub use deadlocks::{Deadlock, lock_order_cycles, sync_preserving_deadlocks};
 pub use discipline::{lock_cover_races, lock_set_variables};
-pub use enumeration::{predictable_races, sync_preserving_races_by_enumeration};
+pub use enumeration::{
+    predictable_deadlocks, predictable_races, sync_preserving_deadlocks_by_enumeration,
+    sync_preserving_races_by_enumeration,
+};
 pub use happens_before::{happens_before_races, schedulable_races};
 pub use history::{History, LockUse, Step, Touch};
+pub use optimistic::{optimistic_races, optimistic_schedule};
 pub use sync_preserving::{sync_preserving_ideal, sync_preserving_races};
 pub use text::{show, trace};
+pub use weak_order::weak_order_races;
 
 /// Two accesses that race on a variable; the first comes earlier in the trace.
 ///

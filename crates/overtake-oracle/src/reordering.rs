@@ -11,7 +11,7 @@ use std::fmt;
 
 use overtake_trace::{EventIndex, LockId, ThreadId, Trace, VarId};
 
-use crate::history::History;
+use crate::history::{History, LockUse};
 
 /// Why a schedule is not what it was claimed to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +39,8 @@ pub enum Rule {
     Enabled,
     /// Racing events conflict.
     Conflict,
+    /// An acquire of a deadlock waits for a lock that the next thread of the circle holds.
+    Waits,
 }
 
 impl fmt::Display for Violation {
@@ -51,6 +53,7 @@ impl fmt::Display for Violation {
             Rule::SameWrite => "sees another write than in the trace",
             Rule::Enabled => "is not enabled after the schedule",
             Rule::Conflict => "does not conflict with the other event of the race",
+            Rule::Waits => "does not wait for the next thread of the deadlock",
         };
         write!(f, "event {} {rule}", self.event)
     }
@@ -80,14 +83,36 @@ pub fn check_race(
         return Err(Violation { event: history.steps[second].index, rule: Rule::Conflict });
     }
     replay(&history, Replay::default(), schedule, &mut |end| {
-        [first, second].into_iter().try_for_each(|event| {
-            let enabled = !end.scheduled.contains(&event)
-                && history.previous(event).all(|at| end.scheduled.contains(&at));
-            if enabled {
-                Ok(())
-            } else {
-                Err(Violation { event: history.steps[event].index, rule: Rule::Enabled })
-            }
+        [first, second].into_iter().try_for_each(|event| end.enables(&history, event))
+    })
+}
+
+/// Whether `schedule` is a correct reordering of `trace` after which every one of `acquires` is enabled and waits for a lock
+/// that the thread of the next one holds, the last one for a lock of the first one's thread.
+pub fn check_deadlock(
+    trace: &Trace,
+    schedule: &[EventIndex],
+    acquires: &[EventIndex],
+) -> Result<(), Violation> {
+    let history = History::new(trace);
+    let acquire = |&index: &EventIndex| {
+        let steps = history.steps.iter();
+        let found = steps.enumerate().find(|(_, step)| step.index == index && step.acquires().is_some());
+        found.map(|(at, _)| at).ok_or(Violation { event: index, rule: Rule::Waits })
+    };
+    let acquires = acquires.iter().map(acquire).collect::<Result<Vec<_>, _>>()?;
+    replay(&history, Replay::default(), schedule, &mut |end| {
+        let next = acquires.iter().cycle().skip(1);
+        acquires.iter().zip(next).try_for_each(|(&event, &next)| {
+            end.enables(&history, event)?;
+            let step = &history.steps[event];
+            let thread = history.steps[next].thread();
+            let blocks = |&(lock, holder, shared): &(u32, ThreadId, bool)| {
+                let held = LockUse { lock: LockId(lock), shared };
+                holder == thread && step.acquires().is_some_and(|wanted| wanted.excludes(held))
+            };
+            let waits = thread != step.thread() && end.held().any(|held| blocks(&held));
+            if waits { Ok(()) } else { Err(Violation { event: step.index, rule: Rule::Waits }) }
         })
     })
 }
@@ -153,6 +178,21 @@ fn replay(
 }
 
 impl Replay {
+    /// Whether an event is next: not done, but everything before it in its thread is.
+    fn enables(&self, history: &History, event: usize) -> Result<(), Violation> {
+        let previous_done = history.previous(event).all(|at| self.scheduled.contains(&at));
+        if previous_done && !self.scheduled.contains(&event) {
+            return Ok(());
+        }
+        Err(Violation { event: history.steps[event].index, rule: Rule::Enabled })
+    }
+
+    /// Every lock with a thread that holds it, and whether it does so in shared mode.
+    fn held(&self) -> impl Iterator<Item = (u32, ThreadId, bool)> {
+        let all = self.holders.iter();
+        all.flat_map(|(&lock, holders)| holders.iter().map(move |&(holder, shared)| (lock, holder, shared)))
+    }
+
     fn run(&mut self, history: &History, event: usize) -> Result<(), Violation> {
         let step = &history.steps[event];
         let require = |holds: bool, rule: Rule| {

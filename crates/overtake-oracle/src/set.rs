@@ -20,6 +20,11 @@ impl Set {
         self.words[at / 64] & (1 << (at % 64)) != 0
     }
 
+    /// Whether some position is in both.
+    pub(crate) fn meets(&self, other: &Set) -> bool {
+        self.words.iter().zip(&other.words).any(|(word, other)| word & other != 0)
+    }
+
     pub(crate) fn union(&mut self, other: &Set) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word |= other;

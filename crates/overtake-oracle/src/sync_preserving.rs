@@ -35,9 +35,9 @@ pub fn sync_preserving_ideal(trace: &Trace, first: EventIndex, second: EventInde
 }
 
 /// The closures of one history.
-struct Closures {
+pub(crate) struct Closures {
     /// The TL-closure of each event: what it cannot run without.
-    needed: Vec<Set>,
+    pub(crate) needed: Vec<Set>,
     /// Pairs of acquires that must keep their order, with the release that ends the first one's section.
     ordered_acquires: Vec<OrderedAcquires>,
 }
@@ -50,7 +50,7 @@ struct OrderedAcquires {
 }
 
 impl Closures {
-    fn new(history: &History) -> Closures {
+    pub(crate) fn new(history: &History) -> Closures {
         let needed = before_or_at(history.steps.len(), |at, edges| {
             edges.extend(history.previous(at));
             edges.extend(history.awaited(at));
@@ -59,12 +59,18 @@ impl Closures {
         Closures { needed, ordered_acquires: ordered_acquires(history) }
     }
 
-    /// The smallest SP-closed set that contains `generators`.
-    fn sync_preserving(&self, generators: impl Iterator<Item = usize>) -> Set {
+    /// The smallest TL-closed set that contains `generators`.
+    pub(crate) fn thread_and_reads(&self, generators: impl Iterator<Item = usize>) -> Set {
         let mut closed = Set::new(self.needed.len());
         for event in generators {
             closed.union(&self.needed[event]);
         }
+        closed
+    }
+
+    /// The smallest SP-closed set that contains `generators`.
+    pub(crate) fn sync_preserving(&self, generators: impl Iterator<Item = usize>) -> Set {
+        let mut closed = self.thread_and_reads(generators);
         loop {
             let missing = self.ordered_acquires.iter().find(|pair| {
                 closed.contains(pair.first) && closed.contains(pair.second) && !closed.contains(pair.release)

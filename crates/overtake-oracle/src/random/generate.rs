@@ -246,6 +246,10 @@ impl<'a> Generator<'a> {
             some(shape.markers, 4),
             some(shape.ill_formed, self.rng.below(60)),
         ];
+        if shape.nested_locks {
+            self.stay_percent = 85;
+            self.weights[1] += 150;
+        }
     }
 
     /// Lets a thread do one thing. The thread stays the same for a while.
@@ -365,7 +369,8 @@ impl<'a> Generator<'a> {
     /// Releases a lock that is held, more readily the more are held, or acquires a free one.
     fn lock(&mut self) {
         let held = self.threads[self.current.0 as usize].held.len() as u32;
-        if held > 0 && self.rng.below(held + 1) > 0 {
+        let stays = self.shape.nested_locks && held == 1 && self.rng.percent(60);
+        if held > 0 && !stays && self.rng.below(held + 1) > 0 {
             return self.release();
         }
         let lock = LockId(self.rng.below(self.shape.locks));

@@ -48,6 +48,8 @@ pub struct Shape {
     pub mixed: bool,
     /// Locks are released in any order; else the last one first.
     pub non_lifo: bool,
+    /// Threads take locks under locks more often than anything else, so that there are deadlocks.
+    pub nested_locks: bool,
     /// Locks may still be held at the end, also by joined threads.
     pub open_sections: bool,
     /// There are `begin`, `end`, `request` and `branch` events.
@@ -90,6 +92,7 @@ impl Shape {
             fences: false,
             mixed: false,
             non_lifo: false,
+            nested_locks: false,
             open_sections: false,
             markers: false,
             ill_formed: false,
@@ -139,6 +142,11 @@ impl Shape {
     /// Many locks and variables, long enough for chains of sections.
     pub fn many_locks() -> Shape {
         Shape { threads: 4, locks: 4, variables: 4, events: 40, ..Shape::threads_and_locks() }
+    }
+
+    /// Locks taken under locks in all orders, so that there are deadlocks of two and three threads.
+    pub fn nested_locks() -> Shape {
+        Shape { locks: 3, variables: 1, nested_locks: true, ..Shape::core() }
     }
 
     /// Every operation at once.
