@@ -12,6 +12,7 @@
 //! - `sempost(s)` posts `s#1`, `s#2`, ... and each `semwait(s)` waits for the first of these that nobody has waited for.
 //!   Without such a post (the semaphore had a start value) it waits for `s` itself, which orders nothing.
 
+use overtake_rules::MemoryOrder;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -73,57 +74,51 @@ impl Builder {
         let call = split_call(text).map_err(|(offset, message)| place.error(offset, message))?;
         let verb = verb_of(call.word).map_err(|message| place.error(0, message))?;
         self.come_back(thread, out)?;
-        match verb {
-            Verb::Plain(op) => {
-                let action = self.plain(op, &call, place)?;
-                let location = self.location(location)?;
-                self.push(thread, action, location, out);
-            }
+        let action = match verb {
+            Verb::Plain(op) => self.plain(op, &call, place)?,
             Verb::Marker(op) => {
                 let marker = self.symbols.markers.intern(text)?;
-                let action = if op == Op::Begin { Action::Begin(marker) } else { Action::End(marker) };
-                let location = self.location(location)?;
-                self.push(thread, action, location, out);
+                if op == Op::Begin { Action::Begin(marker) } else { Action::End(marker) }
             }
-            Verb::Atomic(op, order) => {
-                let action = match op {
-                    Op::Load => Action::Load(self.variable(&call, place)?, order),
-                    Op::Store => Action::Store(self.variable(&call, place)?, order),
-                    Op::Rmw => Action::Rmw(self.variable(&call, place)?, order),
-                    _ => {
-                        nothing(&call, place)?;
-                        Action::Fence(order)
-                    }
-                };
-                let location = self.location(location)?;
-                self.push(thread, action, location, out);
+            Verb::Atomic(op, order) => self.atomic(op, order, &call, place)?,
+            Verb::Notify => Action::Post(self.notify(operand(&call, place)?)?),
+            Verb::SemaphorePost => Action::Post(self.semaphore_post(operand(&call, place)?)?),
+            Verb::SemaphoreWait => Action::Wait(self.semaphore_wait(operand(&call, place)?)?),
+            Verb::Wait => return self.wait(thread, &call, location, place, out),
+            Verb::Sync => return self.synchronized_update(thread, &call, location, place, out),
+        };
+        let location = self.location(location)?;
+        self.push(thread, action, location, out);
+        Ok(())
+    }
+
+    /// An atomic access or a fence.
+    fn atomic(&mut self, op: Op, order: MemoryOrder, call: &Call<'_>, place: Place) -> Result<Action> {
+        Ok(match op {
+            Op::Load => Action::Load(self.variable(call, place)?, order),
+            Op::Store => Action::Store(self.variable(call, place)?, order),
+            Op::Rmw => Action::Rmw(self.variable(call, place)?, order),
+            _ => {
+                nothing(call, place)?;
+                Action::Fence(order)
             }
-            Verb::Sync => {
-                let var = self.variable(&call, place)?;
-                let lock = self.symbols.locks.intern(text_of_sync(&call).as_slice())?;
-                let location = self.location(location)?;
-                for action in
-                    [Action::Acquire(lock), Action::Read(var), Action::Write(var), Action::Release(lock)]
-                {
-                    self.push(thread, action, location, out);
-                }
-            }
-            Verb::Wait => self.wait(thread, &call, location, place, out)?,
-            Verb::Notify => {
-                let object = self.notify(operand(&call, place)?)?;
-                let location = self.location(location)?;
-                self.push(thread, Action::Post(object), location, out);
-            }
-            Verb::SemaphorePost => {
-                let object = self.semaphore_post(operand(&call, place)?)?;
-                let location = self.location(location)?;
-                self.push(thread, Action::Post(object), location, out);
-            }
-            Verb::SemaphoreWait => {
-                let object = self.semaphore_wait(operand(&call, place)?)?;
-                let location = self.location(location)?;
-                self.push(thread, Action::Wait(object), location, out);
-            }
+        })
+    }
+
+    /// A variable that is read and written under a lock of its own.
+    fn synchronized_update(
+        &mut self,
+        thread: ThreadId,
+        call: &Call<'_>,
+        location: &[u8],
+        place: Place,
+        out: &mut Vec<Event>,
+    ) -> Result<()> {
+        let var = self.variable(call, place)?;
+        let lock = self.symbols.locks.intern(text_of_sync(call).as_slice())?;
+        let location = self.location(location)?;
+        for action in [Action::Acquire(lock), Action::Read(var), Action::Write(var), Action::Release(lock)] {
+            self.push(thread, action, location, out);
         }
         Ok(())
     }
