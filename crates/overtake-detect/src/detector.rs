@@ -1,10 +1,11 @@
 //! What a detector is: handlers for events, called by the loop in `run.rs`.
 
 pub use overtake_rules::LockMode;
-use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variables};
+use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId};
 
-use crate::access::{AccessKind, At};
+use crate::access::At;
 use crate::findings::Findings;
+use crate::visitor::Touch;
 
 /// Handlers for the events of a checked trace, called in trace order.
 ///
@@ -15,34 +16,9 @@ pub trait Detector {
     /// Called before events with new ids: tables must reach `sizes`.
     fn reserve(&mut self, sizes: &Sizes);
 
-    /// Called before each `read`, `write` and `atomic`, for detectors that treat the elements of an array together: `var`
-    /// is what will be accessed, `variables` says what it stands for.
-    #[inline(always)]
-    fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
-        let _ = (thread, var, kind, variables);
-    }
-
-    /// A plain read.
-    fn read(&mut self, at: At, var: VarId, findings: &mut Findings);
-
-    /// A plain write, or the `free` of a block (`kind` says which).
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, findings: &mut Findings);
-
-    /// Whether [`plain`](Self::plain) does the same for reads and writes. Which of them comes next is not predictable, so
-    /// that telling them apart by a jump costs more than an access.
-    const PLAIN_ALIKE: bool = false;
-
-    /// A plain read or write; `kind` says which.
-    #[inline(always)]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, findings: &mut Findings) {
-        match kind {
-            AccessKind::Read => self.read(at, var, findings),
-            _ => self.write(at, var, kind, findings),
-        }
-    }
-
-    /// An atomic load, store or read-modify-write.
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, findings: &mut Findings);
+    /// An access: a read or a write, plain or atomic, or the `free` of a block. One event is one call; `touch` says
+    /// whether it also reads the heap block that its variable lies in.
+    fn access(&mut self, at: At, touch: Touch<'_>, findings: &mut Findings);
 
     /// A memory fence.
     fn fence(&mut self, at: At, order: MemoryOrder, findings: &mut Findings);

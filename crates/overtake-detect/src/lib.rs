@@ -22,6 +22,7 @@ mod slimstate;
 mod syncp;
 #[cfg(test)]
 mod testing;
+mod visitor;
 pub mod witness;
 
 pub use access::{Access, AccessKind, At};
@@ -35,5 +36,6 @@ pub use race::{Race, Verdict};
 pub use registry::{
     Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Partitions, Promise, find, one_pass,
 };
-pub use run::{LiveBlocks, feed};
+pub use run::{LiveBlocks, feed, visit};
 pub use sampling::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
+pub use visitor::{Touch, Visitor};

@@ -1,12 +1,14 @@
-//! The event loop. It exists once; everything that walks over a trace goes through [`feed`].
+//! The event loop. It exists once; everything that walks over a trace goes through [`visit`].
 
 use std::ops::Range;
 
+use overtake_rules::LockMode;
 use overtake_trace::{Action, ArrayId, Checked, Event, EventIndex, IdVec, Op, Symbols, VarId, Variable};
 
 use crate::access::{AccessKind, At};
-use crate::detector::{Detector, LockMode};
+use crate::detector::Detector;
 use crate::findings::Findings;
+use crate::visitor::{Reporting, Touch, Visitor};
 
 /// Which heap blocks have been allocated so far: state of the loop, kept from block to block.
 #[derive(Default, Debug)]
@@ -38,10 +40,7 @@ impl LiveBlocks {
         }
     }
 
-    /// The variable of the allocated block that `var` lies in.
-    ///
-    /// An access to an element reads this variable as well, and `free` writes it: so a free conflicts with every access
-    /// to its block, and accesses do not conflict with each other by it.
+    /// The variable of the allocated block that `var` lies in ([`Touch::block`]).
     fn block_of(&self, symbols: &Symbols, var: VarId) -> Option<VarId> {
         let variables = &symbols.variables;
         let Variable::Element { array, .. } = variables.get(var) else { return None };
@@ -57,117 +56,105 @@ pub fn feed<D: Detector>(
     checked: &Checked<'_>,
     findings: &mut Findings,
 ) {
-    feed_range(detector, blocks, checked, 0..u64::MAX, findings);
+    visit(&mut Reporting { detector, findings }, blocks, checked);
 }
 
-/// Hands the events of a checked block whose indices lie in `range` to the detector.
-pub(crate) fn feed_range<D: Detector>(
-    detector: &mut D,
+/// Hands every event of a checked block to the visitor.
+pub fn visit<V: Visitor>(visitor: &mut V, blocks: &mut LiveBlocks, checked: &Checked<'_>) {
+    visit_range(visitor, blocks, checked, 0..u64::MAX);
+}
+
+/// Hands the events of a checked block whose indices lie in `range` to the visitor.
+pub(crate) fn visit_range<V: Visitor>(
+    visitor: &mut V,
     blocks: &mut LiveBlocks,
     checked: &Checked<'_>,
     range: Range<u64>,
-    findings: &mut Findings,
 ) {
-    detector.reserve(&checked.symbols().sizes());
+    visitor.reserve(&checked.symbols().sizes());
     for run in checked.runs().map(|run| run.within(&range)) {
         for (offset, event) in run.events.iter().enumerate() {
             let index = EventIndex(run.first.0 + offset as u64);
-            feed_event(detector, blocks, checked.symbols(), index, event, findings);
+            visit_event(visitor, blocks, checked.symbols(), index, event);
         }
     }
 }
 
-/// Hands one event to the detector.
+/// Hands one event to the visitor.
 #[inline(always)]
-pub(crate) fn feed_event<D: Detector>(
-    detector: &mut D,
+pub(crate) fn visit_event<V: Visitor>(
+    visitor: &mut V,
     blocks: &mut LiveBlocks,
     symbols: &Symbols,
     index: EventIndex,
     event: &Event,
-    findings: &mut Findings,
 ) {
     // Made where it is used: a call that takes it wants it in memory, and then every event would put it there.
     let at = || At { index, thread: event.thread(), location: event.location() };
     // One match, not one for accesses and one for the rest: a jump that depends on the operation is mispredicted for every
-    // other event or so.
+    // other event or so. For the same reason reads and writes share an arm.
     match event.action() {
-        Action::Read(var) | Action::Write(var) if D::PLAIN_ALIKE => {
+        Action::Read(var) | Action::Write(var) => {
+            if blocks.any {
+                return access_in_block(visitor, blocks, symbols, index, event);
+            }
             let kind = if event.op() == Op::Read { AccessKind::Read } else { AccessKind::Write };
-            detector.locate(event.thread(), var, kind, &symbols.variables);
-            detector.plain(at(), var, kind, findings);
+            let touch = Touch { var, kind, order: None, block: None, variables: &symbols.variables };
+            visitor.access(at(), touch);
         }
-        Action::Read(var) => {
-            detector.locate(event.thread(), var, AccessKind::Read, &symbols.variables);
-            detector.read(at(), var, findings);
-        }
-        Action::Write(var) => {
-            detector.locate(event.thread(), var, AccessKind::Write, &symbols.variables);
-            detector.write(at(), var, AccessKind::Write, findings);
-        }
-        Action::Acquire(lock) => return detector.acquire(at(), lock, LockMode::Exclusive, findings),
-        Action::Release(lock) => return detector.release(at(), lock, LockMode::Exclusive, findings),
-        _ => return rare_event(detector, blocks, symbols, index, event, findings),
-    }
-    if blocks.any {
-        read_block(detector, blocks, symbols, index, event, findings);
+        Action::Acquire(lock) => visitor.acquire(at(), lock, LockMode::Exclusive),
+        Action::Release(lock) => visitor.release(at(), lock, LockMode::Exclusive),
+        _ => rare_event(visitor, blocks, symbols, index, event),
     }
 }
 
-/// An access to an element of an allocated block reads the block as well.
+/// A plain access while heap blocks are allocated: it may lie in one.
 #[inline(never)]
-fn read_block<D: Detector>(
-    detector: &mut D,
+fn access_in_block<V: Visitor>(
+    visitor: &mut V,
     blocks: &LiveBlocks,
     symbols: &Symbols,
     index: EventIndex,
     event: &Event,
-    findings: &mut Findings,
 ) {
-    if let Some(block) = blocks.block_of(symbols, VarId(event.operand())) {
-        let at = At { index, thread: event.thread(), location: event.location() };
-        detector.locate(at.thread, block, AccessKind::Read, &symbols.variables);
-        detector.read(at, block, findings);
-    }
+    let (var, variables) = (VarId(event.operand()), &symbols.variables);
+    let kind = if event.op() == Op::Read { AccessKind::Read } else { AccessKind::Write };
+    let touch = Touch { var, kind, order: None, block: blocks.block_of(symbols, var), variables };
+    visitor.access(At { index, thread: event.thread(), location: event.location() }, touch);
 }
 
 /// Events that are neither plain accesses nor operations of exclusive locks.
 #[inline(never)]
-fn rare_event<D: Detector>(
-    detector: &mut D,
+fn rare_event<V: Visitor>(
+    visitor: &mut V,
     blocks: &mut LiveBlocks,
     symbols: &Symbols,
     index: EventIndex,
     event: &Event,
-    findings: &mut Findings,
 ) {
     let at = At { index, thread: event.thread(), location: event.location() };
     let (var, kind, order) = match event.action() {
-        Action::Load(var, order) => (var, AccessKind::Load, order),
-        Action::Store(var, order) => (var, AccessKind::Store, order),
-        Action::Rmw(var, order) => (var, AccessKind::Rmw, order),
-        Action::AcquireShared(lock) => return detector.acquire(at, lock, LockMode::Shared, findings),
-        Action::ReleaseShared(lock) => return detector.release(at, lock, LockMode::Shared, findings),
-        Action::Fork(child) => return detector.fork(at, child, findings),
-        Action::Join(child) => return detector.join(at, child, findings),
-        Action::Fence(order) => return detector.fence(at, order, findings),
-        Action::Post(object) => return detector.post(at, object, findings),
-        Action::Wait(object) => return detector.wait(at, object, findings),
+        Action::Load(var, order) => (var, AccessKind::Load, Some(order)),
+        Action::Store(var, order) => (var, AccessKind::Store, Some(order)),
+        Action::Rmw(var, order) => (var, AccessKind::Rmw, Some(order)),
+        Action::AcquireShared(lock) => return visitor.acquire(at, lock, LockMode::Shared),
+        Action::ReleaseShared(lock) => return visitor.release(at, lock, LockMode::Shared),
+        Action::Fork(child) => return visitor.fork(at, child),
+        Action::Join(child) => return visitor.join(at, child),
+        Action::Fence(order) => return visitor.fence(at, order),
+        Action::Post(object) => return visitor.post(at, object),
+        Action::Wait(object) => return visitor.wait(at, object),
         Action::Free(block) => {
             // In a window of a trace the block may have been allocated before.
             blocks.alloc(symbols, block);
-            detector.locate(at.thread, block, AccessKind::Free, &symbols.variables);
-            return detector.write(at, block, AccessKind::Free, findings);
+            (block, AccessKind::Free, None)
         }
         Action::Alloc(block) => {
             blocks.alloc(symbols, block);
-            return detector.other(at, findings);
+            return visitor.other(at);
         }
-        _ => return detector.other(at, findings),
+        _ => return visitor.other(at),
     };
-    detector.locate(at.thread, var, kind, &symbols.variables);
-    detector.atomic(at, var, kind, order, findings);
-    if blocks.any {
-        read_block(detector, blocks, symbols, index, event, findings);
-    }
+    let block = if blocks.any { blocks.block_of(symbols, var) } else { None };
+    visitor.access(at, Touch { var, kind, order, block, variables: &symbols.variables });
 }

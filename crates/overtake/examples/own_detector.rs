@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use overtake::detect::{
-    Access, AccessKind, At, Detector, Entry, Findings, LockMode, Notion, Promise, Race, Verdict, one_pass,
+    Access, At, Detector, Entry, Findings, LockMode, Notion, Promise, Race, Touch, Verdict, one_pass,
 };
 use overtake::trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use overtake::{Search, report::find_renderer};
@@ -24,18 +24,20 @@ impl Detector for TwoWriters {
         self.last_writes.grow_to(sizes.variables);
     }
 
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, found: &mut Findings) {
-        let second = Access { at, kind };
-        if let Some(first) = self.last_writes[var].replace(second)
+    fn access(&mut self, at: At, touch: Touch<'_>, found: &mut Findings) {
+        if !touch.kind.writes() {
+            return;
+        }
+        let second = Access { at, kind: touch.kind };
+        if let Some(first) = self.last_writes[touch.var].replace(second)
             && first.at.thread != at.thread
+            && first.kind.conflicts(second.kind)
         {
-            found.report(Race { var, first, second, verdict: Verdict::Suspected });
+            found.report(Race { var: touch.var, first, second, verdict: Verdict::Suspected });
         }
     }
 
     // All other events mean nothing to this detector.
-    fn read(&mut self, _: At, _: VarId, _: &mut Findings) {}
-    fn atomic(&mut self, _: At, _: VarId, _: AccessKind, _: MemoryOrder, _: &mut Findings) {}
     fn fence(&mut self, _: At, _: MemoryOrder, _: &mut Findings) {}
     fn acquire(&mut self, _: At, _: LockId, _: LockMode, _: &mut Findings) {}
     fn release(&mut self, _: At, _: LockId, _: LockMode, _: &mut Findings) {}

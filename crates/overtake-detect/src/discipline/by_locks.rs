@@ -7,6 +7,7 @@ use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::locks::{HeldLocks, SetId};
+use crate::visitor::Touch;
 
 /// A judge of accesses by the locks held at them.
 pub(crate) trait LockJudge {
@@ -45,25 +46,12 @@ impl<J: LockJudge> Detector for ByLocks<J> {
         self.judge.grow_to(sizes.variables);
     }
 
-    #[inline]
-    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
-        self.plain(at, var, AccessKind::Read, races);
-    }
-
-    #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        self.plain(at, var, kind, races);
-    }
-
-    const PLAIN_ALIKE: bool = true;
-
     #[inline(always)]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        self.judge.access(&mut self.held, at, var, kind, races);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _order: MemoryOrder, races: &mut Findings) {
-        self.plain(at, var, kind, races);
+    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        self.judge.access(&mut self.held, at, touch.var, touch.kind, races);
+        if let Some(block) = touch.block {
+            self.judge.access(&mut self.held, at, block, AccessKind::Read, races);
+        }
     }
 
     fn fence(&mut self, _at: At, _order: MemoryOrder, _: &mut Findings) {}

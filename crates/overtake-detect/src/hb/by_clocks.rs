@@ -6,6 +6,7 @@ use super::sync::SyncClocks;
 use crate::access::{Access, AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
+use crate::visitor::Touch;
 
 /// A judge of accesses by what their threads know.
 pub(crate) trait Judge<const LAZY: bool> {
@@ -14,10 +15,6 @@ pub(crate) trait Judge<const LAZY: bool> {
 
     /// A plain access.
     fn plain(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut Findings);
-
-    /// A read of the heap block that the access before it, of the same event, went to. It belongs to that one's epoch,
-    /// although an atomic access may have advanced the thread's time.
-    fn read_block(&mut self, clocks: &mut SyncClocks<LAZY>, at: At, block: VarId, races: &mut Findings);
 
     /// An atomic access, when what it acquires is known and what it releases is not published yet.
     fn atomic(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut Findings);
@@ -44,32 +41,38 @@ impl<J, const LAZY: bool> ByClocks<J, LAZY> {
     }
 }
 
+impl<J: Judge<LAZY>, const LAZY: bool> ByClocks<J, LAZY> {
+    /// An access reads the heap block that it goes to, in the same epoch.
+    #[inline(always)]
+    fn read_block(&mut self, at: At, block: Option<VarId>, races: &mut Findings) {
+        if let Some(block) = block {
+            self.judge.plain(&mut self.clocks, block, Access { at, kind: AccessKind::Read }, races);
+        }
+    }
+
+    #[inline(never)]
+    fn atomic(&mut self, at: At, touch: Touch<'_>, order: MemoryOrder, races: &mut Findings) {
+        let Touch { var, kind, block, .. } = touch;
+        self.clocks.atomic_acquire(at.thread, var, kind, order);
+        self.judge.atomic(&mut self.clocks, var, Access { at, kind }, races);
+        self.read_block(at, block, races);
+        self.clocks.atomic_release(at.thread, var, kind, order);
+    }
+}
+
 impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.judge.reserve(sizes);
     }
 
-    /// Other reads are [`plain`](Self::plain).
-    fn read(&mut self, at: At, block: VarId, races: &mut Findings) {
-        self.judge.read_block(&mut self.clocks, at, block, races);
-    }
-
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        self.judge.plain(&mut self.clocks, var, Access { at, kind }, races);
-    }
-
-    const PLAIN_ALIKE: bool = true;
-
     #[inline(always)]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        self.judge.plain(&mut self.clocks, var, Access { at, kind }, races);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
-        self.clocks.atomic_acquire(at.thread, var, kind, order);
-        self.judge.atomic(&mut self.clocks, var, Access { at, kind }, races);
-        self.clocks.atomic_release(at.thread, var, kind, order);
+    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        if let Some(order) = touch.order {
+            return self.atomic(at, touch, order, races);
+        }
+        self.judge.plain(&mut self.clocks, touch.var, Access { at, kind: touch.kind }, races);
+        self.read_block(at, touch.block, races);
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {

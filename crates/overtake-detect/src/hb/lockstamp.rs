@@ -36,6 +36,7 @@ use crate::findings::Findings;
 use crate::race::{Race, Verdict};
 use crate::registry::{Analysis, OptionError, Options, Outcome};
 use crate::run::{LiveBlocks, feed};
+use crate::visitor::Touch;
 
 /// Fewest flows between checkpoints: the stamps of one chunk are in memory at once.
 const LEAST_CHUNK: usize = 16 * 1024;
@@ -304,17 +305,13 @@ impl<W: Work> Walk<W> {
 impl<W: Work> Detector for Walk<W> {
     fn reserve(&mut self, _sizes: &Sizes) {}
 
-    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
-        self.work.access(at, var, AccessKind::Read, races);
-    }
-
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        self.work.access(at, var, kind, races);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
-        flow::atomic(&mut self.synchronise(at), at.thread, var, kind, order);
-        self.work.access(at, var, kind, races);
+    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        if let Some(order) = touch.order {
+            flow::atomic(&mut self.synchronise(at), at.thread, touch.var, touch.kind, order);
+        }
+        for (var, kind) in touch.each() {
+            self.work.access(at, var, kind, races);
+        }
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {

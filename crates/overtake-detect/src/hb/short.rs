@@ -41,6 +41,7 @@ use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::race::{Race, Verdict};
 use crate::registry::{Analysis, OnePass, OptionError, Options};
+use crate::visitor::Touch;
 
 /// How often to do what need not be done at every event.
 #[derive(Clone, Copy, Debug)]
@@ -195,8 +196,9 @@ impl<T: Tick> ShortHb<T> {
         }
     }
 
-    #[inline(always)] // once per kind of access, in the event loop
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
+    /// Compares an access with the ones of the window, and keeps it.
+    #[inline(always)] // in the event loop
+    fn judge(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
         let time = self.advance(at.index);
         let slot = self.slot_of.get_or_insert(var.0, || {
             let slot = self.variables.add();
@@ -255,25 +257,17 @@ impl<T: Tick> Detector for ShortHb<T> {
         self.slot_of.reserve(sizes.variables, self.window.saturating_mul(DIRECT_VARIABLES));
     }
 
-    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
-        self.access(at, var, AccessKind::Read, races);
-    }
-
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        self.access(at, var, kind, races);
-    }
-
-    const PLAIN_ALIKE: bool = true;
-
-    #[inline]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        self.access(at, var, kind, races);
-    }
-
-    /// What an atomic access acquires is ordered before it, so the rules come before the check.
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
-        self.synchronise(at, |knowledge| flow::atomic(knowledge, at.thread, var, kind, order));
-        self.access(at, var, kind, races);
+    #[inline(always)]
+    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        let Touch { var, kind, order, block, .. } = touch;
+        // What an atomic access acquires is ordered before it, so the rules come before the check.
+        if let Some(order) = order {
+            self.synchronise(at, |knowledge| flow::atomic(knowledge, at.thread, var, kind, order));
+        }
+        self.judge(at, var, kind, races);
+        if let Some(block) = block {
+            self.judge(at, block, AccessKind::Read, races);
+        }
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {

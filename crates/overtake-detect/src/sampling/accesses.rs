@@ -13,7 +13,7 @@
 use overtake_clock::Epoch;
 use overtake_trace::{EventIndex, Sizes, VarId};
 
-use crate::access::{Access, AccessKind, At};
+use crate::access::{Access, At};
 use crate::findings::Findings;
 use crate::hb::{ByClocks, Histories, Judge, Judged, SyncClocks};
 use crate::registry::OptionError;
@@ -35,15 +35,13 @@ pub(super) type SampledAccesses<S> = ByClocks<Sampler<S>, true>;
 pub(super) struct Sampler<S> {
     sampling: S,
     histories: Histories<true>,
-    /// The latest atomic access, if it is sampled, with its epoch.
-    latest_atomic: Option<(EventIndex, Epoch)>,
     accesses: u64,
     sampled: u64,
 }
 
 impl<S: Sampling> Sampler<S> {
     pub(super) fn new(sampling: S) -> Self {
-        Sampler { sampling, histories: Histories::default(), latest_atomic: None, accesses: 0, sampled: 0 }
+        Sampler { sampling, histories: Histories::default(), accesses: 0, sampled: 0 }
     }
 
     /// The epoch to record an access in, if it is sampled; else it is done with.
@@ -59,11 +57,6 @@ impl<S: Sampling> Sampler<S> {
         self.accesses += 1;
         if self.sampling.takes(index) {
             self.sampled += 1;
-            if let Some((latest, epoch)) = self.latest_atomic
-                && latest == index
-            {
-                return Some(epoch);
-            }
             clocks.open_epoch(thread); // I1
             return Some(clocks.thread(thread).epoch());
         }
@@ -87,15 +80,10 @@ impl<S: Sampling> Judge<true> for Sampler<S> {
         }
     }
 
-    fn read_block(&mut self, clocks: &mut SyncClocks<true>, at: At, block: VarId, races: &mut Findings) {
-        self.plain(clocks, block, Access { at, kind: AccessKind::Read }, races);
-    }
-
     fn atomic(&mut self, clocks: &mut SyncClocks<true>, var: VarId, access: Access, races: &mut Findings) {
         let access = Judged::observed(access);
         if let Some(epoch) = self.epoch(clocks, var, access, races) {
             self.histories.atomic(clocks.thread(access.at.thread), epoch, var, access, races);
-            self.latest_atomic = Some((access.at.index, epoch));
         }
     }
 

@@ -8,7 +8,7 @@ use super::naming::Naming;
 use crate::detector::Detector;
 use crate::findings::Findings;
 use crate::registry::{Analysis, OptionError, Options, Outcome};
-use crate::run::{LiveBlocks, feed};
+use crate::run::{LiveBlocks, feed, visit};
 
 /// Starts an analysis.
 pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
@@ -44,7 +44,7 @@ impl Analysis for SlimAnalysis {
     fn feed(&mut self, checked: &Checked<'_>) {
         match &mut self.stage {
             Stage::Detection(detector) => feed(&mut **detector, &mut self.blocks, checked, &mut self.races),
-            Stage::Naming(naming) => feed(&mut **naming, &mut self.blocks, checked, &mut self.races),
+            Stage::Naming(naming) => visit(&mut **naming, &mut self.blocks, checked),
         }
     }
 

@@ -13,6 +13,7 @@
 //! | `range.rs`, `footprint.rs` | strided ranges, and what threads have accessed and nobody has judged |
 //! | `partition.rs` | partitions and how footprints refine them: the paper's table |
 //! | `cells.rs` | the cells, which are FastTrack's |
+//! | `locate.rs` | where the state of a variable is |
 //! | `commit.rs`, `shadow.rs` | footprints meet partitions; arrays of unknown length |
 //! | `extended.rs` | parts of any form, by labels (`--partitions extended`) |
 //! | `reports.rs`, `naming.rs`, `analysis.rs` | races; if there are any, a second pass finds the accesses that they are between |
@@ -35,6 +36,7 @@ mod cells;
 mod commit;
 mod extended;
 mod footprint;
+mod locate;
 mod naming;
 mod own;
 mod pages;
@@ -45,19 +47,17 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 
-use overtake_clock::Epoch;
-use overtake_trace::{
-    ArrayId, EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variable, Variables,
-};
+use overtake_trace::{ArrayId, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 pub(crate) use self::analysis::start;
 use self::cells::{Accessor, CellId, Cells, PackedAt, observed};
 use self::commit::{ArrayLimits, Room};
 use self::extended::Followed;
 use self::footprint::{Collected, Pending, Taken};
+use self::locate::{Element, Located};
 use self::naming::FoundRaces;
 use self::own::PAGE;
-use self::pages::{PageContent, VarPage, page_variables};
+use self::pages::VarPage;
 use self::reports::{OnElement, OnPart, OnVariable, Reports};
 use self::shadow::Shadow;
 use crate::access::{AccessKind, At};
@@ -66,6 +66,7 @@ use crate::extent::Extent;
 use crate::findings::Findings;
 use crate::hb::SyncClocks;
 use crate::registry::Partitions;
+use crate::visitor::Touch;
 
 /// Arrays shorter than this are not worth compressing (the paper's threshold).
 const SMALL: u64 = 16;
@@ -83,20 +84,6 @@ impl ArrayLimits {
         ArrayLimits { small: SMALL, labels_from, variables: 0 }
     }
 }
-
-/// What the next access goes to. Set in pieces: the common case writes and reads the cell alone.
-#[derive(Clone, Copy, Debug)]
-struct Located {
-    cell: CellId,
-    /// Where the element is, if the cell is [`SHARED`].
-    shadow: u32,
-    index: u64,
-}
-
-/// Instead of a cell: the access is in a footprint, nothing more is to be done.
-const COLLECTED: CellId = CellId(u32::MAX);
-/// Instead of a cell: an element that shares its cell with others, or may do so again.
-const SHARED: CellId = CellId(u32::MAX - 1);
 
 /// What is known of an array: nothing, that it is small, or its shadow.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -117,9 +104,6 @@ pub(crate) struct SlimState {
     arrays: IdVec<ArrayId, ArrayKind>,
     shadows: Vec<Shadow>,
     pending: IdVec<ThreadId, Pending>,
-    located: Located,
-    /// The latest atomic access, with the epoch it was made in: the read of its heap block belongs to the same event.
-    latest_atomic: (EventIndex, Epoch),
     reports: Reports,
     limits: ArrayLimits,
 }
@@ -133,178 +117,49 @@ impl SlimState {
             arrays: IdVec::new(),
             shadows: Vec::new(),
             pending: IdVec::new(),
-            located: Located { cell: CellId(0), shadow: 0, index: 0 },
-            latest_atomic: (EventIndex(u64::MAX), Epoch::NONE),
             reports: Reports::default(),
             limits,
         }
     }
 
-    /// Finds what a variable goes to whose page is not all of one kind, or has not been looked at.
-    #[inline(never)]
-    fn look_up(&mut self, var: VarId, variables: &Variables) -> CellId {
-        if let Variable::Element { array, index } = variables.get(var)
-            && let Some(shadow) = self.shadow_of(array, index, var, variables)
-        {
-            self.survey(var, index, shadow, variables);
-            return self.locate_element(var, shadow, index);
-        }
-        self.own_cell(var, variables)
-    }
-
-    /// An element of an array with a shadow.
-    #[inline]
-    fn locate_element(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
-        (self.located.shadow, self.located.index) = (shadow, index);
-        match self.shadows[shadow as usize].has_alone() {
-            true => self.locate_divided(var, shadow, index),
-            false => SHARED,
-        }
-    }
-
-    /// An element of an array of which some elements stand alone.
-    fn locate_divided(&mut self, var: VarId, shadow: u32, index: u64) -> CellId {
-        let segment = self.shadows[shadow as usize].segment(index, &mut self.cells);
-        let alone = segment.alone();
-        if !alone.contains(&index) {
-            return SHARED;
-        }
-        let mut room = Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
-        let (page, offset) = (var.index() / PAGE, (var.index() % PAGE) as u64);
-        // Of a page of elements in order that all stand alone, all are settled at once.
-        if self.pages[page] == VarPage::elements(shadow)
-            && let Some(first) = index.checked_sub(offset)
-            && first >= alone.start
-            && first + PAGE as u64 <= alone.end
-        {
-            segment.settle_page(first, page, &mut room);
-        }
-        let cell = segment.settle(index, var, &mut room);
-        self.promote(page);
-        cell
-    }
-
-    /// Takes note of a page whose variables all have cells of their own (I1).
-    fn promote(&mut self, page: usize) {
-        if let Some(first) = self.reports.own.first_of_settled(page) {
-            self.pages[page] = VarPage::cells(first);
-        }
-    }
-
-    /// The shadow of an element, if it is not a variable like any other.
-    #[inline]
-    fn shadow_of(&mut self, array: ArrayId, index: u64, var: VarId, variables: &Variables) -> Option<u32> {
-        let shadow = match self.arrays.get(array) {
-            Some(&ArrayKind::Shadowed(shadow)) => shadow,
-            Some(ArrayKind::Small) => return None,
-            _ => self.meet_array(array, index, var, variables)?,
-        };
-        (!self.shadows[shadow as usize].is_own(index) && index < HUGE).then_some(shadow)
-    }
-
-    /// Decides how an array is treated, once and for all: its length may become known later, or grow.
-    #[cold]
-    fn meet_array(&mut self, array: ArrayId, index: u64, var: VarId, variables: &Variables) -> Option<u32> {
-        let length = variables.array_facts(array).length;
-        let kind = match length {
-            Some(length) if length < self.limits.small => ArrayKind::Small,
-            _ if self.shadows.len() as u32 == VarPage::ELEMENTS - 1 => ArrayKind::Small,
-            _ => {
-                let length = length.map(|length| length.min(HUGE));
-                self.shadows.push(Shadow::new(array, length, var, index, self.limits));
-                ArrayKind::Shadowed(self.shadows.len() as u32 - 1)
-            }
-        };
-        *self.arrays.entry(array) = kind;
-        match kind {
-            ArrayKind::Shadowed(shadow) => Some(shadow),
-            _ => None,
-        }
-    }
-
-    /// The cell of a variable that shares it with none. Others of its page that surely do not either get theirs as well.
-    fn own_cell(&mut self, var: VarId, variables: &Variables) -> CellId {
-        let page = var.index() / PAGE;
-        if !self.reports.own.has_page(page) {
-            for var in page_variables(page, variables).into_iter().flatten() {
-                if self.is_own(var, variables) {
-                    self.reports.own.settle_variable(var, &mut self.cells);
-                }
-            }
-        }
-        let cell = self.reports.own.settle_variable(var, &mut self.cells);
-        self.promote(page);
-        cell
-    }
-
-    /// Whether a variable is surely none that shares its cell.
-    fn is_own(&self, var: VarId, variables: &Variables) -> bool {
-        let Variable::Element { array, index } = variables.get(var) else { return true };
-        match self.arrays.get(array) {
-            Some(ArrayKind::Small) => true,
-            Some(&ArrayKind::Shadowed(shadow)) => self.shadows[shadow as usize].is_own(index),
-            _ => false,
-        }
-    }
-
-    /// Looks at the page of an element for the first time: are its variables elements of one array, in order?
-    fn survey(&mut self, var: VarId, index: u64, shadow: u32, variables: &Variables) {
-        let page = var.index() / PAGE;
-        if self.pages[page] != VarPage::UNKNOWN {
-            return;
-        }
-        let Some(mut page_variables) = page_variables(page, variables) else { return };
-        let entry = &self.shadows[shadow as usize];
-        let in_order = entry.index_of(var) == index
-            && page_variables.all(|var| {
-                let (array, index) = (entry.array, entry.index_of(var));
-                index < HUGE
-                    && !entry.is_own(index)
-                    && variables.get(var) == Variable::Element { array, index }
-            });
-        self.pages[page] = if in_order { VarPage::elements(shadow) } else { VarPage::MIXED };
-    }
-
-    /// A plain access.
+    /// A plain access to what was located.
     #[inline(always)]
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        match self.located_cell(var) {
-            COLLECTED => {}
-            SHARED => {
-                if !self.follow_label(at.thread, kind) {
-                    self.access_element(PackedAt::new(at), var, kind);
+    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, located: Located, races: &mut Findings) {
+        match located {
+            Located::Collected => {}
+            Located::Shared(element) => {
+                if !self.follow_label(at.thread, element, kind) {
+                    self.access_element(PackedAt::new(at), var, element, kind);
                 }
             }
-            cell => {
+            Located::Cell(cell) => {
                 let clock = self.clocks.thread(at.thread);
-                if at.index == self.latest_atomic.0 || !self.cells.take_ordered(cell, clock, at, kind) {
-                    self.access_own(PackedAt::new(at), var, kind, races);
+                if !self.cells.take_ordered(cell, clock, at, kind) {
+                    self.access_own(PackedAt::new(at), var, cell, kind, races);
                 }
             }
         }
     }
 
-    /// The cell of the variable that was located last, or what stands instead of it.
+    /// An access reads the heap block that it goes to as well.
     #[inline(always)]
-    fn located_cell(&self, var: VarId) -> CellId {
-        match self.pages[var.index() / PAGE].content() {
-            PageContent::Cells(first) => first.plus((var.index() % PAGE) as u64),
-            _ => self.located.cell,
+    fn read_block(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        if let Some(block) = touch.block {
+            let located = self.locate(at.thread, block, AccessKind::Read, touch.variables);
+            self.plain(at, block, AccessKind::Read, located, races);
         }
     }
 
     /// Takes an access to an element of an array with labels throughout, if it only has to follow another.
     #[inline(always)]
-    fn follow_label(&mut self, thread: ThreadId, kind: AccessKind) -> bool {
-        // One by one: they were written so, and a load of both would have to wait.
-        let (shadow, index) = (self.located.shadow, self.located.index);
-        let Some(classes) = self.shadows[shadow as usize].labels() else { return false };
+    fn follow_label(&mut self, thread: ThreadId, element: Element, kind: AccessKind) -> bool {
+        let Some(classes) = self.shadows[element.shadow as usize].labels() else { return false };
         let epoch = self.clocks.thread(thread).epoch();
-        match classes.follow(index, epoch, kind.writes(), &mut self.cells) {
+        match classes.follow(element.index, epoch, kind.writes(), &mut self.cells) {
             Followed::No => false,
             Followed::Yes => true,
             Followed::AsLast => {
-                self.make_coarse();
+                self.make_coarse(element);
                 true
             }
         }
@@ -312,31 +167,29 @@ impl SlimState {
 
     /// A plain access to a variable or an element with a cell of its own, where something is unordered or shared.
     #[inline(never)]
-    fn access_own(&mut self, at: PackedAt, var: VarId, kind: AccessKind, races: &mut Findings) {
-        let (at, cell) = (at.at(), self.located_cell(var));
+    fn access_own(&mut self, at: PackedAt, var: VarId, cell: CellId, kind: AccessKind, races: &mut Findings) {
+        let at = at.at();
         let clock = self.clocks.thread(at.thread);
-        let epoch = if at.index == self.latest_atomic.0 { self.latest_atomic.1 } else { clock.epoch() };
-        let accessor = Accessor { clock, epoch, access: observed(at, kind) };
+        let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
         let reports = &mut self.reports;
         self.cells.judge(cell, accessor, &mut OnVariable { var, reports, races });
     }
 
     /// A plain access to an element whose cell is shared or may change.
     #[inline(never)]
-    fn access_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind) {
-        let (shadow, index) = (self.located.shadow, self.located.index);
-        let entry = &mut self.shadows[shadow as usize];
-        match entry.collects() || entry.segment(index, &mut self.cells).collects() {
-            true => self.collect(at, var, kind),
-            false => self.judge_element(at, var, kind),
+    fn access_element(&mut self, at: PackedAt, var: VarId, element: Element, kind: AccessKind) {
+        let entry = &mut self.shadows[element.shadow as usize];
+        match entry.collects() || entry.segment(element.index, &mut self.cells).collects() {
+            true => self.collect(at, var, element, kind),
+            false => self.judge_element(at, var, element, kind),
         }
     }
 
     /// Lets the elements of a stretch share one cell if they have the same history.
     #[inline(never)]
-    fn make_coarse(&mut self) {
-        let entry = &mut self.shadows[self.located.shadow as usize];
-        let segment = entry.segment(self.located.index, &mut self.cells);
+    fn make_coarse(&mut self, element: Element) {
+        let entry = &mut self.shadows[element.shadow as usize];
+        let segment = entry.segment(element.index, &mut self.cells);
         if segment.make_coarse(&mut self.cells) {
             entry.look_again();
         }
@@ -344,8 +197,8 @@ impl SlimState {
 
     /// Judges an access to an element of a stretch that does not collect footprints.
     #[inline(never)]
-    fn judge_element(&mut self, at: PackedAt, var: VarId, kind: AccessKind) {
-        let (at, shadow, index) = (at.at(), self.located.shadow, self.located.index);
+    fn judge_element(&mut self, at: PackedAt, var: VarId, element: Element, kind: AccessKind) {
+        let (at, Element { shadow, index }) = (at.at(), element);
         let clock = self.clocks.thread(at.thread);
         let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
         let entry = &mut self.shadows[shadow as usize];
@@ -358,8 +211,8 @@ impl SlimState {
 
     /// Adds an access to the footprint of its thread.
     #[inline(never)]
-    fn collect(&mut self, at: PackedAt, var: VarId, kind: AccessKind) {
-        let (at, shadow, index) = (at.at(), self.located.shadow, self.located.index);
+    fn collect(&mut self, at: PackedAt, var: VarId, element: Element, kind: AccessKind) {
+        let (at, Element { shadow, index }) = (at.at(), element);
         let page = var.index() / PAGE;
         let in_order = self.pages[page] == VarPage::elements(shadow);
         let ordered_end = if in_order { (page as u32 + 1).saturating_mul(PAGE as u32) } else { 0 };
@@ -383,40 +236,35 @@ impl SlimState {
 
     /// An atomic access, to a variable or to an element, which stands alone from then on.
     #[inline(never)]
-    fn atomic_access(
-        &mut self,
-        at: PackedAt,
-        var: VarId,
-        kind: AccessKind,
-        order: MemoryOrder,
-        races: &mut Findings,
-    ) {
-        let at = at.at();
+    fn atomic(&mut self, at: PackedAt, touch: Touch<'_>, order: MemoryOrder, races: &mut Findings) {
+        let (at, Touch { var, kind, .. }) = (at.at(), touch);
         if (kind.reads() && order.acquires()) || (kind.writes() && order.releases()) {
             self.commit(at.thread);
         }
-        let Located { shadow, index, .. } = self.located;
-        let cell = match self.located_cell(var) {
-            SHARED => {
-                let entry = &mut self.shadows[shadow as usize];
-                let segment = entry.segment(index, &mut self.cells);
-                let mut room =
-                    Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
-                segment.make_fine(&mut room);
-                let cell = segment.settle(index, var, &mut room);
-                entry.look_again();
-                cell
-            }
-            cell => cell,
-        };
+        let Some(cell) = self.atomic_cell(at.thread, touch) else { return };
         self.clocks.atomic_acquire(at.thread, var, kind, order);
         let clock = self.clocks.thread(at.thread);
-        let epoch = clock.epoch();
-        let accessor = Accessor { clock, epoch, access: observed(at, kind) };
+        let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
         let reports = &mut self.reports;
         self.cells.judge_atomic(cell, accessor, &mut OnVariable { var, reports, races });
-        self.latest_atomic = (at.index, epoch);
+        self.read_block(at, touch, races);
         self.clocks.atomic_release(at.thread, var, kind, order);
+    }
+
+    /// The cell of what is accessed atomically, alone from now on. There always is one: no footprint takes atomic accesses.
+    fn atomic_cell(&mut self, thread: ThreadId, touch: Touch<'_>) -> Option<CellId> {
+        let Element { shadow, index } = match self.locate(thread, touch.var, touch.kind, touch.variables) {
+            Located::Collected => return None,
+            Located::Cell(cell) => return Some(cell),
+            Located::Shared(element) => element,
+        };
+        let entry = &mut self.shadows[shadow as usize];
+        let segment = entry.segment(index, &mut self.cells);
+        let mut room = Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
+        segment.make_fine(&mut room);
+        let cell = segment.settle(index, touch.var, &mut room);
+        entry.look_again();
+        Some(cell)
     }
 
     /// Judges everything that a thread has pending.
@@ -492,37 +340,13 @@ impl Detector for SlimState {
     }
 
     #[inline(always)]
-    fn locate(&mut self, thread: ThreadId, var: VarId, kind: AccessKind, variables: &Variables) {
-        self.located.cell = match self.pages[var.index() / PAGE].content() {
-            PageContent::Cells(_) => return, // nothing is kept in memory that waits for the cell
-            PageContent::Elements(shadow) => {
-                if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
-                    COLLECTED
-                } else {
-                    let index = self.shadows[shadow as usize].index_of(var);
-                    self.locate_element(var, shadow, index)
-                }
-            }
-            PageContent::Anything => match self.reports.own.cell(var) {
-                Some(cell) => cell,
-                None => self.look_up(var, variables),
-            },
-        };
-    }
-
-    #[inline(always)]
-    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
-        self.access(at, var, AccessKind::Read, races);
-    }
-
-    #[inline(always)]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        self.access(at, var, kind, races);
-    }
-
-    #[inline(always)]
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
-        self.atomic_access(PackedAt::new(at), var, kind, order, races);
+    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        if let Some(order) = touch.order {
+            return self.atomic(PackedAt::new(at), touch, order, races);
+        }
+        let located = self.locate(at.thread, touch.var, touch.kind, touch.variables);
+        self.plain(at, touch.var, touch.kind, located, races);
+        self.read_block(at, touch, races);
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {

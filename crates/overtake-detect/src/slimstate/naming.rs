@@ -12,17 +12,14 @@
 
 use std::collections::VecDeque;
 
-use overtake_trace::{
-    ArrayId, EventIndex, IdVec, LocationId, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variable,
-    Variables,
-};
+use overtake_trace::{ArrayId, EventIndex, IdVec, LocationId, Sizes, ThreadId, VarId, Variable, Variables};
 use rustc_hash::FxHashMap;
 
 use crate::access::{Access, AccessKind, At};
-use crate::detector::{Detector, LockMode};
 use crate::extent::Extent;
 use crate::findings::Findings;
 use crate::race::{Race, Verdict};
+use crate::visitor::{Touch, Visitor};
 
 /// What races.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -98,8 +95,6 @@ struct Wanted {
 pub(super) struct Naming {
     races: Vec<Found>,
     wanted: IdVec<ThreadId, Wanted>,
-    /// The element that is accessed next.
-    element: Option<Element>,
 }
 
 impl Naming {
@@ -114,7 +109,7 @@ impl Naming {
         for (access, side) in sides {
             wanted.entry(access.at.thread).upcoming.push_back((access.at.index, side));
         }
-        Naming { races, wanted, element: None }
+        Naming { races, wanted }
     }
 
     /// Whether an access of the thread may be one to name.
@@ -125,15 +120,8 @@ impl Naming {
     }
 
     /// Names the sides that wait for this access.
-    #[inline]
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
-        if self.is_looking(at.thread) {
-            self.look(Access { at, kind }, var);
-        }
-    }
-
-    fn look(&mut self, access: Access, var: VarId) {
-        let Naming { races, wanted, element } = self;
+    fn look(&mut self, access: Access, var: VarId, variables: &Variables) {
+        let Naming { races, wanted } = self;
         let Wanted { upcoming, looking } = &mut wanted[access.at.thread];
         while let Some((_, side)) = upcoming.pop_front_if(|(from, _)| *from <= access.at.index) {
             let race = &races[side.0];
@@ -147,7 +135,11 @@ impl Naming {
         if looking.is_empty() {
             return;
         }
-        for element in [Some(Element::Variable(var)), *element].into_iter().flatten() {
+        let element = match variables.get(var) {
+            Variable::Element { array, index } => Some(Element::Of(array, index)),
+            _ => None,
+        };
+        for element in [Some(Element::Variable(var)), element].into_iter().flatten() {
             for (number, is_second) in looking.remove(&(element, access.kind)).into_iter().flatten() {
                 let race = &mut races[number];
                 race.var = Some(var);
@@ -155,45 +147,9 @@ impl Naming {
             }
         }
     }
-}
-
-impl Detector for Naming {
-    fn reserve(&mut self, sizes: &Sizes) {
-        self.wanted.grow_to(sizes.threads);
-    }
-
-    #[inline]
-    fn locate(&mut self, thread: ThreadId, var: VarId, _: AccessKind, variables: &Variables) {
-        if self.is_looking(thread) {
-            self.element = match variables.get(var) {
-                Variable::Element { array, index } => Some(Element::Of(array, index)),
-                _ => None,
-            };
-        }
-    }
-
-    fn read(&mut self, at: At, var: VarId, _: &mut Findings) {
-        self.access(at, var, AccessKind::Read);
-    }
-
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut Findings) {
-        self.access(at, var, kind);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut Findings) {
-        self.access(at, var, kind);
-    }
-
-    fn fence(&mut self, _: At, _: MemoryOrder, _: &mut Findings) {}
-    fn acquire(&mut self, _: At, _: LockId, _: LockMode, _: &mut Findings) {}
-    fn release(&mut self, _: At, _: LockId, _: LockMode, _: &mut Findings) {}
-    fn fork(&mut self, _: At, _: ThreadId, _: &mut Findings) {}
-    fn join(&mut self, _: At, _: ThreadId, _: &mut Findings) {}
-    fn post(&mut self, _: At, _: SyncId, _: &mut Findings) {}
-    fn wait(&mut self, _: At, _: SyncId, _: &mut Findings) {}
 
     /// Reports all races, in the order in which they were found.
-    fn finish(&mut self, races: &mut Findings) {
+    pub(super) fn finish(&mut self, races: &mut Findings) {
         let is_done = |wanted: &Wanted| wanted.looking.is_empty() && wanted.upcoming.is_empty();
         debug_assert!(self.wanted.iter().all(is_done), "I1: {self:?}");
         for Found { subject, first, second, times, var } in self.races.drain(..) {
@@ -209,8 +165,23 @@ impl Detector for Naming {
         }
     }
 
-    fn state_bytes(&self) -> usize {
+    pub(super) fn state_bytes(&self) -> usize {
         let sides: usize = self.wanted.iter().map(|wanted| wanted.upcoming.capacity()).sum();
         self.races.capacity() * size_of::<Found>() + sides * size_of::<(EventIndex, RaceSide)>()
+    }
+}
+
+impl Visitor for Naming {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.wanted.grow_to(sizes.threads);
+    }
+
+    #[inline]
+    fn access(&mut self, at: At, touch: Touch<'_>) {
+        if self.is_looking(at.thread) {
+            for (var, kind) in touch.each() {
+                self.look(Access { at, kind }, var, touch.variables);
+            }
+        }
     }
 }

@@ -19,7 +19,6 @@ use rustc_hash::FxHashMap;
 
 use super::clocks::Clocks;
 use super::collect::Collections;
-use super::event::{Effects, OpenEvent};
 use super::filter::Census;
 use super::held::HeldSets;
 use super::history::{Entry, History, NewEntry, Side};
@@ -28,6 +27,7 @@ use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::hb::SyncClocks;
 use crate::race::{Race, Verdict};
+use crate::visitor::Touch;
 
 /// Finds sync-preserving races. If `BOUNDED`, only those with a span of at most `window`.
 #[derive(Debug)]
@@ -38,16 +38,14 @@ pub(crate) struct SyncPreserving<const BOUNDED: bool> {
     order: SyncClocks,
     pub(super) held: HeldSets,
     pub(super) history: History<BOUNDED>,
-    event: OpenEvent,
-    beginning: Beginning,
     pub(super) cursors: FxHashMap<Cursor, u32>,
     candidates: Vec<Candidate>,
     pub(super) collections: Collections,
     counts: Counts,
 }
 
-/// The clocks that the access going on began with.
-#[derive(Clone, Copy, Default, Debug)]
+/// The clocks that an access begins with.
+#[derive(Clone, Copy, Debug)]
 struct Beginning {
     epoch: Epoch,
     learned: SnapshotId,
@@ -99,8 +97,6 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             order: SyncClocks::default(),
             held: HeldSets::default(),
             history: History::default(),
-            event: OpenEvent::default(),
-            beginning: Beginning::default(),
             cursors: FxHashMap::default(),
             candidates: Vec::new(),
             collections: Collections::default(),
@@ -127,44 +123,54 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         figures
     }
 
-    /// The event that was going on is over: the thread's past now needs what it saw, and its write can be seen (I2).
+    /// An access event: what it touches, as far as it matters.
     #[inline]
-    fn end_event(&mut self) {
-        let Some(Effects { thread, seen, written }) = self.event.end() else { return };
-        for stamp in seen {
-            if stamp.epoch.is_some() {
-                self.clocks.learn(thread, stamp);
-            }
+    fn access_event(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        let var = Some(touch.var).filter(|&var| self.census.matters(var));
+        let block = touch.block.filter(|&block| self.census.matters(block));
+        if var.is_some() || block.is_some() {
+            self.judge_event(at, (var, touch.kind), block, races);
         }
-        let snapshot = match written {
-            Some(var) => {
-                let stamp = self.clocks.publish(thread);
-                std::mem::replace(&mut self.history.var(var).last_write, stamp).snapshot
-            }
-            None => SnapshotId::EMPTY,
-        };
-        self.clocks.sections.snapshots.release(snapshot);
-        self.clocks.sections.snapshots.release(self.beginning.learned);
     }
 
-    /// Begins an access, unless it is part of the event going on.
-    #[inline]
-    fn begin_access(&mut self, at: At) {
-        if self.event.continues(at) {
-            return;
-        }
-        self.end_event();
-        self.event.begin(at);
-        self.beginning = Beginning {
+    /// Judges everything that an event touches by what precedes it (I2). Then the thread's past needs what the event saw,
+    /// and its write can be seen.
+    fn judge_event(
+        &mut self,
+        at: At,
+        (var, kind): (Option<VarId>, AccessKind),
+        block: Option<VarId>,
+        races: &mut Findings,
+    ) {
+        let beginning = Beginning {
             epoch: self.clocks.epoch(at.thread),
             learned: self.clocks.learned(at.thread),
             happened: self.order.thread(at.thread).epoch().time,
         };
         self.forget(at.index);
+        if let Some(var) = var {
+            self.judge(at, var, kind, beginning, races);
+        }
+        if let Some(block) = block {
+            self.judge(at, block, AccessKind::Read, beginning, races);
+        }
+        for seen in [var.filter(|_| kind.reads()), block].into_iter().flatten() {
+            let stamp = self.history.var(seen).last_write;
+            if stamp.epoch.is_some() {
+                self.clocks.learn(at.thread, stamp);
+            }
+        }
+        if let Some(var) = var.filter(|_| kind.writes()) {
+            let stamp = self.clocks.publish(at.thread);
+            let before = std::mem::replace(&mut self.history.var(var).last_write, stamp);
+            self.clocks.sections.snapshots.release(before.snapshot);
+        }
+        self.clocks.sections.snapshots.release(beginning.learned);
     }
 
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        let Beginning { epoch, learned, happened } = self.beginning;
+    #[inline]
+    fn judge(&mut self, at: At, var: VarId, kind: AccessKind, beginning: Beginning, races: &mut Findings) {
+        let Beginning { epoch, learned, happened } = beginning;
         let access = NewEntry { at, kind, epoch, learned, held: self.held.of(at.thread), happened };
         if let Some(lists) = self.history.lists_to_check(var, &access, &mut self.held) {
             self.check(lists, var, &access, races);
@@ -172,7 +178,6 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         if self.history.record(var, &access, &mut self.held) {
             self.clocks.sections.snapshots.retain(learned);
         }
-        self.event.touch(var, kind, self.history.var(var).last_write);
     }
 
     /// Reports the races of an access with accesses in the lists.
@@ -287,29 +292,12 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
     }
 
     #[inline]
-    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
-        if self.census.matters(var) {
-            self.begin_access(at);
-            self.access(at, var, AccessKind::Read, races);
-        }
-    }
-
-    #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        if self.census.matters(var) {
-            self.begin_access(at);
-            self.access(at, var, kind, races);
-        }
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
-        // Begun before the release below, also if the variable does not matter: its heap block may.
-        self.begin_access(at);
-        self.order.atomic_acquire(at.thread, var, kind, order);
-        if self.census.matters(var) {
-            self.access(at, var, kind, races);
-        }
-        self.order.atomic_release(at.thread, var, kind, order);
+    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        let Some(order) = touch.order else { return self.access_event(at, touch, races) };
+        // Happens-before sees every atomic access, also of a variable that does not matter.
+        self.order.atomic_acquire(at.thread, touch.var, touch.kind, order);
+        self.access_event(at, touch, races);
+        self.order.atomic_release(at.thread, touch.var, touch.kind, order);
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
@@ -318,7 +306,6 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
 
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         if self.census.lock_matters(lock) {
-            self.end_event();
             self.order.acquire(at.thread, lock, mode);
             self.clocks.acquire(at.thread, lock, mode);
             self.held.acquire(at.thread, lock, mode);
@@ -327,7 +314,6 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
 
     fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         if self.census.lock_matters(lock) {
-            self.end_event();
             self.order.release(at.thread, lock, mode);
             self.clocks.release(at.thread, lock);
             self.held.release(at.thread, lock, mode);
@@ -335,13 +321,11 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
     }
 
     fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
-        self.end_event();
         self.order.fork(at.thread, child);
         self.clocks.fork(at.thread, child);
     }
 
     fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
-        self.end_event();
         self.order.join(at.thread, child);
         self.clocks.join(at.thread, child);
         if self.census.threads.get(child).is_some_and(|facts| facts.last_event < Some(at.index)) {
@@ -350,13 +334,11 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
     }
 
     fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
-        self.end_event();
         self.order.post(at.thread, object);
         self.clocks.post(at.thread, object);
     }
 
     fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
-        self.end_event();
         self.order.wait(at.thread, object);
         self.clocks.wait(at.thread, object);
     }

@@ -21,10 +21,9 @@ use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock};
 use overtake_trace::{EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
-use super::event::{Effects, OpenEvent};
 use crate::access::{AccessKind, At};
-use crate::detector::{Detector, LockMode};
-use crate::findings::Findings;
+use crate::detector::LockMode;
+use crate::visitor::{Touch, Visitor};
 
 /// What the first pass found out.
 #[derive(Default, Debug)]
@@ -111,7 +110,6 @@ pub(super) struct Survey {
     readers: FxHashMap<VarId, Vec<Epoch>>,
     lock_users: IdVec<LockId, Option<ThreadId>>,
     posts: IdVec<SyncId, Vec<Stamp>>,
-    event: OpenEvent,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -135,7 +133,6 @@ impl Survey {
             readers: FxHashMap::default(),
             lock_users: IdVec::new(),
             posts: IdVec::new(),
-            event: OpenEvent::default(),
         }
     }
 
@@ -154,24 +151,35 @@ impl Survey {
         self.census.threads[at.thread].last_event = Some(at.index);
     }
 
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
-        self.note(at);
-        if self.census.everything {
-            self.census.threads[at.thread].last_needed = Some(at.index);
-            return;
+    /// Judges what an event touches, by what precedes it.
+    fn judge_event(&mut self, at: At, touch: Touch<'_>) {
+        for (var, kind) in touch.each() {
+            if !self.variables[var].matters {
+                self.judge(at.thread, var, kind);
+            }
+            if self.variables[var].matters {
+                // Accesses before this one were ordered, so none was the second of a race.
+                self.census.threads[at.thread].last_needed = Some(at.index);
+            }
         }
-        if !self.event.continues(at) {
-            self.end_event();
-            self.event.begin(at);
+        self.take_effect(at.thread, touch);
+    }
+
+    /// The thread knows the writes that an access sees, and others can see what it writes.
+    #[inline]
+    fn take_effect(&mut self, thread: ThreadId, touch: Touch<'_>) {
+        let seen = if touch.kind.reads() { Some(touch.var) } else { None };
+        for var in [seen, touch.block].into_iter().flatten() {
+            let stamp = self.variables[var].last_write;
+            if stamp.epoch.is_some() {
+                self.clocks[thread].join(&self.snapshots, stamp);
+            }
         }
-        if !self.variables[var].matters {
-            self.judge(at.thread, var, kind);
+        if touch.kind.writes() {
+            let stamp = self.clocks[thread].publish(&mut self.snapshots);
+            let before = std::mem::replace(&mut self.variables[touch.var].last_write, stamp);
+            self.snapshots.release(before.snapshot);
         }
-        if self.variables[var].matters {
-            // Accesses before this one were ordered, so none was the second of a race.
-            self.census.threads[at.thread].last_needed = Some(at.index);
-        }
-        self.event.touch(var, kind, self.variables[var].last_write);
     }
 
     /// Finds out whether the variable stays ordered with this access.
@@ -204,21 +212,6 @@ impl Survey {
         }
     }
 
-    #[inline]
-    fn end_event(&mut self) {
-        let Some(Effects { thread, seen, written }) = self.event.end() else { return };
-        for stamp in seen {
-            if stamp.epoch.is_some() {
-                self.clocks[thread].join(&self.snapshots, stamp);
-            }
-        }
-        if let Some(var) = written {
-            let stamp = self.clocks[thread].publish(&mut self.snapshots);
-            let before = std::mem::replace(&mut self.variables[var].last_write, stamp);
-            self.snapshots.release(before.snapshot);
-        }
-    }
-
     fn use_lock(&mut self, at: At, lock: LockId) {
         self.note(at);
         match self.lock_users[lock] {
@@ -228,15 +221,24 @@ impl Survey {
         }
     }
 
+    pub(super) fn state_bytes(&self) -> usize {
+        self.census.state_bytes()
+            + self.clocks.table_bytes()
+            + self.clocks.iter().map(ThreadClock::heap_bytes).sum::<usize>()
+            + self.snapshots.heap_bytes()
+            + self.variables.table_bytes()
+            + self.lock_users.table_bytes()
+            + self.posts.table_bytes()
+    }
+
     fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
-        self.end_event();
         let stamp = self.clocks[from].publish(&mut self.snapshots);
         self.clocks[to].join(&self.snapshots, stamp);
         self.snapshots.release(stamp.snapshot);
     }
 }
 
-impl Detector for Survey {
+impl Visitor for Survey {
     fn reserve(&mut self, sizes: &Sizes) {
         while self.clocks.len() < sizes.threads {
             self.clocks.push(ThreadClock::new(self.clocks.len() as u32));
@@ -251,34 +253,29 @@ impl Detector for Survey {
     }
 
     #[inline]
-    fn read(&mut self, at: At, var: VarId, _: &mut Findings) {
-        self.access(at, var, AccessKind::Read);
+    fn access(&mut self, at: At, touch: Touch<'_>) {
+        self.note(at);
+        match self.census.everything {
+            true => self.census.threads[at.thread].last_needed = Some(at.index),
+            false => self.judge_event(at, touch),
+        }
     }
 
-    #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut Findings) {
-        self.access(at, var, kind);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut Findings) {
-        self.access(at, var, kind);
-    }
-
-    fn fence(&mut self, at: At, _: MemoryOrder, _: &mut Findings) {
+    fn fence(&mut self, at: At, _: MemoryOrder) {
         self.note(at);
     }
 
     #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, _: LockMode, _: &mut Findings) {
+    fn acquire(&mut self, at: At, lock: LockId, _: LockMode) {
         self.use_lock(at, lock);
     }
 
     #[inline]
-    fn release(&mut self, at: At, lock: LockId, _: LockMode, _: &mut Findings) {
+    fn release(&mut self, at: At, lock: LockId, _: LockMode) {
         self.use_lock(at, lock);
     }
 
-    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
+    fn fork(&mut self, at: At, child: ThreadId) {
         self.note(at);
         let facts = &mut self.census.threads[child];
         facts.is_root &= facts.last_event.is_some();
@@ -286,14 +283,13 @@ impl Detector for Survey {
         self.hand_over(at.thread, child);
     }
 
-    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
+    fn join(&mut self, at: At, child: ThreadId) {
         self.note(at);
         self.hand_over(child, at.thread);
     }
 
-    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
+    fn post(&mut self, at: At, object: SyncId) {
         self.note(at);
-        self.end_event();
         let stamp = self.clocks[at.thread].publish(&mut self.snapshots);
         let posts = &mut self.posts[object];
         match posts.iter_mut().find(|post| post.epoch.thread == at.thread.0) {
@@ -302,25 +298,14 @@ impl Detector for Survey {
         }
     }
 
-    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
+    fn wait(&mut self, at: At, object: SyncId) {
         self.note(at);
-        self.end_event();
         for &post in &self.posts[object] {
             self.clocks[at.thread].join(&self.snapshots, post);
         }
     }
 
-    fn other(&mut self, at: At, _: &mut Findings) {
+    fn other(&mut self, at: At) {
         self.note(at);
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.census.state_bytes()
-            + self.clocks.table_bytes()
-            + self.clocks.iter().map(ThreadClock::heap_bytes).sum::<usize>()
-            + self.snapshots.heap_bytes()
-            + self.variables.table_bytes()
-            + self.lock_users.table_bytes()
-            + self.posts.table_bytes()
     }
 }

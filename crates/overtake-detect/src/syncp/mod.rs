@@ -14,7 +14,7 @@
 //! | `closure.rs` | closed sets as clocks, extended by a worklist over the acquires that come inside |
 //! | `clocks.rs` | the closed set of every thread's past |
 //! | `history.rs`, `held.rs` | accesses, and the locks held at them |
-//! | `core.rs`, `event.rs` | the detector, and the event it is at |
+//! | `core.rs` | the detector |
 //! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
 //! | `collect.rs` | what can be forgotten |
 //! | `filter.rs` | the first pass: variables and locks that cannot matter |
@@ -32,7 +32,6 @@ mod clocks;
 mod closure;
 mod collect;
 mod core;
-mod event;
 mod filter;
 mod full;
 mod held;
@@ -46,6 +45,5 @@ mod two_pass;
 pub(crate) type Unfiltered = core::SyncPreserving<false>;
 
 pub(crate) use clocks::Clocks;
-pub(crate) use event::{Effects, OpenEvent};
 pub(crate) use full::start as start_full;
 pub(crate) use short::start as start_short;

@@ -6,7 +6,7 @@ use super::core::SyncPreserving;
 use super::filter::{Census, Survey};
 use crate::findings::Findings;
 use crate::registry::{Analysis, Outcome};
-use crate::run::{LiveBlocks, feed};
+use crate::run::{LiveBlocks, feed, visit};
 
 /// The analysis behind `syncp` and, if `BOUNDED`, `short-syncp`.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl<const BOUNDED: bool> Stage<BOUNDED> {
 impl<const BOUNDED: bool> Analysis for TwoPass<BOUNDED> {
     fn feed(&mut self, checked: &Checked<'_>) {
         match &mut self.stage {
-            Stage::Survey(survey) => feed(&mut **survey, &mut self.blocks, checked, &mut self.races),
+            Stage::Survey(survey) => visit(&mut **survey, &mut self.blocks, checked),
             Stage::Detection(detector) => feed(&mut **detector, &mut self.blocks, checked, &mut self.races),
         }
     }

@@ -13,12 +13,12 @@ use overtake_trace::{
 use rustc_hash::FxHashMap;
 
 use super::{Overtaken, Schedule, Step};
-use crate::access::{AccessKind, At};
-use crate::detector::{Detector, LockMode};
-use crate::findings::Findings;
+use crate::access::At;
+use crate::detector::LockMode;
 use crate::race::Race;
-use crate::run::{LiveBlocks, feed};
-use crate::syncp::{Clocks, Effects, OpenEvent};
+use crate::run::{LiveBlocks, visit};
+use crate::syncp::Clocks;
+use crate::visitor::{Touch, Visitor};
 
 /// The schedules of sync-preserving races, from two readings of the trace that they are of, however many races there are.
 ///
@@ -81,7 +81,6 @@ struct Tracker<'a> {
     passed: usize,
     clocks: Clocks,
     last_writes: IdVec<VarId, Stamp>,
-    event: OpenEvent,
     /// Per event of the block and race, whether the event is inside the closure, if there was one at the start.
     inside: Vec<bool>,
     blocks: LiveBlocks,
@@ -112,7 +111,6 @@ impl<'a> Tracker<'a> {
             passed: 0,
             clocks: Clocks::default(),
             last_writes: IdVec::new(),
-            event: OpenEvent::default(),
             inside: Vec::new(),
             blocks: LiveBlocks::new(),
             over: false,
@@ -122,24 +120,16 @@ impl<'a> Tracker<'a> {
     fn take(&mut self, checked: &Checked<'_>) {
         self.inside.clear();
         let mut blocks = std::mem::take(&mut self.blocks);
-        feed(self, &mut blocks, checked, &mut Findings::new());
+        visit(self, &mut blocks, checked);
         self.blocks = blocks;
     }
 
-    /// Begins an event: the one before is over. Returns whether clocks still matter.
+    /// Begins an event. Returns whether clocks still matter.
     fn begin(&mut self, at: At) -> bool {
         self.over |= self.accesses.last().is_none_or(|(last, ..)| at.index > *last);
         if self.over {
             self.inside.extend(self.races.iter().map(|_| false));
             return false;
-        }
-        if let Some(Effects { thread, seen, written }) = self.event.end() {
-            for stamp in seen.into_iter().filter(|stamp| stamp.epoch.is_some()) {
-                self.clocks.learn(thread, stamp);
-            }
-            if let Some(var) = written {
-                self.last_writes[var] = self.clocks.publish(thread);
-            }
         }
         for (race, tracked) in self.races.iter().zip(&self.tracked) {
             self.inside.push(tracked.is_inside(at, race, self.clocks.epoch(at.thread).time));
@@ -147,19 +137,8 @@ impl<'a> Tracker<'a> {
         true
     }
 
-    fn access(&mut self, at: At, var: VarId, kind: AccessKind) {
-        if self.event.continues(at) {
-            self.event.touch(var, kind, self.last_writes[var]);
-            return;
-        }
-        if !self.over && self.begin(at) {
-            self.begin_access(at);
-            self.event.touch(var, kind, self.last_writes[var]);
-        }
-    }
-
-    fn begin_access(&mut self, at: At) {
-        self.event.begin(at);
+    /// Takes note of the races whose access this is.
+    fn meet(&mut self, at: At) {
         while let Some(&(index, race, is_second)) = self.accesses.get(self.passed)
             && index <= at.index
         {
@@ -194,70 +173,71 @@ impl Tracked {
     }
 }
 
-impl Detector for Tracker<'_> {
+impl Visitor for Tracker<'_> {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.last_writes.grow_to(sizes.variables);
     }
 
-    fn read(&mut self, at: At, var: VarId, _: &mut Findings) {
-        self.access(at, var, AccessKind::Read);
+    fn access(&mut self, at: At, touch: Touch<'_>) {
+        if !self.begin(at) {
+            return;
+        }
+        self.meet(at);
+        let seen = if touch.kind.reads() { Some(touch.var) } else { None };
+        for var in [seen, touch.block].into_iter().flatten() {
+            let stamp = self.last_writes[var];
+            if stamp.epoch.is_some() {
+                self.clocks.learn(at.thread, stamp);
+            }
+        }
+        if touch.kind.writes() {
+            self.last_writes[touch.var] = self.clocks.publish(at.thread);
+        }
     }
 
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, _: &mut Findings) {
-        self.access(at, var, kind);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, _: MemoryOrder, _: &mut Findings) {
-        self.access(at, var, kind);
-    }
-
-    fn fence(&mut self, at: At, _: MemoryOrder, _: &mut Findings) {
+    fn fence(&mut self, at: At, _: MemoryOrder) {
         self.begin(at);
     }
 
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
         if self.begin(at) {
             self.clocks.acquire(at.thread, lock, mode);
         }
     }
 
-    fn release(&mut self, at: At, lock: LockId, _: LockMode, _: &mut Findings) {
+    fn release(&mut self, at: At, lock: LockId, _: LockMode) {
         if self.begin(at) {
             self.clocks.release(at.thread, lock);
         }
     }
 
-    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
+    fn fork(&mut self, at: At, child: ThreadId) {
         if self.begin(at) {
             self.clocks.fork(at.thread, child);
         }
     }
 
-    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
+    fn join(&mut self, at: At, child: ThreadId) {
         if self.begin(at) {
             self.clocks.join(at.thread, child);
         }
     }
 
-    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
+    fn post(&mut self, at: At, object: SyncId) {
         if self.begin(at) {
             self.clocks.post(at.thread, object);
         }
     }
 
-    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
+    fn wait(&mut self, at: At, object: SyncId) {
         if self.begin(at) {
             self.clocks.wait(at.thread, object);
         }
     }
 
-    fn other(&mut self, at: At, _: &mut Findings) {
+    fn other(&mut self, at: At) {
         self.begin(at);
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.clocks.state_bytes()
     }
 }
 

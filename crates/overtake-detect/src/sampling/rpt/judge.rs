@@ -19,7 +19,8 @@ use super::predict::PredictingJudge;
 use crate::detector::Detector;
 use crate::findings::Findings;
 use crate::hb::HappensBefore;
-use crate::run::{LiveBlocks, feed_range};
+use crate::run::{LiveBlocks, visit_range};
+use crate::visitor::Reporting;
 
 /// What is asked of a window.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -103,7 +104,8 @@ impl WindowJudge for ObservingJudge {
                 }
             }
         }
-        feed_range(&mut self.detector, &mut self.blocks, checked, range, races);
+        let mut visitor = Reporting { detector: &mut self.detector, findings: races };
+        visit_range(&mut visitor, &mut self.blocks, checked, range);
     }
 
     fn end(&mut self, _: &Symbols, _: &mut Findings) {}

@@ -33,8 +33,9 @@ use super::rename::{Renamed, Renamings};
 use crate::access::At;
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
-use crate::run::{LiveBlocks, feed_event, feed_range};
+use crate::run::{LiveBlocks, visit_event, visit_range};
 use crate::syncp::Unfiltered;
+use crate::visitor::Reporting;
 
 /// Finds sync-preserving races of windows.
 #[derive(Default)]
@@ -77,7 +78,8 @@ impl PredictingJudge {
         }
         for (position, (index, event)) in events.iter().enumerate() {
             if !context.is_inside_open_section(position, event) {
-                feed_event(&mut detector, blocks, symbols, *index, event, races);
+                let mut visitor = Reporting { detector: &mut detector, findings: races };
+                visit_event(&mut visitor, blocks, symbols, *index, event);
             }
         }
         self.events = events;
@@ -96,7 +98,8 @@ impl WindowJudge for PredictingJudge {
     fn feed(&mut self, checked: &Checked<'_>, range: Range<u64>, _: &mut Findings) {
         if self.start == 0 {
             let (mut detector, blocks, races) = self.renamed();
-            return feed_range(&mut detector, blocks, checked, range, races);
+            let mut visitor = Reporting { detector: &mut detector, findings: races };
+            return visit_range(&mut visitor, blocks, checked, range);
         }
         for run in checked.runs().map(|run| run.within(&range)) {
             let numbered = run.events.iter().zip(run.first.0..);

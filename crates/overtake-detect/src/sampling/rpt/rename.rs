@@ -6,9 +6,10 @@
 
 use overtake_trace::{Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
-use crate::access::{AccessKind, At};
+use crate::access::At;
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
+use crate::visitor::Touch;
 
 /// Numbers of one kind of id.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl Renamings {
     }
 }
 
-/// A detector behind new numbers.
+/// A detector behind new numbers, to which it does not matter what variables stand for.
 #[derive(Debug)]
 pub(super) struct Renamed<'a, D> {
     pub(super) detector: &'a mut D,
@@ -132,20 +133,10 @@ impl<D: Detector> Detector for Renamed<'_, D> {
     }
 
     #[inline]
-    fn read(&mut self, at: At, var: VarId, races: &mut Findings) {
-        let var = self.variable(var);
-        self.detector.read(at, var, races);
-    }
-
-    #[inline]
-    fn write(&mut self, at: At, var: VarId, kind: AccessKind, races: &mut Findings) {
-        let var = self.variable(var);
-        self.detector.write(at, var, kind, races);
-    }
-
-    fn atomic(&mut self, at: At, var: VarId, kind: AccessKind, order: MemoryOrder, races: &mut Findings) {
-        let var = self.variable(var);
-        self.detector.atomic(at, var, kind, order, races);
+    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        let var = self.variable(touch.var);
+        let block = touch.block.map(|block| self.variable(block));
+        self.detector.access(at, Touch { var, block, ..touch }, races);
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder, findings: &mut Findings) {

@@ -1,0 +1,182 @@
+//! Where the state of a variable is: in a cell of its own, in a footprint, or in a cell that elements share.
+
+use overtake_trace::{ArrayId, Id, ThreadId, VarId, Variable, Variables};
+
+use super::cells::CellId;
+use super::commit::Room;
+use super::own::PAGE;
+use super::pages::{PageContent, VarPage, page_variables};
+use super::shadow::Shadow;
+use super::{ArrayKind, HUGE, SlimState};
+use crate::access::AccessKind;
+
+/// What an access goes to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Located {
+    /// A footprint, which has taken it: nothing more is to be done.
+    Collected,
+    /// A cell that no other variable shares.
+    Cell(CellId),
+    /// An element that shares its cell with others, or may do so again.
+    Shared(Element),
+}
+
+/// An element of an array with a shadow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Element {
+    pub(super) shadow: u32,
+    pub(super) index: u64,
+}
+
+impl SlimState {
+    /// Finds what an access goes to.
+    #[inline(always)]
+    pub(super) fn locate(
+        &mut self,
+        thread: ThreadId,
+        var: VarId,
+        kind: AccessKind,
+        variables: &Variables,
+    ) -> Located {
+        match self.pages[var.index() / PAGE].content() {
+            PageContent::Cells(first) => Located::Cell(first.plus((var.index() % PAGE) as u64)),
+            PageContent::Elements(shadow) => {
+                if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
+                    return Located::Collected;
+                }
+                let index = self.shadows[shadow as usize].index_of(var);
+                self.locate_element(var, Element { shadow, index })
+            }
+            PageContent::Anything => match self.reports.own.cell(var) {
+                Some(cell) => Located::Cell(cell),
+                None => self.look_up(var, variables),
+            },
+        }
+    }
+
+    /// Finds what a variable goes to whose page is not all of one kind, or has not been looked at.
+    #[inline(never)]
+    fn look_up(&mut self, var: VarId, variables: &Variables) -> Located {
+        if let Variable::Element { array, index } = variables.get(var)
+            && let Some(shadow) = self.shadow_of(array, index, var, variables)
+        {
+            self.survey(var, index, shadow, variables);
+            return self.locate_element(var, Element { shadow, index });
+        }
+        Located::Cell(self.own_cell(var, variables))
+    }
+
+    /// An element of an array with a shadow.
+    #[inline]
+    fn locate_element(&mut self, var: VarId, element: Element) -> Located {
+        if self.shadows[element.shadow as usize].has_alone()
+            && let Some(cell) = self.locate_divided(var, element)
+        {
+            return Located::Cell(cell);
+        }
+        Located::Shared(element)
+    }
+
+    /// The cell of an element of an array of which some elements stand alone, if it is one of them.
+    fn locate_divided(&mut self, var: VarId, Element { shadow, index }: Element) -> Option<CellId> {
+        let segment = self.shadows[shadow as usize].segment(index, &mut self.cells);
+        let alone = segment.alone();
+        if !alone.contains(&index) {
+            return None;
+        }
+        let mut room = Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
+        let (page, offset) = (var.index() / PAGE, (var.index() % PAGE) as u64);
+        // Of a page of elements in order that all stand alone, all are settled at once.
+        if self.pages[page] == VarPage::elements(shadow)
+            && let Some(first) = index.checked_sub(offset)
+            && first >= alone.start
+            && first + PAGE as u64 <= alone.end
+        {
+            segment.settle_page(first, page, &mut room);
+        }
+        let cell = segment.settle(index, var, &mut room);
+        self.promote(page);
+        Some(cell)
+    }
+
+    /// Takes note of a page whose variables all have cells of their own (I1).
+    fn promote(&mut self, page: usize) {
+        if let Some(first) = self.reports.own.first_of_settled(page) {
+            self.pages[page] = VarPage::cells(first);
+        }
+    }
+
+    /// The shadow of an element, if it is not a variable like any other.
+    #[inline]
+    fn shadow_of(&mut self, array: ArrayId, index: u64, var: VarId, variables: &Variables) -> Option<u32> {
+        let shadow = match self.arrays.get(array) {
+            Some(&ArrayKind::Shadowed(shadow)) => shadow,
+            Some(ArrayKind::Small) => return None,
+            _ => self.meet_array(array, index, var, variables)?,
+        };
+        (!self.shadows[shadow as usize].is_own(index) && index < HUGE).then_some(shadow)
+    }
+
+    /// Decides how an array is treated, once and for all: its length may become known later, or grow.
+    #[cold]
+    fn meet_array(&mut self, array: ArrayId, index: u64, var: VarId, variables: &Variables) -> Option<u32> {
+        let length = variables.array_facts(array).length;
+        let kind = match length {
+            Some(length) if length < self.limits.small => ArrayKind::Small,
+            _ if self.shadows.len() as u32 == VarPage::ELEMENTS - 1 => ArrayKind::Small,
+            _ => {
+                let length = length.map(|length| length.min(HUGE));
+                self.shadows.push(Shadow::new(array, length, var, index, self.limits));
+                ArrayKind::Shadowed(self.shadows.len() as u32 - 1)
+            }
+        };
+        *self.arrays.entry(array) = kind;
+        match kind {
+            ArrayKind::Shadowed(shadow) => Some(shadow),
+            _ => None,
+        }
+    }
+
+    /// The cell of a variable that shares it with none. Others of its page that surely do not either get theirs as well.
+    fn own_cell(&mut self, var: VarId, variables: &Variables) -> CellId {
+        let page = var.index() / PAGE;
+        if !self.reports.own.has_page(page) {
+            for var in page_variables(page, variables).into_iter().flatten() {
+                if self.is_own(var, variables) {
+                    self.reports.own.settle_variable(var, &mut self.cells);
+                }
+            }
+        }
+        let cell = self.reports.own.settle_variable(var, &mut self.cells);
+        self.promote(page);
+        cell
+    }
+
+    /// Whether a variable is surely none that shares its cell.
+    fn is_own(&self, var: VarId, variables: &Variables) -> bool {
+        let Variable::Element { array, index } = variables.get(var) else { return true };
+        match self.arrays.get(array) {
+            Some(ArrayKind::Small) => true,
+            Some(&ArrayKind::Shadowed(shadow)) => self.shadows[shadow as usize].is_own(index),
+            _ => false,
+        }
+    }
+
+    /// Looks at the page of an element for the first time: are its variables elements of one array, in order?
+    fn survey(&mut self, var: VarId, index: u64, shadow: u32, variables: &Variables) {
+        let page = var.index() / PAGE;
+        if self.pages[page] != VarPage::UNKNOWN {
+            return;
+        }
+        let Some(mut page_variables) = page_variables(page, variables) else { return };
+        let entry = &self.shadows[shadow as usize];
+        let in_order = entry.index_of(var) == index
+            && page_variables.all(|var| {
+                let (array, index) = (entry.array, entry.index_of(var));
+                index < HUGE
+                    && !entry.is_own(index)
+                    && variables.get(var) == Variable::Element { array, index }
+            });
+        self.pages[page] = if in_order { VarPage::elements(shadow) } else { VarPage::MIXED };
+    }
+}
