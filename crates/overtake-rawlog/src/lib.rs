@@ -1,6 +1,6 @@
 //! Layout of the raw logs that an instrumented program writes and that sealing reads.
 //!
-//! One directory per process, named `overtake.<pid>.<stamp>`. In it:
+//! One directory per process, named `overtake.<random>.<pid>.<stamp>`, which only its owner may enter. In it:
 //!
 //! - `process`: lines `key value`, see [`process_keys`]; of lines with the same key the last counts;
 //! - `cmdline`: the arguments, each followed by a zero byte, as the kernel gives them;

@@ -7,8 +7,9 @@ use core::arch::asm;
 use core::ffi::c_char;
 
 use crate::abi;
+use crate::environment;
 use crate::process;
-use crate::sys;
+use crate::sys::{self, Fd};
 use crate::text::Text;
 
 /// Exit code of a run with races, unless options say otherwise.
@@ -17,19 +18,22 @@ const RACE_EXIT_CODE: i32 = 66;
 const NOT_FOUND: i32 = 127;
 
 /// Hands the log over and waits for the report, unless whoever started the program does. The exit code that the process must
-/// end with because there were races.
-pub(crate) fn hand_over() -> Option<i32> {
+/// end with because there were races. `flushes` says whether libc is about to write what is in the buffers of streams: then that
+/// comes before the report. A process that ends without it, perhaps a child with a copy of its parent's buffers, does not write it.
+pub(crate) fn hand_over(flushes: bool) -> Option<i32> {
     if !process::is_recording() || !process::is_started_directly() {
         return None;
     }
+    if flushes {
+        flush_output();
+    }
     let raced = report();
-    let code = process::race_exit_code().unwrap_or(RACE_EXIT_CODE);
+    let code = environment::race_exit_code().unwrap_or(RACE_EXIT_CODE);
     (abi::is_failure(raced) && code != 0).then_some(code)
 }
 
 /// Lets an `overtake` report. Whether there were races.
 fn report() -> bool {
-    flush_output();
     let mut log = Text::new();
     log.push(process::directory().unwrap_or_default());
     let Some(log) = log.terminated() else { return false };
@@ -37,6 +41,9 @@ fn report() -> bool {
     // SAFETY: the child does nothing but look for a program and become it.
     let child = match unsafe { sys::bare_fork() } {
         Ok(0) => {
+            if !process::has_standard_error() {
+                move_standard_error();
+            }
             become_overtake(log);
             sys::exit_now(NOT_FOUND)
         }
@@ -51,7 +58,7 @@ fn report() -> bool {
     }
 }
 
-/// What the program printed comes before the report. Without locks: another thread may hold one for ever.
+/// Writes what the program printed. Without locks: another thread may hold one for ever.
 fn flush_output() {
     unsafe extern "C" {
         static stdout: *mut libc::FILE;
@@ -61,6 +68,20 @@ fn flush_output() {
     unsafe { fflush_unlocked(stdout) };
 }
 
+/// The program made a file of its own of descriptor 2: the report goes to the terminal, if there is one, else into a file beside the
+/// log.
+fn move_standard_error() {
+    let mut path = Text::new();
+    path.push(process::directory().unwrap_or_default()).push(b".report");
+    let new = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+    let report = Fd::open(b"/dev/tty\0", libc::O_WRONLY)
+        .or_else(|error| path.terminated().map_or(Err(error), |path| Fd::open(path, new)));
+    match report {
+        Ok(report) => report.replace(Fd(2)),
+        Err(_) => Fd(2).close(),
+    }
+}
+
 fn leave_log() -> bool {
     let log = process::directory().unwrap_or_default();
     process::say(&[b"no overtake found to report races; see them with: overtake finish ", log]);
@@ -68,13 +89,13 @@ fn leave_log() -> bool {
 }
 
 fn become_overtake(log: &[u8]) {
-    if let Some(path) = process::setting(b"OVERTAKE_BIN").filter(|path| !path.is_empty()) {
+    if let Some(path) = environment::setting(b"OVERTAKE_BIN").filter(|path| !path.is_empty()) {
         return execute(&[path], log);
     }
     if let Some(path) = built_by() {
         execute(&[path], log);
     }
-    for directory in process::setting(b"PATH").unwrap_or_default().split(|byte| *byte == b':') {
+    for directory in environment::setting(b"PATH").unwrap_or_default().split(|byte| *byte == b':') {
         execute(&[directory, b"/overtake"], log);
     }
 }
@@ -88,7 +109,7 @@ fn execute(path: &[&[u8]], log: &[u8]) {
     let Some(path) = text.terminated() else { return };
     let arguments = [path.as_ptr(), c"finish".as_ptr().cast(), log.as_ptr(), core::ptr::null()];
     // SAFETY: all texts are zero-terminated, the lists end with null.
-    unsafe { sys::execute(path.as_ptr(), arguments.as_ptr(), process::environment().cast()) };
+    unsafe { sys::execute(path.as_ptr(), arguments.as_ptr(), environment::variables().cast()) };
 }
 
 /// The path that the compiler wrapper left in the program.

@@ -5,17 +5,18 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use overtake_rawlog::{VERSION, process_keys as keys};
 
 use crate::abi;
 use crate::back_end;
+use crate::environment::{self, number, setting};
 use crate::hand_over;
 use crate::libc_hooks;
 use crate::libc_hooks::real::Real;
 use crate::stamp;
-use crate::sys::{self, Fd};
+use crate::sys::{self, Errno, Fd};
 use crate::text::Text;
 use crate::thread;
 
@@ -30,8 +31,9 @@ static STARTED_DIRECTLY: AtomicBool = AtomicBool::new(false);
 static SIZE_LIMIT: AtomicU64 = AtomicU64::new(0);
 static MAPS: AtomicU32 = AtomicU32::new(0);
 static NEW_MODULES: AtomicBool = AtomicBool::new(false);
+/// Stands for the file that descriptor 2 was at the start.
+static STANDARD_ERROR: AtomicU64 = AtomicU64::new(0);
 static LOSS_SAID: AtomicBool = AtomicBool::new(false);
-static ENVIRONMENT: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
 /// Where log directories are made, and the one of this process.
 static ROOT: Path = Path(UnsafeCell::new(Text::empty()));
 static DIRECTORY: Path = Path(UnsafeCell::new(Text::empty()));
@@ -41,7 +43,6 @@ struct Path(UnsafeCell<Text>);
 unsafe impl Sync for Path {}
 
 unsafe extern "C" {
-    static mut environ: *const *const c_char;
     fn __register_atfork(
         prepare: Option<unsafe extern "C" fn()>,
         parent: Option<unsafe extern "C" fn()>,
@@ -67,7 +68,7 @@ extern "C" fn before_constructors(
     _arguments: *const *const c_char,
     environment: *const *const c_char,
 ) {
-    ENVIRONMENT.store(environment.cast_mut(), Ordering::Relaxed);
+    environment::take_given(environment);
     start();
 }
 
@@ -98,8 +99,10 @@ pub(crate) fn start() {
     if PHASE.compare_exchange(UNSTARTED, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
+    environment::look_at_rights();
     EXACT.store(setting(b"OVERTAKE_EXACT").is_some_and(|value| value == b"1"), Ordering::Relaxed);
     SIZE_LIMIT.store(setting(b"OVERTAKE_MAX_BYTES").map_or(0, number), Ordering::Relaxed);
+    STANDARD_ERROR.store(Fd(2).identity().map_or(0, sys::Identity::as_number), Ordering::Relaxed);
     choose_back_end();
     STARTED_DIRECTLY.store(setting(b"OVERTAKE_LOG").is_none() && has_log(), Ordering::Relaxed);
     choose_root();
@@ -118,8 +121,7 @@ pub(crate) fn start() {
     PHASE.store(RECORDING, Ordering::Release);
     thread::begin(thread::next_number(), thread::NO_THREAD, 0);
     note_options();
-    // From here on libc knows the environment. Programs write over the one they got, to show something in `ps`.
-    ENVIRONMENT.store(core::ptr::null_mut(), Ordering::Relaxed);
+    environment::forget_given();
 }
 
 /// Lets the environment choose what stands behind the hooks.
@@ -185,20 +187,6 @@ fn note_options() {
     }
 }
 
-/// What options say the exit code of a run with races is; the environment comes before the program's own.
-pub(crate) fn race_exit_code() -> Option<i32> {
-    let value = |options: &[u8]| {
-        let mut found = None;
-        for word in options.split(|byte| matches!(byte, b':' | b' ' | b',' | b'\n' | b'\t')) {
-            if let Some(value) = word.strip_prefix(b"exitcode=") {
-                found = Some(number(value) as i32 & 0xff);
-            }
-        }
-        found
-    };
-    setting(b"TSAN_OPTIONS").and_then(value).or_else(|| abi::default_options().and_then(value))
-}
-
 /// In a child process after `fork`: a log of its own.
 unsafe extern "C" fn after_fork_in_child() {
     restart_after_fork();
@@ -224,31 +212,6 @@ pub(crate) fn restart_after_fork() {
     }
 }
 
-/// The value of an environment variable.
-pub(crate) fn setting(name: &[u8]) -> Option<&'static [u8]> {
-    let mut entry = environment();
-    // SAFETY: a list of zero-terminated texts that ends with a null pointer, or null.
-    unsafe {
-        while !entry.is_null() && !(*entry).is_null() {
-            let text = bytes(*entry);
-            if let Some(rest) = text.strip_prefix(name)
-                && let Some(value) = rest.strip_prefix(b"=")
-            {
-                return Some(value);
-            }
-            entry = entry.add(1);
-        }
-    }
-    None
-}
-
-/// The environment.
-pub(crate) fn environment() -> *const *const c_char {
-    let given = ENVIRONMENT.load(Ordering::Relaxed).cast_const();
-    // SAFETY: reads a pointer that libc sets before any constructor that could call us otherwise.
-    if given.is_null() { unsafe { environ } } else { given }
-}
-
 /// The bytes of a zero-terminated text, without `strlen`, which we interpose.
 ///
 /// # Safety
@@ -264,23 +227,12 @@ pub(crate) unsafe fn bytes(text: *const c_char) -> &'static [u8] {
     }
 }
 
-/// A decimal number; anything after the digits is ignored.
-fn number(text: &[u8]) -> u64 {
-    text.iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .fold(0, |number: u64, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
-}
-
-/// Makes `<root>/overtake.<pid>.<stamp>` and writes its `process` file.
+/// Makes the directory of the log and writes its `process` file.
 fn make_log() -> bool {
     if !has_log() {
         return true;
     }
-    // SAFETY: see `Path`.
-    let directory = unsafe { &mut *DIRECTORY.0.get() };
-    directory.clear().push(root()).push(b"/overtake.").push_number(u64::from(sys::process_id()));
-    directory.push(b".").push_number(stamp::now());
-    if directory.terminated().is_none_or(|path| sys::make_directory(path).is_err()) {
+    if !make_directory() {
         return false;
     }
     let mut line = Text::new();
@@ -297,6 +249,24 @@ fn make_log() -> bool {
     copy_file(b"/proc/self/cmdline\0", b"/cmdline");
     note_modules();
     true
+}
+
+/// Makes `<root>/overtake.<random>.<pid>.<stamp>`, which nobody can have made before, and nobody else may enter.
+fn make_directory() -> bool {
+    const ATTEMPTS: usize = 16;
+    // SAFETY: see `Path`.
+    let directory = unsafe { &mut *DIRECTORY.0.get() };
+    for _ in 0..ATTEMPTS {
+        directory.clear().push(root()).push(b"/overtake.").push_number(sys::random());
+        directory.push(b".").push_number(u64::from(sys::process_id()));
+        directory.push(b".").push_number(stamp::now());
+        match directory.terminated().map(sys::make_directory) {
+            Some(Ok(())) => return true,
+            Some(Err(Errno(libc::EEXIST))) => {}
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Appends to a file of the log.
@@ -347,8 +317,20 @@ fn copy_file(from: &[u8], to: &[u8]) {
     source.close();
 }
 
+/// Whether descriptor 2 is what it was at the start, or something that the program cannot want for itself alone: not a file that it opened
+/// after it had closed standard error.
+pub(crate) fn has_standard_error() -> bool {
+    match Fd(2).identity() {
+        Some(now) => now.as_number() == STANDARD_ERROR.load(Ordering::Relaxed) || !now.is_file,
+        None => false,
+    }
+}
+
 /// One line on standard error.
 pub(crate) fn say(parts: &[&[u8]]) {
+    if !has_standard_error() {
+        return;
+    }
     let mut line = Text::new();
     line.push(b"overtake: ");
     for part in parts {
@@ -386,7 +368,7 @@ pub(crate) fn finish(how: &[u8]) {
 
 extern "C" fn at_exit(_argument: *mut c_void) {
     finish(b"exit");
-    if let Some(code) = hand_over::hand_over() {
+    if let Some(code) = hand_over::hand_over(true) {
         // SAFETY: an exit handler that calls `exit` again lets glibc run the other handlers and end with the new code.
         unsafe { libc::exit(code) }
     }
@@ -399,115 +381,7 @@ extern "C" fn at_quick_end() {
 /// The process ends without exit handlers; ends it here if its exit code must be another.
 pub(crate) fn end_now(how: &[u8]) {
     finish(how);
-    if let Some(code) = hand_over::hand_over() {
+    if let Some(code) = hand_over::hand_over(false) {
         sys::exit_now(code);
-    }
-}
-
-/// Lowest address of this thread's stack and the first above it; zeros if unknown.
-pub(crate) fn current_stack() -> (u64, u64) {
-    if sys::kernel_thread_id() == sys::process_id() { main_stack() } else { thread_stack() }
-}
-
-fn thread_stack() -> (u64, u64) {
-    // SAFETY: the attributes are initialised by the first call and destroyed by the last.
-    unsafe {
-        let mut attributes = core::mem::MaybeUninit::uninit();
-        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
-            return (0, 0);
-        }
-        let (mut low, mut size) = (core::ptr::null_mut(), 0);
-        let known = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size) == 0;
-        libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        if known { (low as u64, low as u64 + size as u64) } else { (0, 0) }
-    }
-}
-
-/// The main thread's stack: as high as the kernel made it, as low as it may grow. (libc would read the map with `fopen`, and
-/// is not ready for it this early.)
-fn main_stack() -> (u64, u64) {
-    /// The kernel keeps at least so much free below the stack.
-    const GAP: u64 = 128 << 20;
-    let local = 0_u8;
-    let here = &raw const local as u64;
-    let high = end_of_mapping(here);
-    let size = sys::limit(libc::RLIMIT_STACK).unwrap_or(GAP).min(GAP);
-    if high == 0 { (0, 0) } else { (high.saturating_sub(size).min(here), high) }
-}
-
-/// The first address above the mapping that `address` is in; 0 if none is found.
-fn end_of_mapping(address: u64) -> u64 {
-    let Ok(maps) = Fd::open(b"/proc/self/maps\0", libc::O_RDONLY) else { return 0 };
-    let mut buffer = [const { core::mem::MaybeUninit::uninit() }; 1024];
-    let mut parser = MapsParser::default();
-    let mut found = 0;
-    while let Ok(count @ 1..) = maps.read_into(&mut buffer) {
-        // SAFETY: the kernel filled so many bytes.
-        for byte in unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), count) } {
-            if let Some((low, high)) = parser.take(*byte)
-                && (low..high).contains(&address)
-            {
-                found = high;
-            }
-        }
-    }
-    maps.close();
-    found
-}
-
-/// Reads `low-high ...` lines byte by byte.
-#[derive(Default)]
-struct MapsParser {
-    low: u64,
-    number: u64,
-    in_rest: bool,
-}
-
-impl MapsParser {
-    /// The range of a line, once its second number is complete.
-    fn take(&mut self, byte: u8) -> Option<(u64, u64)> {
-        match byte {
-            b'\n' => *self = MapsParser::default(),
-            _ if self.in_rest => {}
-            b'-' => self.low = core::mem::take(&mut self.number),
-            b' ' => {
-                self.in_rest = true;
-                return Some((self.low, self.number));
-            }
-            digit => {
-                let value = (digit as char).to_digit(16).unwrap_or(0);
-                self.number = self.number << 4 | u64::from(value);
-            }
-        }
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn maps_are_read_byte_by_byte() {
-        let maps = b"00400000-00452000 r-xp 0 08:02 173521 /usr/bin/a-b\n7ffc0-7ffd1 rw-p 0 0 0 [stack]\n";
-        let mut parser = MapsParser::default();
-        let mut ranges = maps.iter().filter_map(|byte| parser.take(*byte));
-        assert_eq!(ranges.next(), Some((0x40_0000, 0x45_2000)));
-        assert_eq!(ranges.next(), Some((0x7ffc0, 0x7ffd1)));
-        assert_eq!(ranges.next(), None);
-    }
-
-    #[test]
-    fn the_main_stack_is_around_local_variables() {
-        let local = 0_u8;
-        let high = end_of_mapping(&raw const local as u64);
-        assert!(high > &raw const local as u64);
-    }
-
-    #[test]
-    fn numbers_end_at_the_first_other_character() {
-        assert_eq!(number(b"120k"), 120);
-        assert_eq!(number(b""), 0);
-        assert_eq!(number(b"99999999999999999999999"), u64::MAX);
     }
 }

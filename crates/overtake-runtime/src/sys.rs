@@ -87,7 +87,7 @@ impl Fd {
     /// Creates or opens a file. `path` ends in a zero byte.
     pub(crate) fn open(path: &[u8], flags: i32) -> Result<Fd, Errno> {
         debug_assert_eq!(path.last(), Some(&0));
-        let flags = flags | libc::O_CLOEXEC;
+        let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: the path is zero-terminated and outlives the call.
         let opened = unsafe {
             syscall6(
@@ -168,6 +168,24 @@ impl Fd {
             unsafe { syscall6(libc::SYS_fallocate, [self.0 as usize, mode, offset as usize, bytes, 0, 0]) };
     }
 
+    /// Which file it is; `None` if it is closed.
+    pub(crate) fn identity(self) -> Option<Identity> {
+        let mut facts = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: the kernel fills the facts.
+        unsafe {
+            syscall6(libc::SYS_fstat, [self.0 as usize, facts.as_mut_ptr() as usize, 0, 0, 0, 0]).ok()?;
+            let facts = facts.assume_init_ref();
+            let is_file = facts.st_mode & libc::S_IFMT == libc::S_IFREG;
+            Some(Identity { device: facts.st_dev, inode: facts.st_ino, is_file })
+        }
+    }
+
+    /// Gives this file the number of another descriptor.
+    pub(crate) fn replace(self, other: Fd) {
+        // SAFETY: changes descriptors that nobody else uses.
+        let _ = unsafe { syscall6(libc::SYS_dup2, [self.0 as usize, other.0 as usize, 0, 0, 0, 0]) };
+    }
+
     /// Reads into `buffer`: how many bytes were filled, 0 at the end.
     pub(crate) fn read_into(self, buffer: &mut [MaybeUninit<u8>]) -> Result<usize, Errno> {
         // SAFETY: the buffer is exclusively ours for the call.
@@ -193,14 +211,46 @@ impl Fd {
     }
 }
 
-/// Makes a directory; it may exist already. `path` ends in a zero byte.
+/// Which file a descriptor stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    /// A file on a disk, not a terminal, a pipe or the like.
+    pub(crate) is_file: bool,
+}
+
+impl Identity {
+    /// A number that differs between files that are open at the same time.
+    pub(crate) fn as_number(self) -> u64 {
+        self.device.rotate_left(32) ^ self.inode
+    }
+}
+
+/// Makes a directory that did not exist, for this user alone. `path` ends in a zero byte.
 pub(crate) fn make_directory(path: &[u8]) -> Result<(), Errno> {
     debug_assert_eq!(path.last(), Some(&0));
     // SAFETY: the path is zero-terminated and outlives the call.
-    match unsafe { syscall6(libc::SYS_mkdir, [path.as_ptr() as usize, 0o700, 0, 0, 0, 0]) } {
-        Err(Errno(libc::EEXIST)) | Ok(_) => Ok(()),
-        Err(error) => Err(error),
-    }
+    unsafe { syscall6(libc::SYS_mkdir, [path.as_ptr() as usize, 0o700, 0, 0, 0, 0]) }.map(|_| ())
+}
+
+/// A number that nobody can guess.
+pub(crate) fn random() -> u64 {
+    let mut number = 0_u64;
+    let room = &raw mut number as usize;
+    // SAFETY: the kernel fills the number.
+    let filled = unsafe {
+        syscall6(libc::SYS_getrandom, [room, size_of::<u64>(), libc::GRND_NONBLOCK as usize, 0, 0, 0])
+    };
+    if filled == Ok(size_of::<u64>()) { number } else { random_of_start() }
+}
+
+/// What the kernel passed to the process as a random number, for kernels that give no other.
+fn random_of_start() -> u64 {
+    // SAFETY: reads what the kernel passed to the process.
+    let at = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const u64;
+    // SAFETY: the kernel's promise: null, or the address of 16 random bytes.
+    if at.is_null() { 0 } else { unsafe { at.read_unaligned() } }
 }
 
 /// The process id, past libc's caches.
@@ -322,7 +372,12 @@ pub(crate) fn unblock(signal: i32) -> bool {
 
 /// Waits while the word at `address` is `value`, at most a tenth of a second (so that a lost wake does no harm).
 pub(crate) fn wait_while(address: *const u32, value: u32) {
-    let time = [0_i64, 100_000_000];
+    wait_briefly(address, value, 100_000_000);
+}
+
+/// Waits while the word at `address` is `value`, at most so long.
+pub(crate) fn wait_briefly(address: *const u32, value: u32, nanoseconds: i64) {
+    let time = [0_i64, nanoseconds];
     // SAFETY: the kernel only reads the word.
     let _ = unsafe {
         syscall6(

@@ -67,6 +67,46 @@ fn options_say_what_the_exit_code_of_races_is() {
 }
 
 #[test]
+fn a_child_that_ends_without_exit_does_not_write_its_copy_of_the_output() {
+    let program = Program::new("gcc", "copies.c");
+    let fine = stand_in("copies", 0);
+    let output = run(&program, "", &fine, None);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "once\n", "{output:?}");
+    std::fs::remove_dir_all(fine).expect("ours");
+}
+
+#[test]
+fn a_file_that_has_the_number_of_standard_error_gets_no_report() {
+    let program = Program::new("gcc", "second.c");
+    let racy = stand_in("second", 66);
+    let file = racy.join("file");
+    let output = run(&program, file.to_str().expect("a path in UTF-8"), &racy, None);
+    assert_eq!(output.status.code(), Some(66), "{output:?}");
+    assert_eq!(std::fs::read_to_string(&file).expect("the program made it"), "data");
+    std::fs::remove_dir_all(racy).expect("ours");
+}
+
+/// The program gives itself the rights of another user, as its caller has not. Only root can make such a file.
+#[test]
+fn a_setuid_program_does_not_do_what_the_environment_says() {
+    let program = Program::new("gcc", "crashes.c");
+    let evil = stand_in("evil", 66);
+    let path = program.path();
+    if std::os::unix::fs::chown(&path, Some(65534), None).is_err() {
+        return;
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4755)).expect("ours");
+    let output = run(&program, "exit", &evil, Some(&evil.join("overtake")));
+    assert_eq!(output.status.code(), Some(9), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let log = said.trim().rsplit(' ').next().expect("a path");
+    assert!(!Path::new(log).starts_with(&evil), "{said}");
+    for directory in [Path::new(log), &*evil] {
+        std::fs::remove_dir_all(directory).expect("ours");
+    }
+}
+
+#[test]
 fn without_overtake_the_program_says_where_its_log_is() {
     let program = Program::new("gcc", "crashes.c");
     let nothing = stand_in("nothing", 0);

@@ -52,7 +52,7 @@ hook! {
     }
     fn abort(; pc) {
         process::finish(b"abort");
-        crate::hand_over::hand_over();
+        crate::hand_over::hand_over(false);
         real()
     }
     fn execve(path: usize, arguments: usize, environment: usize; pc) -> i32 {

@@ -7,6 +7,7 @@ use overtake_rawlog::{CHUNKS_AT, RecordKind, THREAD_MAGIC, ThreadHeader};
 use super::{OVER, SETTING_UP, ThreadState, current, is_state, recording};
 use crate::back_end;
 use crate::libc_hooks;
+use crate::own_stack;
 use crate::process;
 use crate::recorder::buffer;
 use crate::sys::{self, NoSignals};
@@ -52,7 +53,7 @@ pub(crate) fn begin(number: u32, parent: u32, start: u64) {
     let _quiet = NoSignals::new();
     tls::set_state(SETTING_UP);
     tls::set_number(number);
-    let stack = process::current_stack();
+    let stack = own_stack::current();
     let state = new_state(number, parent, stack);
     libc_hooks::threads::end_with_thread();
     tls::set_state(if state.is_null() { OVER } else { state });

@@ -176,7 +176,7 @@ fn waited_for(mut child: Child) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// The stamp in `overtake.<process>.<stamp>`.
+/// The stamp in `overtake.<random>.<process>.<stamp>`.
 fn start_of(log: &Path) -> u64 {
     let stamp = log.extension().and_then(|stamp| stamp.to_str());
     stamp.and_then(|stamp| stamp.parse().ok()).unwrap_or(u64::MAX)
@@ -224,7 +224,7 @@ pub fn trace_name(sealed_command: &[String], log: &Path) -> String {
     format!("{program}.{}", process_of(log).unwrap_or("0"))
 }
 
-/// The number of the process in `overtake.<process>.<stamp>`.
+/// The number of the process in `overtake.<random>.<process>.<stamp>`.
 pub fn process_of(log: &Path) -> Option<&str> {
     Path::new(log.file_stem()?).extension()?.to_str()
 }

@@ -85,7 +85,7 @@ pub(crate) enum Command {
 
     /// Report the races in the log of a program that was started directly, or list such logs
     Finish {
-        /// The log: a directory called overtake.PROCESS.NUMBER; without it, all logs that wait are listed
+        /// The log: a directory called overtake.RANDOM.PROCESS.NUMBER; without it, all logs that wait are listed
         #[arg(value_name = "LOG")]
         log: Option<PathBuf>,
     },

@@ -99,7 +99,7 @@ pub(crate) struct BuildArguments {
 /// `seal`.
 #[derive(Args)]
 pub(crate) struct SealArguments {
-    /// The log: a directory called overtake.PROCESS.NUMBER
+    /// The log: a directory called overtake.RANDOM.PROCESS.NUMBER
     #[arg(value_name = "LOG")]
     pub(crate) log: PathBuf,
 

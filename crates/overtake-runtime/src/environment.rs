@@ -1,0 +1,100 @@
+//! What the environment of the process asks for. That of a program with more rights than whoever started it asks for nothing.
+
+use core::ffi::c_char;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::abi;
+use crate::process::bytes;
+
+/// What the loader passed, as long as libc does not know it.
+static GIVEN: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
+/// Whether the process has rights that whoever started it does not have.
+static IS_PRIVILEGED: AtomicBool = AtomicBool::new(false);
+/// An environment without variables.
+static EMPTY: Empty = Empty([core::ptr::null()]);
+
+struct Empty([*const c_char; 1]);
+// SAFETY: never written.
+unsafe impl Sync for Empty {}
+
+unsafe extern "C" {
+    static mut environ: *const *const c_char;
+}
+
+/// Takes the environment that the loader passed.
+pub(crate) fn take_given(given: *const *const c_char) {
+    GIVEN.store(given.cast_mut(), Ordering::Relaxed);
+}
+
+/// Finds out whether to trust the environment. A setuid program, or one with capabilities, does not (the kernel marks such
+/// processes): its caller must not choose what runs, or what is written, with the program's rights.
+pub(crate) fn look_at_rights() {
+    // SAFETY: reads what the kernel passed to the process.
+    IS_PRIVILEGED.store(unsafe { libc::getauxval(libc::AT_SECURE) } != 0, Ordering::Relaxed);
+}
+
+/// From here on libc knows the environment. Programs write over the one they got, to show something in `ps`.
+pub(crate) fn forget_given() {
+    GIVEN.store(core::ptr::null_mut(), Ordering::Relaxed);
+}
+
+/// The value of an environment variable.
+pub(crate) fn setting(name: &[u8]) -> Option<&'static [u8]> {
+    let mut entry = variables();
+    // SAFETY: a list of zero-terminated texts that ends with a null pointer, or null.
+    unsafe {
+        while !entry.is_null() && !(*entry).is_null() {
+            let text = bytes(*entry);
+            if let Some(rest) = text.strip_prefix(name)
+                && let Some(value) = rest.strip_prefix(b"=")
+            {
+                return Some(value);
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+/// The environment, which is empty if nobody may trust it.
+pub(crate) fn variables() -> *const *const c_char {
+    if IS_PRIVILEGED.load(Ordering::Relaxed) {
+        return EMPTY.0.as_ptr();
+    }
+    let given = GIVEN.load(Ordering::Relaxed).cast_const();
+    // SAFETY: reads a pointer that libc sets before any constructor that could call us otherwise.
+    if given.is_null() { unsafe { environ } } else { given }
+}
+
+/// A decimal number; anything after the digits is ignored.
+pub(crate) fn number(text: &[u8]) -> u64 {
+    text.iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0, |number: u64, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
+}
+
+/// What options say the exit code of a run with races is; the environment comes before the program's own.
+pub(crate) fn race_exit_code() -> Option<i32> {
+    let value = |options: &[u8]| {
+        let mut found = None;
+        for word in options.split(|byte| matches!(byte, b':' | b' ' | b',' | b'\n' | b'\t')) {
+            if let Some(value) = word.strip_prefix(b"exitcode=") {
+                found = Some(number(value) as i32 & 0xff);
+            }
+        }
+        found
+    };
+    setting(b"TSAN_OPTIONS").and_then(value).or_else(|| abi::default_options().and_then(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_end_at_the_first_other_character() {
+        assert_eq!(number(b"120k"), 120);
+        assert_eq!(number(b""), 0);
+        assert_eq!(number(b"99999999999999999999999"), u64::MAX);
+    }
+}

@@ -1,0 +1,29 @@
+//! Programs that forbid themselves system calls, or give up rights: they live on, and stay recorded.
+
+mod support;
+
+use support::Program;
+
+/// The name has a part that others cannot guess, and nobody else may look into the directory.
+#[test]
+fn log_directories_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let program = Program::new("gcc", "sandbox.c");
+    let root = program.path().with_file_name("logs");
+    std::fs::create_dir(&root).expect("a directory can be made");
+    let mut random = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        let mut command = std::process::Command::new(program.path());
+        assert!(command.env("OVERTAKE_LOG", &root).status().expect("the program starts").success());
+    }
+    for entry in std::fs::read_dir(&root).expect("a directory") {
+        let entry = entry.expect("readable");
+        let mode = entry.metadata().expect("readable").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let name = entry.file_name().into_string().expect("our own name");
+        let parts: Vec<String> = name.split('.').map(str::to_owned).collect();
+        assert_eq!((parts.len(), &*parts[0]), (4, "overtake"), "{name}");
+        random.insert(parts[1].clone());
+    }
+    assert_eq!(random.len(), 2);
+}
