@@ -271,19 +271,6 @@ pub(crate) fn kernel_thread_id() -> u32 {
     unsafe { syscall6(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
 }
 
-/// Lets another thread run.
-pub(crate) fn give_way() {
-    // SAFETY: touches nothing.
-    let _ = unsafe { syscall6(libc::SYS_sched_yield, [0; 6]) };
-}
-
-/// Sleeps for a tenth of a millisecond.
-pub(crate) fn rest() {
-    let time = [0_i64, 100_000];
-    // SAFETY: the kernel only reads the time.
-    let _ = unsafe { syscall6(libc::SYS_nanosleep, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
-}
-
 /// The largest size that this process may give a file.
 fn largest_file() -> u64 {
     limit(libc::RLIMIT_FSIZE).unwrap_or(u64::MAX)

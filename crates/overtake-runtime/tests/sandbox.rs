@@ -2,7 +2,17 @@
 
 mod support;
 
+use overtake_rawlog::RecordKind;
 use support::Program;
+
+#[test]
+fn threads_are_joined_without_giving_way() {
+    let program = Program::new("gcc", "sandbox.c");
+    let run = program.run_with(&[&libc::SYS_sched_yield.to_string()], &[]).succeeded();
+    assert_eq!(run.printed("count"), 200);
+    let joins = run.log().in_order().into_iter().filter(|(_, record)| record.kind == RecordKind::Join);
+    assert_eq!(joins.count(), 200);
+}
 
 /// The name has a part that others cannot guess, and nobody else may look into the directory.
 #[test]

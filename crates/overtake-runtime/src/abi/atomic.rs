@@ -15,40 +15,67 @@ use crate::tls;
 
 const STRIPES: usize = 256;
 
+/// A lock, and how many threads sleep until it is free.
 #[repr(align(64))]
-struct Stripe(AtomicUsize);
+struct Stripe {
+    holder: AtomicUsize,
+    sleepers: AtomicU32,
+}
 
-static STRIPE: [Stripe; STRIPES] = [const { Stripe(AtomicUsize::new(0)) }; STRIPES];
+static STRIPE: [Stripe; STRIPES] =
+    [const { Stripe { holder: AtomicUsize::new(0), sleepers: AtomicU32::new(0) } }; STRIPES];
 
 /// After a fork nobody holds a stripe: whoever did is not in this process.
 pub(crate) fn unlock_after_fork() {
     for stripe in &STRIPE {
-        stripe.0.store(0, Ordering::Relaxed);
+        stripe.holder.store(0, Ordering::Relaxed);
+        stripe.sleepers.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Stripe {
+    /// Waits until the stripe may be free.
+    #[cold]
+    fn wait(&self) {
+        /// A holder that leaves does not make sure to see who came a moment ago: that would cost every atomic operation a fence.
+        const LONGEST_SLEEP: i64 = 1_000_000;
+        for _ in 0..64 {
+            core::hint::spin_loop();
+            if self.holder.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+        }
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let holder = self.holder.load(Ordering::SeqCst);
+        if holder != 0 {
+            sys::wait_briefly(self.futex(), holder as u32, LONGEST_SLEEP);
+        }
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The half of the holder's word that differs between holders.
+    fn futex(&self) -> *const u32 {
+        self.holder.as_ptr().cast()
+    }
+
+    #[cold]
+    fn wake(&self) {
+        sys::wake_all(self.futex());
     }
 }
 
 /// Holds a stripe, unless this thread held it already (then we are in a signal handler that interrupted it).
-struct Held(Option<&'static AtomicUsize>);
+struct Held(Option<&'static Stripe>);
 
 impl Held {
     fn new(address: usize) -> Held {
-        let word = &STRIPE[(address >> 3 ^ address >> 11) % STRIPES].0; // the division bounds the index
+        let stripe = &STRIPE[(address >> 3 ^ address >> 11) % STRIPES]; // the division bounds the index
         let me = tls::thread_pointer();
         loop {
-            match word.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Held(Some(word)),
+            match stripe.holder.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Held(Some(stripe)),
                 Err(holder) if holder == me => return Held(None),
-                Err(_) => {
-                    for _ in 0..64 {
-                        core::hint::spin_loop();
-                        if word.load(Ordering::Relaxed) == 0 {
-                            break;
-                        }
-                    }
-                    if word.load(Ordering::Relaxed) != 0 {
-                        sys::give_way();
-                    }
-                }
+                Err(_) => stripe.wait(),
             }
         }
     }
@@ -56,8 +83,11 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(word) = self.0 {
-            word.store(0, Ordering::Release);
+        if let Some(stripe) = self.0 {
+            stripe.holder.store(0, Ordering::Release);
+            if stripe.sleepers.load(Ordering::Relaxed) > 0 {
+                stripe.wake();
+            }
         }
     }
 }

@@ -20,6 +20,10 @@ static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// Threads that were created and have not got as far as to have a number.
 static STARTING: AtomicU32 = AtomicU32::new(0);
+/// Counts threads that have got so far. Whoever needs the number of one waits for this to change.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+/// How many wait for that.
+static WAITING: AtomicU32 = AtomicU32::new(0);
 
 pub(super) fn start() {
     let mut key = 0;
@@ -88,28 +92,55 @@ extern "C" fn run_thread(start: usize) -> usize {
     raw_free(start.cast());
     thread::begin(number, parent, routine as usize as u64);
     STARTING.fetch_sub(1, Ordering::Release); // pairs with `number_of`
+    has_started();
     routine(argument)
 }
 
-/// In a child process after `fork`: threads that were starting are not in it.
+/// Lets those go on who wait for this thread's number.
+fn has_started() {
+    // In one order with what `wait_for_number` does: either it sees the change, or this sees it waiting.
+    STARTED.fetch_add(1, Ordering::SeqCst);
+    if WAITING.load(Ordering::SeqCst) > 0 {
+        sys::wake_all(STARTED.as_ptr());
+    }
+}
+
+/// In a child process after `fork`: threads that were starting, or waiting, are not in it.
 pub(crate) fn restart_after_fork() {
     STARTING.store(0, Ordering::Relaxed);
+    WAITING.store(0, Ordering::Relaxed);
 }
 
 /// The number of a thread that is about to be joined. Its creator may be ahead of it: waits until it has started, however long
 /// a busy machine takes. Threads that libc made without us and that recorded nothing have none.
 fn number_of(handle: usize) -> Option<u32> {
-    const PATIENCE: usize = 1000;
-    for attempt in 0.. {
-        let all_started = STARTING.load(Ordering::Acquire) == 0;
-        // SAFETY: our caller is about to join the thread.
-        let number = unsafe { tls::number_of(handle as libc::pthread_t) };
-        if number.is_some() || all_started || !process::is_recording() {
+    match known_number(handle) {
+        Some(number) => number,
+        None => {
+            WAITING.fetch_add(1, Ordering::SeqCst);
+            let number = wait_for_number(handle);
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+            number
+        }
+    }
+}
+
+fn wait_for_number(handle: usize) -> Option<u32> {
+    loop {
+        let started = STARTED.load(Ordering::SeqCst);
+        if let Some(number) = known_number(handle) {
             return number;
         }
-        if attempt < PATIENCE { sys::give_way() } else { sys::rest() }
+        sys::wait_while(STARTED.as_ptr(), started);
     }
-    None
+}
+
+/// The number of a thread, or that it has none; `None` if it may still get one.
+fn known_number(handle: usize) -> Option<Option<u32>> {
+    let all_started = STARTING.load(Ordering::Acquire) == 0;
+    // SAFETY: our caller is about to join the thread.
+    let number = unsafe { tls::number_of(handle as libc::pthread_t) };
+    (number.is_some() || all_started || !process::is_recording()).then_some(number)
 }
 
 fn join(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
