@@ -420,6 +420,16 @@ pub enum ArrowKind {
 pub struct Excerpt {
     /// The lines that are known, by number.
     pub lines: BTreeMap<u32, String>,
+    /// Of lines that are too long, how many bytes are left out before the part that is in `lines`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cut: BTreeMap<u32, u32>,
+}
+
+impl Excerpt {
+    /// The column of a frame within the part of its line that is known; 0 if it is not known.
+    pub fn column(&self, frame: &Frame) -> u32 {
+        frame.column.saturating_sub(self.cut.get(&frame.line).copied().unwrap_or_default())
+    }
 }
 
 /// What triage says of a finding.

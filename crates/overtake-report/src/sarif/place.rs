@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Message;
-use crate::result::{Excerpt, Frame, Report};
+use crate::result::{Frame, Report};
 
 /// What relative paths are relative to.
 const BASE: &str = "%SRCROOT%";
@@ -109,7 +109,7 @@ impl<'a> Place<'a> {
 
     fn physical(self, report: &'a Report, with_snippet: bool) -> PhysicalLocation<'a> {
         let snippet = report.sources.get(self.file).filter(|_| with_snippet);
-        let snippet = snippet.and_then(|Excerpt { lines }| lines.get(&self.line));
+        let snippet = snippet.and_then(|excerpt| excerpt.lines.get(&self.line));
         let region = (self.line > 0).then(|| Region {
             start_line: self.line,
             start_column: (self.column > 0).then_some(self.column),
@@ -236,7 +236,7 @@ mod tests {
         };
         let step = "int max<int, int>(int) my files/a.c:3";
         assert_eq!(Place::of_step(step, &report).map(|place| place.file), Some("files/a.c"));
-        report.sources.insert("my files/a.c".into(), Excerpt::default());
+        report.sources.insert("my files/a.c".into(), Default::default());
         assert_eq!(Place::of_step(step, &report).map(|place| place.file), Some("my files/a.c"));
     }
 

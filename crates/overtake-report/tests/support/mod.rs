@@ -191,7 +191,7 @@ pub(crate) fn report(findings: Vec<Finding>) -> Report {
             ..Run::default()
         }],
         findings,
-        sources: BTreeMap::from([("src/stats.cc".to_owned(), Excerpt { lines })]),
+        sources: BTreeMap::from([("src/stats.cc".to_owned(), Excerpt { lines, ..Excerpt::default() })]),
         triage: Triage::default(),
     }
 }

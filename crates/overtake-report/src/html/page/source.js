@@ -2,8 +2,6 @@
 
 /** Lines shown before and after the marked one. */
 const NEIGHBOURS = 4;
-/** Characters shown of a line; code that a program wrote may have lines of megabytes. */
-const LINE_SHOWN = 500;
 /** Frames shown of a longer stack before somebody asks for the rest; the style sheet hides the others. */
 const FRAMES_SHOWN = 6;
 
@@ -31,10 +29,27 @@ function excerptView(sources, frame) {
   const numbers = Object.keys(lines).map(Number)
     .filter((number) => Math.abs(number - frame.line) <= NEIGHBOURS)
     .sort((left, right) => left - right);
-  const shown = numbers.map((number) => lines[number].slice(0, LINE_SHOWN));
-  const indent = Math.min(...shown.filter((line) => line.trim()).map(indentOf));
-  const rows = numbers.map((number, at) => sourceLine(number, shown[at], number === frame.line ? frame : null, indent));
-  return excerptFigure(place, element("pre", { tabindex: "0", "aria-label": `Source at ${place}` }, rows));
+  const { cut = {} } = sources[frame.file];
+  const known = numbers.filter((number) => !(number in cut)).map((number) => lines[number]).filter((line) => line.trim());
+  const indent = numbers.some((number) => number in cut) || known.length === 0 ? 0 : Math.min(...known.map(indentOf));
+  const rows = numbers.map((number) => sourceLine(number, lines[number], number === frame.line ? frame : null, indent, cut[number] ?? 0));
+  const text = element("pre", { tabindex: "0", "aria-label": `Source at ${place}` }, rows);
+  centreMark(text);
+  return excerptFigure(place, text);
+}
+
+/** Scrolls what is accessed to the middle, whenever the width changes, if the line does not fit. */
+function centreMark(text) {
+  const mark = text.querySelector("mark");
+  if (!mark) return;
+  new ResizeObserver(() => {
+    const [frame, place] = [text.getBoundingClientRect(), mark.getBoundingClientRect()];
+    const gutter = text.querySelector(".number").offsetWidth;
+    const [left, right] = [frame.left + gutter, frame.right];
+    if (place.left >= left && place.right <= right) return;
+    const middle = place.width < right - left ? place.left + place.width / 2 : place.left + (right - left) / 2;
+    text.scrollLeft += middle - (left + right) / 2;
+  }).observe(text);
 }
 
 function excerptFigure(place, body) {
@@ -45,9 +60,11 @@ function indentOf(line) {
   return line.length - line.trimStart().length;
 }
 
-function sourceLine(number, line, marked, indent) {
+/** A line of which `cut` bytes at its beginning are not known. */
+function sourceLine(number, line, marked, indent, cut) {
   const gutter = element("span", { class: "number" }, marked ? `▸ ${number}` : `${number}`);
-  const code = element("code", {}, marked ? markedExpression(line, marked.column ?? 0, indent) : line.slice(indent));
+  const column = (marked?.column ?? 0) - cut;
+  const code = element("code", {}, cut > 0 && "…", marked ? markedExpression(line, column, indent) : line.slice(indent));
   return element("span", { class: marked ? "line racing" : "line" }, gutter, code);
 }
 

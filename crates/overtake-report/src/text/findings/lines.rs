@@ -61,9 +61,14 @@ pub(super) fn stacked(out: &mut String, lines: &[Line], indent: usize, width: us
     }
 }
 
+/// The columns of each of two blocks side by side.
+pub(super) fn column(indent: usize, width: usize) -> usize {
+    width.saturating_sub(indent + 3) / 2
+}
+
 /// Writes two blocks of lines side by side.
 pub(super) fn side_by_side(out: &mut String, blocks: &[Vec<Line>; 2], indent: usize, width: usize) {
-    let column = width.saturating_sub(indent + 3) / 2;
+    let column = column(indent, width);
     for at in 0..blocks[0].len().max(blocks[1].len()) {
         let [left, right] = [0, 1].map(|side| blocks[side].get(at).cloned().unwrap_or_default());
         out.push_str(&" ".repeat(indent));

@@ -157,6 +157,14 @@ impl Teller<'_> {
         self.layout.detail == Detail::Everything
     }
 
+    /// The columns that one access has.
+    fn room(&self) -> usize {
+        match self.width >= WIDE {
+            true => lines::column(INDENT, self.width),
+            false => self.width - INDENT,
+        }
+    }
+
     fn mark(&self) -> Style {
         verdict_style(self.finding.verdict)
     }
@@ -191,7 +199,7 @@ impl Teller<'_> {
         }
         let around = if self.is_everything() { 3 * AROUND } else { AROUND };
         if let Some(frame) = access.site().filter(|_| with_source) {
-            let excerpt = source::excerpt(self.report, frame, around, self.mark());
+            let excerpt = source::excerpt(self.report, frame, around, self.mark(), self.room());
             if !excerpt.is_empty() {
                 lines.push(Line::default());
                 lines.extend(excerpt);

@@ -1,5 +1,7 @@
 //! Source lines with the racing expression marked.
 
+use std::ops::Range;
+
 use super::super::{DIM, printable};
 use super::lines::Line;
 use crate::result::{Frame, Report};
@@ -8,51 +10,95 @@ use anstyle::Style;
 /// A tab takes so many columns.
 const TAB: usize = 4;
 
-/// The lines around a frame, `around` before and after; nothing if its source is not known.
-pub(super) fn excerpt(report: &Report, frame: &Frame, around: u32, mark: Style) -> Vec<Line> {
+/// What stands for the part of a line that is left out.
+const DOTS: &str = "...";
+
+/// The lines around a frame, `around` before and after, in `room` columns; nothing if its source is not known.
+pub(super) fn excerpt(report: &Report, frame: &Frame, around: u32, mark: Style, room: usize) -> Vec<Line> {
     let Some(excerpt) = report.sources.get(&frame.file) else { return Vec::new() };
     if !excerpt.lines.contains_key(&frame.line) {
         return Vec::new();
     }
     let range = frame.line.saturating_sub(around)..=frame.line.saturating_add(around);
     let digits = range.end().to_string().len();
+    let room = room.saturating_sub("> ".len() + digits + " | ".len());
     let mut lines = Vec::new();
     for (number, text) in excerpt.lines.range(range) {
-        let source = expanded(text);
+        let is_cut = excerpt.cut.contains_key(number);
         if *number != frame.line {
+            let (source, _) = windowed(text, is_cut, None, room);
             lines.push(Line::new(DIM, &format!("  {number:digits$} | {source}")));
             continue;
         }
+        let (source, marker) = windowed(text, is_cut, marked(text, excerpt.column(frame) as usize), room);
         lines.push(Line::new(mark, "> ").and(Style::new(), &format!("{number:digits$} | {source}")));
-        if let Some(marker) = marker(text, frame.column as usize) {
+        if !marker.is_empty() {
             lines.push(Line::new(DIM, &format!("  {:digits$} | ", "")).and(mark, &marker));
         }
     }
     lines
 }
 
-/// A source line as it is printed: tabs as blanks.
-fn expanded(text: &str) -> String {
-    printable(&text.replace('\t', &" ".repeat(TAB)))
+/// Columns of a printed line: those of the expression, and the one among them that debug information names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Marked {
+    start: usize,
+    at: usize,
+    end: usize,
 }
 
-/// `^` at the column that debug information names, `~` under the rest of the expression there.
-fn marker(text: &str, column: usize) -> Option<String> {
+/// A letter as it is printed: a tab as blanks, a control character made visible.
+fn expanded(letter: char) -> String {
+    if letter == '\t' { " ".repeat(TAB) } else { printable(letter.encode_utf8(&mut [0; 4])) }
+}
+
+/// What is accessed at a column, which counts bytes from 1.
+fn marked(text: &str, column: usize) -> Option<Marked> {
     let letters: Vec<char> = text.chars().collect();
-    // Columns count bytes.
     let at = text.char_indices().position(|(byte, _)| byte + 1 == column)?;
     let (start, end) = expression(&letters, at);
-    let mut marker = String::new();
-    for (position, letter) in letters[..end].iter().enumerate() {
-        let mark = match position {
-            _ if position == at => '^',
-            _ if position < start => ' ',
+    let width = |until: usize| letters[..until].iter().map(|&letter| expanded(letter).chars().count()).sum();
+    Some(Marked { start: width(start), at: width(at), end: width(end) })
+}
+
+/// The part of a line that fits into `room` columns, and the marks below it: `^` at the column that debug information names,
+/// `~` under the rest of the expression. The expression stands in the middle of a line that is too long.
+fn windowed(text: &str, is_cut: bool, marked: Option<Marked>, room: usize) -> (String, String) {
+    let printed: Vec<char> =
+        text.chars().flat_map(|letter| expanded(letter).chars().collect::<Vec<_>>()).collect();
+    let window = window(printed.len(), marked, room, is_cut);
+    let dots = |is_there: bool| if is_there { DOTS } else { "" };
+    let (before, after) = (dots(window.start > 0 || is_cut), dots(window.end < printed.len()));
+    let source = printed[window.clone()].iter().collect::<String>();
+    let marker = marked.map_or_else(String::new, |Marked { start, at, end }| {
+        let letter = |column: usize| match column {
+            _ if column == at => '^',
+            _ if column < start => ' ',
             _ => '~',
         };
-        let width = if *letter == '\t' { TAB } else { printable(&letter.to_string()).chars().count() };
-        marker.extend(std::iter::repeat_n(mark, width));
+        let marks = (window.start..window.end.min(end)).map(letter);
+        " ".repeat(before.len()) + &marks.collect::<String>()
+    });
+    (format!("{before}{source}{after}"), marker)
+}
+
+/// The columns of a line that are shown: all of them, or those around the expression.
+fn window(length: usize, marked: Option<Marked>, room: usize, is_cut: bool) -> Range<usize> {
+    let dots = DOTS.len();
+    let least = if is_cut { dots } else { 0 };
+    if length + least <= room {
+        return 0..length;
     }
-    Some(marker)
+    let Some(Marked { start, at, end }) = marked else { return 0..room.saturating_sub(least + dots) };
+    let inner = room.saturating_sub(2 * dots).max(1);
+    // Of an expression that does not fit, the column that is named counts.
+    let middle = if end - start <= inner { (start + end) / 2 } else { at };
+    let from = middle.saturating_sub(inner / 2);
+    match from {
+        _ if from <= dots => 0..room.saturating_sub(least + dots).min(length),
+        _ if from + inner + dots >= length => length.saturating_sub(room.saturating_sub(dots))..length,
+        _ => from..from + inner,
+    }
 }
 
 /// The expression at a position, as far as letters tell: the operand there with what it is a member or an element of, or an
@@ -132,14 +178,44 @@ mod tests {
             ("  ++count;", 3, "  ^~~~~~~"),
             ("ä = x;", 6, "    ^"),
         ] {
-            assert_eq!(marker(text, column).as_deref(), Some(expected), "{text}");
+            let (source, marker) = windowed(text, false, marked(text, column), 100);
+            assert_eq!((marker.as_str(), source), (expected, text.replace('\t', "    ")));
         }
     }
 
     #[test]
     fn columns_outside_the_line_mark_nothing() {
         for (text, column) in [("x", 0), ("x", 3), ("", 1), ("ä", 2)] {
-            assert_eq!(marker(text, column), None, "{text} {column}");
+            assert_eq!(marked(text, column), None, "{text} {column}");
         }
+    }
+
+    #[test]
+    fn marks_stand_below_what_they_mark_at_any_width() {
+        let text = format!("\tcall({}, shared->value, {});", "a, ".repeat(30), "b, ".repeat(40));
+        let column = text.find("value").expect("it is there") + 1;
+        for (room, is_cut) in (20..300).flat_map(|room| [(room, false), (room, true)]) {
+            let (source, marker) = windowed(&text, is_cut, marked(&text, column), room);
+            assert!(source.chars().count() <= room, "{room}: {source}");
+            let below = |mark: char| -> String {
+                let pairs = source.chars().zip(marker.chars());
+                pairs.filter(|(_, below)| *below == mark).map(|(letter, _)| letter).collect()
+            };
+            assert_eq!((below('^'), below('~')), ("v".into(), "shared->alue".into()), "{source}\n{marker}");
+        }
+    }
+
+    #[test]
+    fn an_expression_that_does_not_fit_shows_the_named_column() {
+        let text = format!("x = {}->{};", "a".repeat(100), "b".repeat(100));
+        let (source, marker) = windowed(&text, false, marked(&text, 107), 30);
+        assert_eq!(source.chars().count(), 30);
+        assert_eq!(marker.chars().position(|mark| mark == '^'), source.find("bb"), "{source}\n{marker}");
+    }
+
+    #[test]
+    fn lines_without_a_mark_keep_their_beginning() {
+        assert_eq!(windowed("abcdefghij", false, None, 8), ("abcde...".into(), String::new()));
+        assert_eq!(windowed("abcdefghij", true, None, 9), ("...abc...".into(), String::new()));
     }
 }
