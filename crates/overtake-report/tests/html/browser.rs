@@ -200,6 +200,14 @@ impl Browser {
         self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key }));
     }
 
+    /// Sets a field of the page, as somebody does who types or picks a value.
+    pub(crate) fn choose(&mut self, field: &str, value: &str) {
+        self.evaluate(&format!(
+            "(() => {{ const field = document.getElementById('{field}'); field.value = {value:?}; \
+             field.dispatchEvent(new Event('input')); field.dispatchEvent(new Event('change')); }})()"
+        ));
+    }
+
     /// Clicks the middle of the element that a selector finds first.
     pub(crate) fn click(&mut self, selector: &str) {
         let place = self.evaluate(&format!(

@@ -4,6 +4,7 @@
 
 mod browser;
 mod bytes;
+mod drawing;
 mod looks;
 mod sample;
 mod usage;

@@ -5,7 +5,7 @@ const HEADLINE_SHOWN = 240;
 
 /** The page of a finding: its `node`, and `toggle` to slide to the witness and back. */
 function findingView(contents, sources, summary, details, position) {
-  const schedule = details.schedule && details.schedule.steps.length > 0 ? scheduleView(details.schedule, summary.verdict) : null;
+  const schedule = details.schedule && details.schedule.steps.length > 0 ? scheduleView(details.schedule, summary.verdict, summary.kind ?? "race") : null;
   // The next run of a recorded program numbers its events otherwise.
   const numbered = !contents.runs[details.runs[0]]?.command.length;
   const node = element("article", { "aria-labelledby": "headline" },
@@ -14,7 +14,7 @@ function findingView(contents, sources, summary, details, position) {
     explanation(details),
     schedule?.node ?? noSchedule(),
     element("div", { class: "background" }, memoryView(contents, details.memory), details.accesses.map((access, at) => threadView(contents, access, at))));
-  return { node, toggle: () => schedule?.toggle() };
+  return { node, toggle: () => schedule?.toggle(), play: () => schedule?.play() };
 }
 
 function findingHead(contents, summary, details, position) {

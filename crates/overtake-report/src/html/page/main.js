@@ -65,7 +65,7 @@ function createPage(contents, prepared) {
     const summary = contents.findings[item];
     const details = parcel[item % size];
     const view = findingView(contents, sources, summary, details, `${grouped(item + 1)} of ${grouped(contents.findings.length)}`);
-    displayed = { schedule: details.schedule, verdict: summary.verdict, toggle: view.toggle };
+    displayed = { schedule: details.schedule, verdict: summary.verdict, toggle: view.toggle, play: view.play };
     show(view.node);
   }
 
@@ -184,6 +184,7 @@ function createKeys(page) {
     "/": () => { search.focus(); search.select(); },
     n: () => newOnly.click(),
     w: () => page.displayed()?.toggle(),
+    p: () => page.displayed()?.play(),
     o: () => page.visit("overview"),
     t: () => byId("theme-button").click(),
     "?": () => dialog.showModal(),

@@ -7,6 +7,7 @@ const KEYS = [
   ["Esc", "back to the list"],
   ["n", "new races only, or all"],
   ["w", "slide to the witness and back"],
+  ["p", "play it, or stop"],
   ["o", "about this run"],
   ["t", "dark or light"],
   ["?", "this list"],

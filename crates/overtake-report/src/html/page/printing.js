@@ -39,10 +39,12 @@ function printedOrders(displayed) {
   const stage = document.querySelector(".schedule .stage");
   if (!stage || !displayed?.schedule) return;
   const orders = displayed.schedule.witness.length > 0 ? [["As it happened", 0], ["As it can happen", 1]] : [["As it happened", 0]];
-  const narrow = displayed.schedule.threads.length < 3;
+  const schedule = displayed.schedule.steps.length <= KEY_STEPS + 2 ? displayed.schedule : keySchedule(displayed.schedule);
+  const narrow = schedule.threads.length < 3;
   const figures = orders.map(([title, time]) => {
-    const drawing = createDrawing(displayed.schedule, displayed.verdict, narrow ? PRINTED_WIDTH / 2 : PRINTED_WIDTH);
-    drawing.setTime(time);
+    const drawing = createDrawing(schedule, displayed.verdict, narrow ? PRINTED_WIDTH / 2 : PRINTED_WIDTH);
+    drawing.show(time, { left: 0, top: 0, bottom: Infinity });
+    for (const [name, value] of Object.entries({ width: drawing.width, height: drawing.height, viewBox: `0 0 ${drawing.width} ${drawing.height}` })) drawing.svg.setAttribute(name, value);
     return element("figure", {}, element("figcaption", {}, title), drawing.svg);
   });
   stage.after(element("div", { class: narrow ? "printed-orders abreast" : "printed-orders" }, figures));

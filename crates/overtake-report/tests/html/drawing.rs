@@ -1,0 +1,147 @@
+//! Drawings of schedules with many threads and many steps, at any width.
+
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::{assert_no_complaints, browse, sample};
+
+const WIDTHS: [u32; 3] = [1400, 1000, 420];
+
+/// Whether the marks of both accesses are within the part of the drawing that one sees, and the drawing within the page.
+const ACCESSES_IN_VIEW: &str = "(() => {
+    const stage = document.querySelector('.stage').getBoundingClientRect();
+    const marks = [...document.querySelectorAll('.stage .step .mark')].map((mark) => mark.getBoundingClientRect());
+    const inside = ({ left, right, top, bottom }) => left >= stage.left && right <= stage.right && top >= stage.top && bottom <= stage.bottom;
+    return marks.length === 2 && marks.every(inside) && stage.left >= 0 && stage.right <= innerWidth;
+})()";
+
+/// Pairs of labels in the lanes of the accesses that overlap.
+const OVERLAPS: &str = "(() => {
+    const labels = [...document.querySelectorAll('.stage .steps .step text')].map((text) => text.getBoundingClientRect());
+    const apart = (one, other) => one.right <= other.left + 1 || other.right <= one.left + 1 || one.bottom <= other.top + 3 || other.bottom <= one.top + 3;
+    return labels.flatMap((one, at) => labels.slice(at + 1).filter((other) => !apart(one, other))).length;
+})()";
+
+fn open(browser: &mut Browser, file: &std::path::Path) {
+    browser.prefer(&[("prefers-reduced-motion", "reduce")]);
+    browser.open(file, &format!("#{}", sample::PREDICTED));
+    browser.wait_for("document.querySelector('.stage [data-step]') !== null");
+}
+
+#[test]
+fn both_accesses_are_in_view_at_any_width_with_any_number_of_threads() {
+    for threads in [3, 16, 200] {
+        let report = sample::crowd(threads, 4 * threads + 8);
+        let Some((mut browser, file)) = browse(&report, 1400, 900) else { return };
+        for width in WIDTHS {
+            browser.resize(width, 900);
+            open(&mut browser, &file);
+            let height = browser.number("document.querySelector('.stage-runway').offsetHeight");
+            for (position, time) in ["0", "1000"].into_iter().enumerate() {
+                browser.choose("slider", time);
+                assert_eq!(
+                    browser.evaluate(ACCESSES_IN_VIEW),
+                    json!(true),
+                    "{threads} threads, {width} pixels, at {time}"
+                );
+                assert_eq!(browser.number(OVERLAPS), 0.0, "{threads} threads, {width} pixels, at {time}");
+                let now = browser.number("document.querySelector('.stage-runway').offsetHeight");
+                assert_eq!(now, height, "the height stays the same");
+                browser.evaluate("document.querySelector('.schedule').scrollIntoView()");
+                browser.picture(&format!("crowd-{threads}-{width}-{position}"));
+            }
+        }
+        assert_no_complaints(&mut browser);
+    }
+}
+
+#[test]
+fn other_threads_share_a_lane_that_opens() {
+    let Some((mut browser, file)) = browse(&sample::crowd(16, 72), 1400, 900) else { return };
+    open(&mut browser, &file);
+    let lanes = "document.querySelectorAll('.stage .head').length";
+    assert_eq!(browser.number(lanes), 3.0, "two threads with an access, and one lane for all others");
+    browser.click(".stage-buttons [aria-pressed]");
+    assert_eq!(browser.number(lanes), 16.0);
+    assert!(
+        browser.number("document.querySelector('.stage').scrollWidth") > 1000.0,
+        "every thread has room, so that there is something to scroll"
+    );
+    browser.evaluate("document.querySelector('.stage').scrollLeft = 10000");
+    browser.picture("crowd-opened");
+    assert_eq!(browser.evaluate(ACCESSES_IN_VIEW), json!(true), "the lanes of the accesses stay");
+    assert_no_complaints(&mut browser);
+}
+
+#[test]
+fn what_was_overtaken_stays_as_a_ghost_and_the_hand_over_has_a_name() {
+    let Some((mut browser, file)) = browse(&sample::crowd(5, 28), 1400, 900) else { return };
+    open(&mut browser, &file);
+    let hand_over = "document.querySelector('.stage .hand-over text').textContent";
+    assert_eq!(browser.text(hand_over), "hand-over of m");
+    let note = browser.text("document.querySelector('.hand-over-note').textContent");
+    assert_eq!(note, "Kept apart only by the hand-over of m from T0 (a.c:6) to T1 (b.c:3).");
+    browser.choose("slider", "1000");
+    let ghosts = browser.evaluate(
+        "[...document.querySelectorAll('.stage .overtaken')].map((node) => +getComputedStyle(node).opacity)",
+    );
+    let ghosts: Vec<f64> = serde_json::from_value(ghosts).unwrap();
+    assert!(!ghosts.is_empty() && ghosts.iter().all(|opacity| (0.2..0.7).contains(opacity)), "{ghosts:?}");
+    assert_no_complaints(&mut browser);
+}
+
+#[test]
+fn a_witness_of_ten_thousand_steps_opens_at_once() {
+    let Some((mut browser, file)) = browse(&sample::crowd(40, 10_000), 1400, 900) else { return };
+    open(&mut browser, &file);
+    assert_eq!(browser.evaluate(ACCESSES_IN_VIEW), json!(true));
+    browser.click(".stage-buttons [aria-pressed]:last-child");
+    let nodes = "document.querySelectorAll('.stage *').length";
+    assert!(
+        browser.number("document.querySelector('.stage').scrollHeight") > 300_000.0,
+        "all steps are there"
+    );
+    assert!(browser.number(nodes) < 2_000.0, "only what is in view exists: {}", browser.number(nodes));
+    for time in ["300", "500", "1000"] {
+        browser.choose("slider", time);
+        assert!(browser.number(nodes) < 2_000.0);
+    }
+    assert_eq!(browser.evaluate(ACCESSES_IN_VIEW), json!(true), "it is scrolled to the accesses");
+    browser.picture("ten-thousand-steps");
+    assert_no_complaints(&mut browser);
+}
+
+#[test]
+fn the_drawing_plays_by_itself_and_zooms() {
+    let Some((mut browser, file)) = browse(&sample::crowd(4, 24), 1400, 900) else { return };
+    open(&mut browser, &file);
+    browser.press("p");
+    browser.wait_for("document.getElementById('slider').value === '1000'");
+    browser.press("p");
+    assert_eq!(browser.text("document.querySelector('.play').textContent"), "▶ Play");
+    let height = "document.querySelector('.stage-runway').offsetHeight";
+    let before = browser.number(height);
+    browser.click(".stage-buttons button:nth-child(3)");
+    assert!(browser.number(height) > before * 1.2);
+    browser.click(".stage-buttons button:nth-child(2)");
+    assert_eq!(browser.number(height), before);
+    assert_no_complaints(&mut browser);
+}
+
+#[test]
+fn long_lines_show_what_is_accessed() {
+    let Some((mut browser, file)) = browse(&sample::long_lines(), 1400, 900) else { return };
+    for width in WIDTHS {
+        browser.resize(width, 900);
+        browser.open(&file, &format!("#{}", sample::PREDICTED));
+        browser.wait_for("document.querySelector('.excerpt mark') !== null");
+        let marks = "(() => [...document.querySelectorAll('.excerpt mark')].map((mark) => {
+            const [place, frame] = [mark.getBoundingClientRect(), mark.closest('pre').getBoundingClientRect()];
+            return mark.textContent === 'shared->value' && place.left >= frame.left && place.right <= frame.right;
+        }))()";
+        browser.wait_for(&format!("{marks}.every(Boolean)"));
+        assert_eq!(browser.evaluate(marks), json!([true, true]), "{width} pixels");
+        browser.picture(&format!("long-line-{width}"));
+    }
+    assert_no_complaints(&mut browser);
+}
