@@ -8,9 +8,26 @@ pub(crate) fn short(name: &str) -> String {
     abridged(if result.is_empty() { name } else { result }, MOST_LETTERS)
 }
 
+/// Whether a function has no name of its own: a lambda of C++ or a closure of Rust.
+pub(crate) fn is_lambda(name: &str) -> bool {
+    let name = name.strip_suffix(" const").unwrap_or(name);
+    let caller = name.find("::operator()(").map(|end| &name[..end]).or(name.strip_suffix("::operator()"));
+    match caller {
+        Some(caller) => caller.ends_with('}') && caller.contains("{lambda(") || is_numbered(caller),
+        None => name.ends_with("{{closure}}") || name.ends_with("{closure#0}"),
+    }
+}
+
+/// `main::$_0`, as Clang calls lambdas.
+fn is_numbered(name: &str) -> bool {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    last.strip_prefix("$_").is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
 /// A name of at most `most` letters, its middle left out if it is longer.
 pub(crate) fn abridged(name: &str, most: usize) -> String {
-    let letters = name.chars().count();
+    // A name has no more letters than bytes, and those need not be counted.
+    let letters = if name.len() <= most { 0 } else { name.chars().count() };
     if letters <= most {
         return name.to_owned();
     }
@@ -125,6 +142,23 @@ mod tests {
             (")))", ")))"),
         ] {
             assert_eq!(short(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn lambdas_are_told_from_functions() {
+        for name in [
+            "main::{lambda()#1}::operator()() const",
+            "Queue::push(int)::{lambda(int)#2}::operator()(int) const",
+            "main::$_0::operator()() const",
+            "app::run::{{closure}}",
+        ] {
+            assert!(is_lambda(name), "{name}");
+        }
+        for name in
+            ["main", "Compare::operator()(int, int) const", "std::function<void ()>::operator()() const", ""]
+        {
+            assert!(!is_lambda(name), "{name}");
         }
     }
 

@@ -15,15 +15,17 @@
 //! let report = Collector::new(&analysed, &Settings::default()).finish();
 //! let mut out = Vec::new();
 //! (find_renderer("json").unwrap().write)(&mut out, &report).unwrap();
-//! assert!(out.starts_with(b"{\n  \"schema\": 1"));
+//! assert!(out.starts_with(b"{\n  \"schema\": 2"));
 //! ```
 //!
 //! Same findings, same bytes: nothing rendered depends on hash order or on the clock, apart from the fields that state
 //! times.
 #![forbid(unsafe_code)]
 
+mod cause;
 pub mod collect;
 mod event;
+pub mod frames;
 mod function_name;
 pub mod html;
 pub mod json;
@@ -32,11 +34,13 @@ mod number;
 pub mod perfetto;
 mod render;
 pub mod result;
+pub mod rules;
 pub mod sarif;
 pub mod text;
 pub mod triage;
 pub mod tsan;
 
+pub use cause::{Cause, Share, causes};
 pub use model::{
     Analysed, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement, StatisticsFacts, TraceFacts,
     WitnessFacts, WrittenFacts,

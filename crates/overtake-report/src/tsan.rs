@@ -15,11 +15,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::result::{Access, Finding, Frame, HeldLock, Memory, Report, Run, Status, Thread};
+use crate::result::{Access, Finding, Frame, HeldLock, Kind, Memory, Report, Run, Status, Thread};
 
 const LINE: &str = "==================";
 
-/// Writes the new races.
+/// Writes the new findings.
 pub fn write(out: &mut dyn io::Write, report: &Report) -> io::Result<()> {
     let mut names = Names::of(report);
     let mut warnings = 0_u64;
@@ -55,7 +55,7 @@ fn write_suppressions(out: &mut dyn io::Write, report: &Report) -> io::Result<()
     Ok(())
 }
 
-/// One race being written.
+/// One finding being written.
 struct Block<'a> {
     out: &'a mut dyn io::Write,
     names: &'a mut Names,
@@ -64,30 +64,80 @@ struct Block<'a> {
 
 impl Block<'_> {
     fn write(&mut self, finding: &Finding) -> io::Result<()> {
-        let Finding { first, second, memory, .. } = finding;
-        let process = self.process;
-        let (verdict, headline) = (finding.verdict.word(), clean(&finding.headline));
-        writeln!(self.out, "=={process}==ERROR: ThreadSanitizer: {verdict} race on {headline}")?;
-        writeln!(self.out, "{LINE}\nWARNING: ThreadSanitizer: data race (pid={process})")?;
-        let kind = kind_of(second);
-        self.access(&capitalised(kind), second, memory)?;
-        self.access(&format!("Previous {}", kind_of(first)), first, memory)?;
-        self.memory(memory)?;
-        for access in [second, first] {
+        let (process, what) = (self.process, finding.rule().tsan);
+        let sentence = clean(&finding.sentence());
+        writeln!(self.out, "=={process}==ERROR: ThreadSanitizer: {sentence}")?;
+        writeln!(self.out, "{LINE}\nWARNING: ThreadSanitizer: {what} (pid={process})")?;
+        // The access that fails is told first, as if the other one had come before.
+        let accesses: Vec<&Access> = finding.accesses.iter().rev().collect();
+        match (finding.kind, &finding.memory) {
+            (Kind::Race, Some(memory)) => self.race(&accesses, memory)?,
+            (Kind::Deadlock, _) => self.deadlock(finding)?,
+            _ => self.misuse(finding)?,
+        }
+        for access in &accesses {
             for lock in &access.held {
                 self.lock(lock, &access.thread)?;
             }
         }
-        self.thread(&second.thread)?;
-        if first.thread.name != second.thread.name {
-            self.thread(&first.thread)?;
+        let mut told: Vec<&str> = Vec::new();
+        for access in &accesses {
+            if !told.contains(&access.thread.name.as_str()) {
+                told.push(&access.thread.name);
+                self.thread(&access.thread)?;
+            }
         }
-        for paragraph in [&finding.why, &finding.remedy] {
+        for paragraph in finding.notes.iter().chain([&finding.why, &finding.remedy]) {
             if !paragraph.is_empty() {
                 writeln!(self.out, "  {}\n", clean(paragraph))?;
             }
         }
-        writeln!(self.out, "SUMMARY: ThreadSanitizer: data race{}\n{LINE}", summary(second))
+        let place = accesses.first().map(|access| summary(access)).unwrap_or_default();
+        writeln!(self.out, "SUMMARY: ThreadSanitizer: {what}{place}\n{LINE}")
+    }
+
+    fn race(&mut self, accesses: &[&Access], memory: &Memory) -> io::Result<()> {
+        for (at, access) in accesses.iter().enumerate() {
+            let kind = kind_of(access);
+            let kind = if at == 0 { capitalised(kind) } else { format!("Previous {kind}") };
+            self.access(&kind, access, memory)?;
+        }
+        self.memory(memory)
+    }
+
+    /// `Cycle in lock order graph: M0 => M1 => M0`, then where each lock is taken.
+    fn deadlock(&mut self, finding: &Finding) -> io::Result<()> {
+        let locks: Vec<_> = finding.objects.iter().chain(finding.objects.first()).collect();
+        let cycle: Vec<_> =
+            locks.iter().map(|name| format!("{} ({})", self.names.lock(name), clean(name))).collect();
+        writeln!(self.out, "  Cycle in lock order graph: {}\n", cycle.join(" => "))?;
+        for access in &finding.accesses {
+            let (lock, who) = (self.names.lock(&access.object), self.names.thread(&access.thread));
+            let holding = self.holding(access);
+            writeln!(self.out, "  Mutex {lock} acquired here while holding{holding} in {who}:")?;
+            self.stack(&access.stack)?;
+        }
+        Ok(())
+    }
+
+    fn misuse(&mut self, finding: &Finding) -> io::Result<()> {
+        for access in &finding.accesses {
+            let who = self.names.thread(&access.thread);
+            let object = if access.object.is_empty() {
+                String::new()
+            } else {
+                format!(" of {}", clean(&access.object))
+            };
+            writeln!(self.out, "  {}{object} by {who}:", capitalised(&clean(&access.operation)))?;
+            self.stack(&access.stack)?;
+        }
+        Ok(())
+    }
+
+    /// ` mutex M0, M1`.
+    fn holding(&mut self, access: &Access) -> String {
+        let locks: Vec<_> = access.held.iter().map(|lock| self.names.lock(&lock.name)).collect();
+        if locks.is_empty() { " no mutex".into() } else { format!(" mutex {}", locks.join(", ")) }
     }
 
     fn access(&mut self, kind: &str, access: &Access, memory: &Memory) -> io::Result<()> {
@@ -151,7 +201,7 @@ impl Block<'_> {
     }
 
     fn stack(&mut self, stack: &[Frame]) -> io::Result<()> {
-        for (number, frame) in stack.iter().enumerate() {
+        for (number, (frame, _)) in crate::frames::shown(stack).enumerate() {
             writeln!(self.out, "    #{number} {}", frame_line(frame))?;
         }
         if stack.is_empty() {
@@ -171,7 +221,8 @@ fn kind_of(access: &Access) -> &'static str {
 }
 
 fn capitalised(kind: &str) -> String {
-    kind[..1].to_uppercase() + &kind[1..]
+    let mut letters = kind.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// ` src/server.cc:52:17 in Server::poll()`.
@@ -227,7 +278,7 @@ impl Names {
         let mut names = Names::default();
         let mut others = Vec::new();
         for finding in &report.findings {
-            for thread in [&finding.second.thread, &finding.first.thread] {
+            for thread in finding.accesses.iter().rev().map(|access| &access.thread) {
                 match numbered(&thread.name) {
                     _ if thread.main => names.main = Some(thread.name.clone()),
                     Some(number) => drop(names.threads.insert(thread.name.clone(), number)),

@@ -54,7 +54,7 @@ fn lines_are_no_longer_than_the_terminal() {
     let long = format!("Cache<{}>::get(std::vector<int> const&)", "std::pair<Key, Value>, ".repeat(90));
     assert!(long.len() > 2_000);
     for finding in &mut report.findings {
-        for frame in finding.first.stack.iter_mut().chain(&mut finding.second.stack) {
+        for frame in finding.accesses.iter_mut().flat_map(|access| &mut access.stack) {
             frame.function.clone_from(&long);
         }
     }
@@ -75,12 +75,13 @@ fn code_without_symbols_is_named_by_its_module() {
         *frame = Frame { module: "server".into(), offset: 0x4_2a0, ..Frame::default() };
     };
     let stacks = |finding: &mut Finding| {
-        for access in [&mut finding.first, &mut finding.second] {
+        for access in &mut finding.accesses {
             access.stack.iter_mut().for_each(bare);
             access.thread.created_at.iter_mut().for_each(bare);
             access.held.iter_mut().for_each(|lock| lock.taken_at.iter_mut().for_each(bare));
         }
-        finding.memory.allocated_at.iter_mut().for_each(bare);
+        let memory = finding.memory.iter_mut();
+        memory.flat_map(|memory| &mut memory.allocated_at).for_each(bare);
     };
     report.findings.iter_mut().for_each(stacks);
     let text = rendered(&report, None, Detail::Explained);
@@ -95,9 +96,9 @@ fn nothing_a_report_names_steers_the_terminal() {
         for finding in &mut report.findings {
             finding.headline.push('\u{1b}');
             finding.why.push_str("\u{1b}[2J");
-            finding.memory.name.push('\r');
-            finding.first.thread.name.push('\u{7}');
-            finding.first.stack.iter_mut().for_each(|frame| frame.function.push_str("\u{9b}2J"));
+            finding.memory.iter_mut().for_each(|memory| memory.name.push('\r'));
+            finding.accesses[0].thread.name.push('\u{7}');
+            finding.accesses[0].stack.iter_mut().for_each(|frame| frame.function.push_str("\u{9b}2J"));
         }
         let text = rendered(&report, Some(100), detail);
         let steering = text.chars().find(|letter| letter.is_control() && *letter != '\n');

@@ -147,5 +147,5 @@ fn many_schedules_are_limited_and_counted() {
     let report = many(300);
     let document: Value = serde_json::from_slice(&rendered(perfetto::write, &report)).expect("it is JSON");
     assert_eq!(document["otherData"]["schedules left out"], 50);
-    assert_eq!(document["otherData"]["races"], 300);
+    assert_eq!(document["otherData"]["findings"], 300);
 }

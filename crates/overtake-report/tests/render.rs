@@ -129,7 +129,7 @@ fn elements_that_race_together_are_one_line() {
 fn the_limit_says_what_it_hides() {
     let layout = text::Layout { limit: Some(1), ..text::Layout::default() };
     let text = Example::new().text(&layout);
-    assert!(text.contains("... and 1 race more; --limit 0 shows all\n"), "{text}");
+    assert!(text.contains("... and 1 more cause; --limit 0 shows all\n"), "{text}");
     assert!(!text.contains("race on y:"), "{text}");
 }
 

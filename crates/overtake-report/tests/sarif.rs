@@ -121,7 +121,7 @@ fn the_witness_is_one_flow_for_each_thread() {
 fn swapped_accesses_are_shown_at_the_same_place_with_the_same_fingerprint() {
     let one = finding(1, Verdict::Observed);
     let mut other = one.clone();
-    std::mem::swap(&mut other.first, &mut other.second);
+    other.accesses.reverse();
     let (one, other) = (valid(&report(vec![one])), valid(&report(vec![other])));
     let key = |document: &Value| {
         let result = &results(document)[0];

@@ -23,6 +23,11 @@ fn suppressed(rule: &str) -> Vec<u32> {
     suppressed.map(|finding| finding.id).collect()
 }
 
+/// Gives the memory of a race another name.
+fn rename(finding: &mut Finding, name: &str) {
+    finding.memory.as_mut().expect("a race has memory").name = name.into();
+}
+
 #[test]
 fn known_rules_match_functions_files_modules_and_globals() {
     assert_eq!(suppressed("race:Server::poll"), [1]);
@@ -69,9 +74,9 @@ fn variable_rules_match_any_memory() {
 #[test]
 fn globals_and_arrays_are_known_by_their_whole_name_too() {
     let mut offset = finding(1, Verdict::Observed);
-    offset.memory.name = "counters+8".into();
+    rename(&mut offset, "counters+8");
     let mut element = support::suspected();
-    element.memory.name = "A3[17]".into();
+    rename(&mut element, "A3[17]");
     let report = judged(report(vec![offset, element]), "race:^counters$\nrace_var:^A3$\n");
     assert_eq!(report.new_findings().count(), 0);
 }
@@ -91,7 +96,7 @@ fn what_is_not_judged_again_stays_judged() {
 #[test]
 fn sequences_follow_calls_outwards() {
     let mut deep = finding(1, Verdict::Observed);
-    deep.first.stack = ["a", "b", "x", "b", "c", "d"].map(|name| frame(name, "f.c", 1, 1)).to_vec();
+    deep.accesses[0].stack = ["a", "b", "x", "b", "c", "d"].map(|name| frame(name, "f.c", 1, 1)).to_vec();
     let matched = |rule: &str| judged(report(vec![deep.clone()]), rule).findings[0].status != Status::New;
     assert!(matched("race_stack:^b$ <- ^c$ <- ^d$"));
     assert!(matched("race_stack:^a$ <- ... <- ^d$"));
@@ -240,7 +245,7 @@ fn races_that_share_a_fingerprint_are_counted() {
 fn what_is_suppressed_uses_no_place_in_the_baseline_and_is_not_fixed() {
     let baseline = baseline_of(&twins(&["a"]));
     let mut now = twins(&["a", "a"]);
-    now.findings[0].memory.name = "other".into();
+    rename(&mut now.findings[0], "other");
     triage::apply(&mut now, Some(&rules("race_var:other")), Some(("x", &baseline)));
     assert!(matches!(now.findings[0].status, Status::Suppressed { .. }));
     assert_eq!(statuses(&now), [false, true]);

@@ -32,14 +32,15 @@ fn ctest_counts_each_race_once() {
 #[test]
 fn threads_that_do_the_same_are_told_in_one_order() {
     let mut one = finding(1, Verdict::Observed);
-    for (access, name) in [(&mut one.first, "T10"), (&mut one.second, "T2")] {
+    for (access, name) in one.accesses.iter_mut().zip(["T10", "T2"]) {
         access.thread = support::thread(name);
         access.stack.truncate(1);
         access.stack[0].function = "work".into();
     }
-    one.second.thread.created_at[0].line = 21;
+    one.accesses[1].thread.created_at[0].line = 21;
     let mut other = one.clone();
-    std::mem::swap(&mut other.first.thread, &mut other.second.thread);
+    let [first, second] = &mut other.accesses[..] else { panic!("a race has two accesses") };
+    std::mem::swap(&mut first.thread, &mut second.thread);
     let (one, other) = (report(vec![one]), report(vec![other]));
     assert_eq!(text_of(&one), text_of(&other));
     assert!(text_of(&one).contains("Previous write of size 8 at 0x000000000008 by thread T2:"));

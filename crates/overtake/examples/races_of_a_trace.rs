@@ -21,7 +21,7 @@ fn show_races(trace: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let report = search.in_file(trace)?;
     for finding in &report.findings {
         writeln!(out, "{}. {}", finding.id, finding.headline)?;
-        for access in [&finding.first, &finding.second] {
+        for access in &finding.accesses {
             let place = access.stack.first().map_or("?".to_owned(), |frame| frame.place());
             writeln!(out, "   {} by {} at {place}", access.operation, access.thread.name)?;
         }

@@ -9,12 +9,10 @@ use overtake_trace::Module;
 /// Names the members that findings are about, as far as the modules of the program are still there.
 pub(crate) fn name_members(report: &mut Report, modules: &[Module]) {
     let is_asked = |memory: &Memory| memory.kind == "global" && memory.member.is_empty();
-    let asked = report.findings.iter().filter(|finding| is_asked(&finding.memory));
+    let asked = report.findings.iter().filter_map(|finding| finding.memory.as_ref());
+    let asked = asked.filter(|memory| is_asked(memory));
     let bytes: Vec<GlobalByte> = asked
-        .map(|finding| GlobalByte {
-            variable: finding.memory.whole().to_owned(),
-            offset: finding.memory.offset,
-        })
+        .map(|memory| GlobalByte { variable: memory.whole().to_owned(), offset: memory.offset })
         .collect();
     if bytes.is_empty() {
         return;
@@ -26,11 +24,12 @@ pub(crate) fn name_members(report: &mut Report, modules: &[Module]) {
             *known = member;
         }
     }
-    let asked = report.findings.iter_mut().filter(|finding| is_asked(&finding.memory));
+    let asked = report.findings.iter_mut().filter(|finding| finding.memory.as_ref().is_some_and(is_asked));
     for (finding, member) in asked.zip(found).filter(|(_, member)| !member.is_empty()) {
-        let name = format!("{}{member}", finding.memory.whole());
-        let old = std::mem::replace(&mut finding.memory.name, name.clone());
-        finding.memory.member = member;
+        let Some(memory) = &mut finding.memory else { continue };
+        let name = format!("{}{member}", memory.whole());
+        let old = std::mem::replace(&mut memory.name, name.clone());
+        memory.member = member;
         if let Some(rest) = finding.headline.strip_prefix(&old) {
             finding.headline = format!("{name}{rest}");
         }

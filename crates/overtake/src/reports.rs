@@ -1,7 +1,7 @@
 //! Findings spelled out: the trace is read again for schedules and for what happened around the accesses.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use overtake_detect::Race;
 use overtake_detect::witness::{self, Schedule};
@@ -21,17 +21,20 @@ pub struct Details {
     pub witnesses: usize,
     /// Threads and critical sections of the whole run are kept, for reports that draw them.
     pub timeline: bool,
+    /// Where the sources of a trace are, if its locations name lines of files.
+    pub source_root: Option<PathBuf>,
 }
 
 impl Default for Details {
     fn default() -> Self {
-        Details { witnesses: 20, timeline: false }
+        Details { witnesses: 20, timeline: false, source_root: None }
     }
 }
 
 /// Spells out what the detectors found. Reads the trace again, for schedules and for what happened around the accesses.
 pub fn collected(examined: &Examined, input: &mut Input, details: &Details) -> Result<Report, Error> {
-    let settings = Settings { witnesses: details.witnesses, ..settings() };
+    let source_root = details.source_root.clone();
+    let settings = Settings { witnesses: details.witnesses, source_root, ..settings() };
     let analysed = examined.analysed();
     let mut report = read(Collector::new(&analysed, &settings), input, examined.landmarks())?;
     name_members(&mut report, &analysed.symbols.program.modules);

@@ -149,7 +149,7 @@ fn the_limit_hides_and_says_so() {
     (0..5).for_each(|at| trace += &format!("T0|w(x{at})|a{at}\nT1|w(x{at})|b{at}\n"));
     let run =
         overtake_with_input(&["analyze", "-", "-d", "hb", "--limit", "2"], trace.as_bytes()).expect_code(66);
-    assert!(run.text().contains("... and 3 races more"), "{}", run.text());
+    assert!(run.text().contains("... and 3 more causes; --limit 0 shows all"), "{}", run.text());
     let all =
         overtake_with_input(&["analyze", "-", "-d", "hb", "--limit", "0"], trace.as_bytes()).expect_code(66);
     assert_eq!(all.text().matches("observed race on").count(), 5, "{}", all.text());

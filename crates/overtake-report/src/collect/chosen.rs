@@ -6,6 +6,9 @@ use overtake_detect::witness::{self, Overtaken, Row, Step};
 use overtake_trace::{Action, ThreadId, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Steps of a witness that are kept.
+const MOST_STEPS: usize = 1_000;
+
 /// The events of a verified witness that matter.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
@@ -30,11 +33,12 @@ impl Chosen {
             })
             .collect();
         complete_sections(schedule, &mut chosen);
-        let steps = schedule.steps.iter().filter(|step| chosen.contains(step));
+        let steps = schedule.steps.iter().filter(|step| chosen.contains(step)).copied().collect();
+        let steps = within_reason(steps, &schedule.overtaken);
         let left_out = schedule.overtaken.iter();
         let left_out = left_out.flat_map(|overtaken| [Some(overtaken.left_out), overtaken.left_out_end]);
         Chosen {
-            witness: steps.copied().chain([schedule.first, schedule.second]).collect(),
+            witness: steps.into_iter().chain([schedule.first, schedule.second]).collect(),
             left_out: left_out.flatten().collect(),
             overtaken: schedule.overtaken.clone(),
             seen: seen(schedule, &chosen),
@@ -45,6 +49,14 @@ impl Chosen {
     pub(super) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         self.witness.iter().chain(&self.left_out).copied()
     }
+}
+
+/// The last steps of a witness, and those that overtake: a result need not hold thousands that happened long before.
+fn within_reason(steps: Vec<Step>, overtaken: &[Overtaken]) -> Vec<Step> {
+    let first_kept = steps.len().saturating_sub(MOST_STEPS);
+    let overtakes = |step: &Step| overtaken.iter().any(|overtaken| overtaken.by == *step);
+    let numbered = steps.into_iter().enumerate();
+    numbered.filter(|(at, step)| *at >= first_kept || overtakes(step)).map(|(_, step)| step).collect()
 }
 
 /// Adds the releases of the acquires that are chosen.
@@ -82,4 +94,25 @@ fn seen(schedule: &witness::Schedule, chosen: &FxHashSet<Step>) -> Vec<(Step, St
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use overtake_trace::{Event, EventIndex, LocationId, LockId};
+
+    use super::*;
+
+    #[test]
+    fn of_a_long_witness_the_end_and_what_overtakes_stay() {
+        let step = |index: u64| Step {
+            index: EventIndex(index),
+            event: Event::new(ThreadId(0), Action::Acquire(LockId(0)), LocationId::UNKNOWN),
+        };
+        let steps: Vec<Step> = (0..5_000).map(step).collect();
+        let overtaken = Overtaken { lock: LockId(0), left_out: step(7), left_out_end: None, by: step(9) };
+        let kept = within_reason(steps, &[overtaken]);
+        assert_eq!(kept.len(), MOST_STEPS + 1);
+        assert_eq!((kept[0], kept[1]), (step(9), step(4_000)));
+        assert_eq!(within_reason(vec![step(1)], &[]), [step(1)]);
+    }
 }

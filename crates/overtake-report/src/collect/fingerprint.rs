@@ -30,19 +30,24 @@ pub(super) fn assign(findings: &mut [Finding]) {
     }
 }
 
-fn lines(finding: &Finding) -> [(String, u32, u32); 2] {
-    let mut lines = [&finding.first, &finding.second].map(|access| {
+fn lines(finding: &Finding) -> Vec<(String, u32, u32)> {
+    let place = |access: &Access| {
         let site = access.site().cloned().unwrap_or_default();
         (site.file, site.line, site.column)
-    });
+    };
+    let mut lines: Vec<_> = finding.accesses.iter().map(place).collect();
     lines.sort_unstable();
     lines
 }
 
 fn description(finding: &Finding) -> String {
-    let mut sides = [&finding.first, &finding.second].map(side);
+    let mut sides: Vec<_> = finding.accesses.iter().map(side).collect();
     sides.sort_unstable();
-    format!("{}\n{}\n{}", sides[0], sides[1], memory(&finding.memory))
+    let about = match &finding.memory {
+        Some(memory) => memory_words(memory),
+        None => finding.rule.clone(),
+    };
+    format!("{}\n{about}", sides.join("\n"))
 }
 
 fn side(access: &Access) -> String {
@@ -71,7 +76,7 @@ fn without_line(location: &str) -> &str {
     rest
 }
 
-fn memory(memory: &Memory) -> String {
+fn memory_words(memory: &Memory) -> String {
     let name = match memory.kind.as_str() {
         // An index or an offset is one of many that race.
         "variable" | "global" => memory.whole(),

@@ -45,6 +45,8 @@ type Key = (u32, u32, Option<Block>, Option<VarId>);
 enum Block {
     Of(ArrayId),
     AllocatedAt(u32),
+    /// Somebody's stack: which thread's is of no interest.
+    Stack,
 }
 
 /// The findings of all detectors, in the order of the report.
@@ -122,6 +124,7 @@ impl Lines {
                 Block::AllocatedAt(self.number(location, names))
             }
             (MemoryKind::Heap | MemoryKind::Mapped, None) => Block::AllocatedAt(u32::MAX),
+            (MemoryKind::Stack, _) => Block::Stack,
             _ => Block::Of(array),
         })
     }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::result::{Finding, RESULT_SCHEMA, Report};
+use crate::cause;
+use crate::result::{Excerpt, Finding, RESULT_SCHEMA, Report};
 
 /// One report of several: findings with one fingerprint are one, told as the surest of them.
 pub fn merge(reports: Vec<Report>) -> Report {
@@ -12,7 +13,7 @@ pub fn merge(reports: Vec<Report>) -> Report {
         let offset = merged.runs.len() as u32;
         merged.runs.extend(report.runs);
         for (path, excerpt) in report.sources {
-            merged.sources.entry(path).or_default().lines.extend(excerpt.lines);
+            add_lines(merged.sources.entry(path).or_default(), excerpt);
         }
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         for (at, finding) in merged.findings.iter().enumerate() {
@@ -26,12 +27,19 @@ pub fn merge(reports: Vec<Report>) -> Report {
             }
         }
     }
-    // Within a verdict the order stays: that of the processes, then that of their reports.
-    merged.findings.sort_by_key(|finding| finding.verdict);
-    for (finding, id) in merged.findings.iter_mut().zip(1..) {
-        finding.id = id;
-    }
+    // Among equals the order stays: that of the processes, then that of their reports.
+    cause::arrange(&mut merged.findings);
     merged
+}
+
+/// Adds lines that are not known yet: another part of a long line would need another column.
+fn add_lines(known: &mut Excerpt, other: Excerpt) {
+    for (number, line) in other.lines {
+        if let std::collections::btree_map::Entry::Vacant(place) = known.lines.entry(number) {
+            place.insert(line);
+            known.cut.extend(other.cut.get(&number).map(|&cut| (number, cut)));
+        }
+    }
 }
 
 fn unite(known: &mut Finding, other: Finding) {
@@ -42,12 +50,13 @@ fn unite(known: &mut Finding, other: Finding) {
         .extend(other.detectors.iter().filter(|name| !detectors.contains(name)).cloned().collect::<Vec<_>>());
     let mut runs = std::mem::take(&mut known.runs);
     runs.extend(&other.runs);
+    let confirmed = known.confirmed.take().or_else(|| other.confirmed.clone());
     if other.verdict < known.verdict {
         *known = other;
         // The example's run is named first.
         runs.rotate_right(known.runs.len());
     }
-    *known = Finding { count, observed, detectors, runs, ..known.clone() };
+    *known = Finding { count, observed, detectors, runs, confirmed, ..known.clone() };
 }
 
 fn empty() -> Report {

@@ -12,6 +12,7 @@
 //! Without the second and third step a report has no schedules, no locks and no explanations.
 
 mod chosen;
+mod contracts;
 mod facts;
 mod fingerprint;
 mod gather;
@@ -38,15 +39,18 @@ pub use self::merge::merge;
 use self::names::Names;
 pub use self::timeline::TimelineRecorder;
 use self::why::Case;
+use crate::cause;
 use crate::model::Analysed;
 use crate::number::counted;
-use crate::result::{self, DetectorRun, Finding, HeldLock, RESULT_SCHEMA, Report, Role, Run};
+use crate::result::{self, DetectorRun, Finding, HeldLock, Kind, RESULT_SCHEMA, Report, Run};
 
 /// What to collect.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The working directory: files below it are named relative to it.
     pub directory: PathBuf,
+    /// Where the sources of a trace are, if its locations name lines of files: `Main.java:12` is looked for here.
+    pub source_root: Option<PathBuf>,
     /// How many predicted races get a schedule.
     pub witnesses: usize,
     /// Races whose second access comes after so many events get none: the checker of schedules holds the trace in memory.
@@ -55,7 +59,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { directory: PathBuf::new(), witnesses: 20, witness_events: 1_000_000 }
+        Settings { directory: PathBuf::new(), source_root: None, witnesses: 20, witness_events: 1_000_000 }
     }
 }
 
@@ -76,8 +80,8 @@ pub struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// The findings of all detectors.
     pub fn new(analysed: &'a Analysed<'a>, settings: &Settings) -> Collector<'a> {
-        let names = Names::new(analysed.symbols, &settings.directory);
-        Collector {
+        let names = Names::new(analysed.symbols, settings);
+        let mut collector = Collector {
             analysed,
             settings: settings.clone(),
             groups: group::groups(analysed, &names),
@@ -87,7 +91,20 @@ impl<'a> Collector<'a> {
             forks: FxHashMap::default(),
             ordinals: FxHashMap::default(),
             notes: Vec::new(),
+        };
+        let order = cause::order(&collector.findings());
+        collector.groups = order.into_iter().map(|at| collector.groups[at].clone()).collect();
+        collector
+    }
+
+    /// Every finding, with what is known so far.
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings: Vec<_> = (0..self.groups.len()).map(|at| self.finding(at)).collect();
+        fingerprint::assign(&mut findings);
+        for (finding, id) in findings.iter_mut().zip(1..) {
+            finding.id = id;
         }
+        findings
     }
 
     /// Whether nothing was found, so that there is nothing to read.
@@ -164,16 +181,12 @@ impl<'a> Collector<'a> {
 
     /// The report.
     pub fn finish(self) -> Report {
-        let mut findings: Vec<_> = (0..self.groups.len()).map(|at| self.finding(at)).collect();
-        fingerprint::assign(&mut findings);
-        for (finding, id) in findings.iter_mut().zip(1..) {
-            finding.id = id;
-        }
+        let findings = self.findings();
         Report {
             schema: RESULT_SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),
             runs: vec![self.run()],
-            sources: sources::excerpts(&findings, &self.settings.directory),
+            sources: sources::excerpts(&findings, self.names.source_directory()),
             findings,
             triage: Default::default(),
         }
@@ -210,14 +223,14 @@ impl<'a> Collector<'a> {
         if group.extent.is_some() {
             why.push_str(" Each access stands for those of its thread up to its next synchronisation.");
         }
+        let frees = accesses.iter().any(|access| access.kind == AccessKind::Free);
         Finding {
-            id: 0,
-            fingerprint: String::new(),
+            kind: Kind::Race,
+            rule: if frees { "use-after-free" } else { "data-race" }.into(),
             verdict: group.race.verdict,
             headline: headline(&memory, &first, &second),
-            memory,
-            first,
-            second,
+            memory: Some(memory),
+            accesses: vec![first, second],
             count: group.count,
             observed: group.observed,
             detectors: detectors.collect(),
@@ -225,10 +238,9 @@ impl<'a> Collector<'a> {
             why: why.trim_start().to_owned(),
             remedy,
             schedule: facts.and_then(|facts| {
-                let accesses = [(accesses[0], Role::First), (accesses[1], Role::Second)];
                 schedule::schedule(&facts, self.chosen.get(&at), &self.ordinals, accesses, &self.names)
             }),
-            status: Default::default(),
+            ..Finding::default()
         }
     }
 
@@ -257,6 +269,7 @@ impl<'a> Collector<'a> {
         });
         result::Access {
             operation: access.kind.describe().to_owned(),
+            object: String::new(),
             writes: access.kind.writes(),
             bytes: self.names.bytes(access),
             event: access.at.index.0,
@@ -301,7 +314,7 @@ fn headline(memory: &result::Memory, first: &result::Access, second: &result::Ac
 fn actor(access: &result::Access, by_place: bool) -> String {
     match access.site() {
         Some(frame) if !frame.function.is_empty() => frame.function_name(),
-        Some(frame) if by_place && !frame.file.is_empty() => frame.file.clone(),
+        Some(frame) if by_place && !frame.file.is_empty() => frame.place(),
         Some(frame) if by_place => format!("{}+{:#x}", frame.module, frame.offset),
         _ => access.thread.name.clone(),
     }

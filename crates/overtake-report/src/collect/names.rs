@@ -8,6 +8,7 @@ use overtake_trace::{
     Variable,
 };
 
+use super::Settings;
 use crate::event::operand_name;
 use crate::number::counted;
 use crate::result::{Frame, Memory, Thread, innermost_own};
@@ -20,11 +21,19 @@ pub(super) struct Names<'a> {
     pub(super) symbols: &'a Symbols,
     /// Files below it are named relative to it.
     directory: PathBuf,
+    /// Where files that locations of a trace name are.
+    source_root: Option<PathBuf>,
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn new(symbols: &'a Symbols, directory: &Path) -> Names<'a> {
-        Names { symbols, directory: directory.to_owned() }
+    pub(super) fn new(symbols: &'a Symbols, settings: &Settings) -> Names<'a> {
+        let Settings { directory, source_root, .. } = settings.clone();
+        Names { symbols, directory, source_root }
+    }
+
+    /// Where relative files are.
+    pub(super) fn source_directory(&self) -> &Path {
+        self.source_root.as_ref().filter(|_| !self.is_recorded()).unwrap_or(&self.directory)
     }
 
     /// Whether there are call stacks rather than locations.
@@ -39,13 +48,29 @@ impl<'a> Names<'a> {
         }
         let stack = self.symbols.program.stack(location);
         if stack.is_empty() {
-            return vec![Frame { file: self.symbols.location_name(location), ..Frame::default() }];
+            return vec![self.located(self.symbols.location_name(location))];
         }
         // How threads start inside libc is of no interest.
         let last = |known: fn(&trace::Frame) -> bool| stack.iter().rposition(|frame| known(frame));
         let last = last(|frame| !frame.file.is_empty()).or_else(|| last(|frame| !frame.function.is_empty()));
         let known = last.map_or(stack.len(), |at| at + 1);
         stack[..known.min(MOST_FRAMES)].iter().map(|frame| self.frame(frame)).collect()
+    }
+
+    /// The location of a trace; a line of a file if that is among the sources.
+    fn located(&self, location: String) -> Frame {
+        let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
+        let line = |location: &str| -> Option<Frame> {
+            let root = self.source_root.as_ref()?;
+            let (before, last) = location.rsplit_once(':')?;
+            let last: u32 = number(last)?;
+            let with_column =
+                before.rsplit_once(':').and_then(|(file, line)| Some((file, number(line)?, last)));
+            let (file, line, column) = with_column.unwrap_or((before, last, 0));
+            let is_there = !file.starts_with('/') && root.join(file).is_file();
+            is_there.then(|| Frame { file: file.to_owned(), line, column, ..Frame::default() })
+        };
+        line(&location).unwrap_or_else(|| Frame { file: location, ..Frame::default() })
     }
 
     fn frame(&self, frame: &trace::Frame) -> Frame {
@@ -214,5 +239,24 @@ mod tests {
         let direct = |path: &str| without_detours(Path::new(path)).display().to_string();
         assert_eq!(direct("/w/build/../src/./a.c"), "/w/src/a.c");
         assert_eq!(direct("/../a.c"), "/../a.c");
+    }
+
+    #[test]
+    fn locations_are_lines_of_files_that_are_there() {
+        let root = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(root.path().join("src")).expect("created");
+        std::fs::write(root.path().join("src/main.c"), "").expect("written");
+        let symbols = Symbols::default();
+        let names =
+            Names { symbols: &symbols, directory: PathBuf::new(), source_root: Some(root.path().into()) };
+        let located = |location: &str| {
+            let Frame { file, line, column, .. } = names.located(location.into());
+            (file, line, column)
+        };
+        assert_eq!(located("src/main.c:12"), ("src/main.c".into(), 12, 0));
+        assert_eq!(located("src/main.c:12:3"), ("src/main.c".into(), 12, 3));
+        for other in ["other.c:12", "345", "src/main.c", "src/main.c:0", ":12", "src:12"] {
+            assert_eq!(located(other), (other.into(), 0, 0));
+        }
     }
 }

@@ -10,14 +10,14 @@ use rustc_hash::FxHashMap;
 use super::chosen::Chosen;
 use super::facts::{Facts, Placed};
 use super::names::Names;
-use crate::result::{Arrow, ArrowKind, Role, Schedule, Section, Step};
+use crate::result::{Arrow, ArrowKind, Schedule, Section, Step};
 
 /// Draws the schedule of a finding.
 pub(super) fn schedule(
     facts: &Facts,
     chosen: Option<&Chosen>,
     ordinals: &FxHashMap<Event, u64>,
-    accesses: [(Access, Role); 2],
+    accesses: [Access; 2],
     names: &Names<'_>,
 ) -> Option<Schedule> {
     let [one, other] = [facts.scenes[0].access?, facts.scenes[1].access?];
@@ -28,8 +28,8 @@ pub(super) fn schedule(
     let drawing = Drawing::new(events);
     let role_of = |event: &Event| {
         let is_access = *event == one.step || *event == other.step;
-        let of_thread = |(access, _): &&(Access, Role)| access.at.thread == event.event.thread();
-        accesses.iter().find(of_thread).filter(|_| is_access).map(|(_, role)| *role)
+        let of_thread = |access: &Access| access.at.thread == event.event.thread();
+        accesses.iter().position(of_thread).filter(|_| is_access).map(|role| role as u32)
     };
     Some(Schedule {
         threads: drawing.threads.iter().map(|&thread| names.thread_name(thread)).collect(),
@@ -89,7 +89,7 @@ impl Drawing {
         order.iter().filter_map(|event| positions.get(event).copied()).collect()
     }
 
-    fn steps(&self, names: &Names<'_>, role_of: impl Fn(&Event) -> Option<Role>) -> Vec<Step> {
+    fn steps(&self, names: &Names<'_>, role_of: impl Fn(&Event) -> Option<u32>) -> Vec<Step> {
         let mut ordinals: BTreeMap<ThreadId, u64> = BTreeMap::new();
         let step = |placed: &Placed| {
             let Placed { step, ordinal } = placed;

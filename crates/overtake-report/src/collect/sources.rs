@@ -41,13 +41,12 @@ pub(super) fn excerpts(findings: &[Finding], directory: &Path) -> BTreeMap<Strin
 
 /// The frames whose lines matter.
 fn frames(finding: &Finding) -> impl Iterator<Item = &Frame> {
-    let accesses = [&finding.first, &finding.second].into_iter();
-    let of_access = accesses.flat_map(|access| {
+    let of_access = finding.accesses.iter().flat_map(|access| {
         let stack = access.stack.iter().take(FRAMES).chain(access.site());
         let held = access.held.iter().filter_map(|lock| innermost_own(&lock.taken_at));
         stack.chain(held).chain(innermost_own(&access.thread.created_at))
     });
-    of_access.chain(innermost_own(&finding.memory.allocated_at))
+    of_access.chain(innermost_own(finding.allocated_at()))
 }
 
 fn excerpt(path: &Path, wanted: &Wanted) -> Option<Excerpt> {

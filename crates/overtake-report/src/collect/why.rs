@@ -4,9 +4,11 @@ use overtake_detect::{Access, AccessKind, Notion, Promise, Verdict};
 use overtake_trace::{MemoryOrder, SyncId, ThreadId};
 
 use super::chosen::Chosen;
+use super::contracts;
 use super::facts::{AtomicUse, Facts, Held, LockUse, Placed};
 use super::names::Names;
 use crate::model::Analysed;
+use crate::result::Frame;
 
 /// Locks, atomics and objects that one explanation names, at most, of each.
 const MOST_NAMED: usize = 2;
@@ -91,12 +93,12 @@ impl Case<'_> {
         match (one_held, other_held) {
             ([], []) => "Neither access is made under a lock.".into(),
             (held, []) => format!(
-                "{} is made under {}, {other} under no lock; a lock orders only those who all take it.",
+                "{} is made under {}, {other} under no lock; a lock orders only threads that all take it.",
                 capital(&one),
                 self.lock_names(held)
             ),
             ([], held) => format!(
-                "{} is made under {}, {one} under no lock; a lock orders only those who all take it.",
+                "{} is made under {}, {one} under no lock; a lock orders only threads that all take it.",
                 capital(&other),
                 self.lock_names(held)
             ),
@@ -169,8 +171,8 @@ impl Case<'_> {
                     "In this run the accesses were ordered only because {early} had {locks}{early_at} before {late} took it{late_at}."
                 ),
                 format!(
-                    "Nothing fixes that order: {late} can take it first, while the section of {early} is still to come, and both \
-                     accesses are next."
+                    "Nothing fixes that order: {late} can take it first, while the section of {early} is still to come, and then both \
+                     accesses can happen at the same time."
                 ),
             ];
         }
@@ -182,7 +184,7 @@ impl Case<'_> {
         let [one, other] = [early, late].map(|access| self.thread(access.at.thread));
         vec![match (self.chosen, through.is_empty()) {
             (Some(_), _) => "What came between the accesses in this run is not needed by either: in the schedule it is left \
-                             out, and both accesses are next."
+                             out, and then both accesses can happen at the same time."
                 .into(),
             (None, false) => format!(
                 "In this run the accesses were ordered only because {one} had {through} before {other} took it; another schedule of \
@@ -267,10 +269,30 @@ impl Case<'_> {
         ))
     }
 
-    /// An atomic that both use, one of them relaxed.
+    /// An atomic that both use, one of them relaxed. Atomics inside of libraries are not the program's to change.
     fn relaxed_atomic(&self) -> Option<&[AtomicUse; 2]> {
         let relaxed = |used: &AtomicUse| used.order == MemoryOrder::Relaxed;
-        self.facts.common.atomics.iter().find(|[one, other]| relaxed(one) || relaxed(other))
+        let is_own = |used: &AtomicUse| {
+            let stack = self.names.stack(used.access.step.event.location());
+            !self.names.is_recorded() || caller_of_atomic(&stack).is_some_and(Frame::is_own)
+        };
+        let mut atomics = self.facts.common.atomics.iter();
+        atomics.find(|[one, other]| (relaxed(one) || relaxed(other)) && is_own(one) && is_own(other))
+    }
+
+    /// Which object of a library is shared, and what its users have to keep to; none if both accesses are in the program itself.
+    fn contract(&self) -> Option<String> {
+        let stacks = self.accesses().map(|access| self.names.stack(access.at.location));
+        let [one, other] = [0, 1].map(|side| contracts::call_of(&stacks[side]));
+        let contract = one.or(other)?.contract;
+        let calls: Vec<String> = [one, other].iter().flatten().map(|call| call.describe()).collect();
+        let object = contract.object;
+        let shared = match &calls[..] {
+            [call, same] if call == same => format!("Both threads are in {call}: they share a {object}."),
+            [call] => format!("One thread is in {call}, and the other uses the same {object}."),
+            _ => format!("The threads are in {}: they share a {object}.", calls.join(" and in ")),
+        };
+        Some(format!("{shared} {}", contract.rule))
     }
 
     fn about_threads(&self) -> Vec<String> {
@@ -319,6 +341,9 @@ impl Case<'_> {
         let [one, other] = self.accesses();
         if self.verdict == Verdict::Suspected {
             return format!("If nothing else is meant to order them: {}", lower(&self.lock_remedy()));
+        }
+        if let Some(contract) = self.contract() {
+            return contract;
         }
         let mut remedies = vec![];
         if [one, other].iter().any(|access| access.kind == AccessKind::Free) {
@@ -385,12 +410,23 @@ impl Case<'_> {
     fn atomic_remedy(&self) -> Option<String> {
         let [one, other] = self.accesses();
         match (one.kind.is_atomic(), other.kind.is_atomic()) {
-            (false, false) => Some("Or make both atomic, if they stand alone.".into()),
+            (false, false) => {
+                Some("Or make both accesses atomic, if the variable is independent of others.".into())
+            }
             (true, false) => Some(format!("Or make {} atomic, too.", self.access(other))),
             (false, true) => Some(format!("Or make {} atomic, too.", self.access(one))),
             (true, true) => None,
         }
     }
+}
+
+/// The innermost frame that is not an operation of an atomic itself.
+fn caller_of_atomic(stack: &[Frame]) -> Option<&Frame> {
+    let operations = ["std::atomic", "std::__atomic", "std::__1::atomic", "core::sync::atomic"];
+    stack.iter().find(|frame| {
+        let name = crate::function_name::short(&frame.function);
+        !operations.iter().any(|operation| name.starts_with(operation))
+    })
 }
 
 fn listed(names: Vec<String>) -> String {

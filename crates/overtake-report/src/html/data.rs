@@ -9,9 +9,11 @@ use indexmap::IndexSet;
 use overtake_detect::Verdict;
 use serde::Serialize;
 
+use crate::cause;
+use crate::function_name::is_lambda;
 use crate::result::{
-    Access, Finding, Frame, HeldLock, Memory, Report, Run, Schedule, Status, Thread, Triage, VerdictForm,
-    innermost_own,
+    Access, Confirmed, Finding, Frame, HeldLock, Kind, Memory, Report, Run, Schedule, Status, Thread, Triage,
+    VerdictForm, innermost_own,
 };
 
 /// Position in [`Contents::stacks`].
@@ -29,6 +31,10 @@ pub(super) struct Contents<'a> {
     frames: IndexSet<&'a Frame>,
     /// Stacks as positions in `frames`.
     stacks: IndexSet<Vec<usize>>,
+    /// Of each frame, whether it is of the program itself; others are folded.
+    own: Vec<bool>,
+    /// Frames that have no name, as positions; they go by their place.
+    lambdas: Vec<usize>,
     /// Of each stack, the frame that it is known by (see [`innermost_own`]); none of an empty one.
     sites: Vec<Option<usize>>,
     threads: IndexSet<ThreadForm<'a>>,
@@ -40,14 +46,21 @@ pub(super) struct Contents<'a> {
 struct Summary<'a> {
     id: u32,
     fingerprint: &'a str,
+    kind: Kind,
+    rule: &'a str,
+    title: String,
+    /// Position of its cause; findings with the same one have one cause.
+    cause: usize,
+    confirmed: bool,
     #[serde(with = "VerdictForm")]
     verdict: Verdict,
     headline: &'a str,
     count: u64,
-    memory: &'a str,
-    threads: [ThreadRef; 2],
-    stacks: [StackRef; 2],
+    memory: String,
+    threads: Vec<ThreadRef>,
+    stacks: Vec<StackRef>,
     locks: Vec<&'a str>,
+    detectors: &'a [String],
     status: &'a Status,
 }
 
@@ -55,12 +68,14 @@ struct Summary<'a> {
 #[derive(Serialize)]
 pub(super) struct Details<'a> {
     observed: u64,
-    detectors: &'a [String],
     runs: &'a [u32],
     why: &'a str,
     remedy: &'a str,
-    memory: MemoryForm<'a>,
-    accesses: [AccessForm<'a>; 2],
+    notes: &'a [String],
+    objects: &'a [String],
+    confirmed: Option<&'a Confirmed>,
+    memory: Option<MemoryForm<'a>>,
+    accesses: Vec<AccessForm<'a>>,
     schedule: Option<&'a Schedule>,
 }
 
@@ -85,6 +100,7 @@ struct MemoryForm<'a> {
 #[derive(Serialize)]
 struct AccessForm<'a> {
     operation: &'a str,
+    object: &'a str,
     writes: bool,
     bytes: u32,
     event: u64,
@@ -110,36 +126,50 @@ pub(super) fn split(report: &Report) -> (Contents<'_>, Vec<Details<'_>>) {
         findings_per_parcel: super::FINDINGS_PER_PARCEL,
         frames: IndexSet::new(),
         stacks: IndexSet::new(),
+        own: Vec::new(),
+        lambdas: Vec::new(),
         sites: Vec::new(),
         threads: IndexSet::new(),
         findings: Vec::with_capacity(report.findings.len()),
     };
-    let details = report.findings.iter().map(|finding| contents.add(finding)).collect();
+    let findings = report.findings.iter().zip(cause::numbers(&report.findings));
+    let details = findings.map(|(finding, cause)| contents.add(finding, cause)).collect();
+    contents.own = contents.frames.iter().map(|frame| frame.is_own()).collect();
+    let lambdas = contents.frames.iter().enumerate().filter(|(_, frame)| is_lambda(&frame.function));
+    contents.lambdas = lambdas.map(|(at, _)| at).collect();
     (contents, details)
 }
 
 impl<'a> Contents<'a> {
-    fn add(&mut self, finding: &'a Finding) -> Details<'a> {
-        let accesses = [self.access(&finding.first), self.access(&finding.second)];
-        let memory = self.memory(&finding.memory);
+    fn add(&mut self, finding: &'a Finding, cause: usize) -> Details<'a> {
+        let accesses: Vec<_> = finding.accesses.iter().map(|access| self.access(access)).collect();
+        let memory = finding.memory.as_ref().map(|memory| self.memory(memory));
         self.findings.push(Summary {
             id: finding.id,
             fingerprint: &finding.fingerprint,
+            kind: finding.kind,
+            rule: &finding.rule,
+            title: finding.title(),
+            cause,
+            confirmed: finding.confirmed.is_some(),
             verdict: finding.verdict,
             headline: &finding.headline,
             count: finding.count,
-            memory: &finding.memory.name,
-            threads: [accesses[0].thread, accesses[1].thread],
-            stacks: [accesses[0].stack, accesses[1].stack],
+            memory: finding.subject(),
+            threads: accesses.iter().map(|access| access.thread).collect(),
+            stacks: accesses.iter().map(|access| access.stack).collect(),
             locks: accesses.iter().flat_map(|access| &access.held).map(|lock| lock.name).collect(),
+            detectors: &finding.detectors,
             status: &finding.status,
         });
         Details {
             observed: finding.observed,
-            detectors: &finding.detectors,
             runs: &finding.runs,
             why: &finding.why,
             remedy: &finding.remedy,
+            notes: &finding.notes,
+            objects: &finding.objects,
+            confirmed: finding.confirmed.as_ref(),
             memory,
             accesses,
             schedule: finding.schedule.as_ref().filter(|schedule| is_consistent(schedule)),
@@ -149,6 +179,7 @@ impl<'a> Contents<'a> {
     fn access(&mut self, access: &'a Access) -> AccessForm<'a> {
         AccessForm {
             operation: &access.operation,
+            object: &access.object,
             writes: access.writes,
             bytes: access.bytes,
             event: access.event,

@@ -40,7 +40,7 @@ pub fn write(out: &mut dyn io::Write, report: &Report) -> io::Result<()> {
     let about = json!({
         "tool": format!("Overtake {}", report.version),
         "time": "one event of a run is one microsecond, one step of a schedule ten: an order, no durations",
-        "races": report.findings.len(),
+        "findings": report.findings.len(),
         "schedules left out": scheduled.len().saturating_sub(SCHEDULES),
         "critical sections left out": run::sections_left_out(report),
     });

@@ -72,7 +72,7 @@ fn write_held(events: &mut Events<'_>, findings: &[&Finding], lanes: &Lanes) -> 
     // By section, the last access that is known to be in it.
     let mut sections: BTreeMap<(&str, u64), (&HeldLock, u64)> = BTreeMap::new();
     for finding in findings {
-        for access in [&finding.first, &finding.second] {
+        for access in &finding.accesses {
             for held in &access.held {
                 let known = sections.entry((&access.thread.name, held.event)).or_insert((held, access.event));
                 known.1 = known.1.max(access.event);
@@ -87,22 +87,24 @@ fn write_held(events: &mut Events<'_>, findings: &[&Finding], lanes: &Lanes) -> 
 }
 
 fn write_race(events: &mut Events<'_>, finding: &Finding, lanes: &Lanes) -> io::Result<()> {
-    let name = format!("{} race #{}", finding.verdict.word(), finding.id);
+    let name = format!("{} #{}", finding.title(), finding.id);
     // In the order of the run, which is not always that of the finding.
-    let mut accesses = [&finding.first, &finding.second];
+    let mut accesses: Vec<&Access> = finding.accesses.iter().collect();
     accesses.sort_by_key(|access| access.event);
-    for access in accesses {
+    for access in &accesses {
         let args = json!({
-            "race": finding.headline,
+            "finding": finding.headline,
             "operation": access.operation,
             "event": access.event,
             "at": access.site().map(place),
             "fingerprint": finding.fingerprint,
         });
-        events.slice(lanes.lane(&access.thread.name), (access.event, 1), "race", &name, args)?;
+        events.slice(lanes.lane(&access.thread.name), (access.event, 1), finding.kind.word(), &name, args)?;
     }
-    let [from, to] = accesses.map(|access: &Access| (lanes.lane(&access.thread.name), access.event));
-    events.arrow(&name, from, to)
+    accesses.windows(2).try_for_each(|pair| {
+        let end = |access: &Access| (lanes.lane(&access.thread.name), access.event);
+        events.arrow(&name, end(pair[0]), end(pair[1]))
+    })
 }
 
 fn place(frame: &Frame) -> String {
@@ -124,7 +126,7 @@ impl Lanes {
         let mut threads = BTreeMap::new();
         let of_timeline =
             timeline.into_iter().flat_map(|timeline| &timeline.threads).map(|thread| &thread.name);
-        let of_races = findings.iter().flat_map(|finding| [&finding.first, &finding.second]);
+        let of_races = findings.iter().flat_map(|finding| &finding.accesses);
         for name in of_timeline.chain(of_races.map(|access| &access.thread.name)) {
             let next = threads.len() as u64 + 1;
             threads.entry(name.clone()).or_insert(next);

@@ -21,7 +21,7 @@ pub(super) fn write(
 ) -> io::Result<()> {
     // Runs come first, then two processes for each finding.
     let process = runs.max(1) as u64 + 2 * u64::from(finding.id);
-    let title = format!("#{} {} race on {}", finding.id, finding.verdict.word(), finding.headline);
+    let title = format!("#{} {}", finding.id, finding.sentence());
     let run: Vec<u32> = (0..schedule.steps.len() as u32).collect();
     Order::new(process, schedule, &run).write(events, &format!("{title}, as it ran"))?;
     if !schedule.witness.is_empty() {
@@ -137,5 +137,6 @@ fn name_of(kind: ArrowKind) -> &'static str {
         ArrowKind::Fork => "fork",
         ArrowKind::Join => "join",
         ArrowKind::Wait => "wait",
+        ArrowKind::WaitsFor => "waits for",
     }
 }

@@ -5,16 +5,19 @@ use serde_json::{Value, json};
 
 use super::flow::CodeFlow;
 use super::place::{Location, Place};
-use super::rules::{index_of, rule_of};
+use super::rules::{capitalised, id_of, index_of, level_of, rank_of};
 use super::{Limits, Message};
 use crate::result::{Access, Finding, Frame, Report, Run, Status, innermost_own};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResultForm<'a> {
-    rule_id: &'static str,
+    rule_id: String,
     rule_index: usize,
+    kind: &'static str,
     level: &'static str,
+    /// How much it matters, up to 100.
+    rank: f32,
     message: Message<'a>,
     locations: [Location<'a>; 1],
     partial_fingerprints: Value,
@@ -61,25 +64,29 @@ impl<'a> ResultForm<'a> {
         occurrence: u32,
         limits: &Limits,
     ) -> ResultForm<'a> {
-        let (shown, other) = in_stable_order(finding);
-        let rule = rule_of(finding.verdict);
+        let accesses = in_stable_order(finding);
+        let (shown, others) =
+            accesses.split_first().map_or((None, &[][..]), |(shown, others)| (Some(*shown), others));
+        let rule = finding.rule();
         let run = finding.runs.first().and_then(|run| report.runs.get(*run as usize));
         let trace = run.map_or("", |run| &run.trace);
         // How often a program ran into a race, and at which event, another run tells otherwise.
         let is_recorded = run.is_some_and(Run::is_recorded);
-        let primary = Location::primary(shown.site(), trace, report);
-        let related = related(finding, other, report, limits);
+        let primary = Location::primary(shown.and_then(Access::site), trace, report);
+        let related = related(finding, others, report, limits);
         let fingerprint = &finding.fingerprint;
         // In which order a program happened to do things, another run tells otherwise, too; a witness stays.
         let schedule =
             finding.schedule.as_ref().filter(|schedule| !is_recorded || !schedule.witness.is_empty());
         let flow = schedule.and_then(|schedule| CodeFlow::of(schedule, report, limits.flow, !is_recorded));
         ResultForm {
-            rule_id: rule.id,
-            rule_index: index_of(finding.verdict),
-            level: rule.level,
-            message: message(finding, other, related.first()),
-            locations: [primary.saying(said_of(shown))],
+            rule_id: id_of(rule),
+            rule_index: index_of(rule),
+            kind: "fail",
+            level: level_of(finding.verdict),
+            rank: rank_of(finding),
+            message: message(finding, others.first().copied(), related.first()),
+            locations: [primary.saying(shown.map(said_of).unwrap_or_default())],
             // GitHub looks at the second one only, whose form is a hash and a count.
             partial_fingerprints: json!({
                 "overtakeRace/v1": format!("{fingerprint}:{occurrence}"),
@@ -102,20 +109,21 @@ impl<'a> ResultForm<'a> {
     }
 }
 
-/// The access that the result is shown at, and the other one: the same two whichever came first.
-fn in_stable_order(finding: &Finding) -> (&Access, &Access) {
+/// The access that the result is shown at, and the others: the same ones whichever came first.
+fn in_stable_order(finding: &Finding) -> Vec<&Access> {
     let key = |access: &Access| {
         let top = access.site();
         let place = top.and_then(Place::of).map(|place| (place.file.to_owned(), place.line, place.column));
         (!access.writes, place.is_none(), place, top.map(|frame| frame.function.clone()))
     };
-    let (first, second) = (&finding.first, &finding.second);
-    if key(first) <= key(second) { (first, second) } else { (second, first) }
+    let mut accesses: Vec<&Access> = finding.accesses.iter().collect();
+    accesses.sort_by_cached_key(|access| key(access));
+    accesses
 }
 
 /// The headline, why, what to do, and a link to the other access.
-fn message<'a>(finding: &Finding, other: &Access, link: Option<&Location<'_>>) -> Message<'a> {
-    let mut text = format!("{} race on {}", capitalised(finding.verdict.word()), finding.headline);
+fn message<'a>(finding: &Finding, other: Option<&Access>, link: Option<&Location<'_>>) -> Message<'a> {
+    let mut text = capitalised(&finding.sentence());
     for sentence in [&finding.why, &finding.remedy] {
         if !sentence.is_empty() {
             text = format!("{}\n\n{sentence}", text.trim_end());
@@ -123,21 +131,21 @@ fn message<'a>(finding: &Finding, other: &Access, link: Option<&Location<'_>>) -
     }
     // Names such as `operator[](int)` look like links.
     text = text.replace("](", "] (");
-    if link.is_some_and(|location| location.has_number(OTHER_ACCESS)) {
+    if let Some(other) = other
+        && link.is_some_and(|location| location.has_number(OTHER_ACCESS))
+    {
         text +=
             &format!("\n\nThe other access: [{}]({OTHER_ACCESS}).", said_of(other).replace(['[', ']'], "|"));
     }
     Message::new(text)
 }
 
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// `write of 8 bytes by thread main in Stats::reset()`.
 fn said_of(access: &Access) -> String {
-    let mut text = access.operation.clone();
+    let mut text = match access.object.as_str() {
+        "" => access.operation.clone(),
+        object => format!("{} of {object}", access.operation),
+    };
     if access.bytes > 0 {
         text += &format!(" of {} byte{}", access.bytes, if access.bytes == 1 { "" } else { "s" });
     }
@@ -157,13 +165,17 @@ const OTHER_ACCESS: usize = 1;
 /// Places that have to do with the race, with ids from 1; the other access first.
 fn related<'a>(
     finding: &'a Finding,
-    other: &'a Access,
+    others: &[&'a Access],
     report: &'a Report,
     limits: &Limits,
 ) -> Vec<Location<'a>> {
-    let mut labelled: Vec<(String, &[Frame])> = vec![(said_of(other), &other.stack)];
-    labelled.push((format!("{} is allocated here", finding.memory.name), &finding.memory.allocated_at));
-    for access in [&finding.first, &finding.second] {
+    let mut labelled: Vec<(String, &[Frame])> =
+        others.iter().map(|other| (said_of(other), &other.stack[..])).collect();
+    if labelled.is_empty() {
+        labelled.push((String::new(), &[]));
+    }
+    labelled.push((format!("{} is allocated here", finding.subject()), finding.allocated_at()));
+    for access in &finding.accesses {
         let name = &access.thread.name;
         labelled.push((format!("thread {name} is created here"), &access.thread.created_at));
         let held = access.held.iter();
@@ -184,11 +196,13 @@ fn related<'a>(
 }
 
 fn stacks<'a>(finding: &'a Finding, report: &'a Report, limit: usize) -> Vec<Stack<'a>> {
-    let Finding { first, second, memory, .. } = finding;
-    let label = |word: &str, access: &Access| format!("{word} access: {}", said_of(access));
-    let mut labelled = vec![(label("first", first), &first.stack), (label("second", second), &second.stack)];
-    labelled.push((format!("allocation of {}", memory.name), &memory.allocated_at));
-    for access in [first, second] {
+    let words = ["first", "second", "third", "fourth"].into_iter().chain(std::iter::repeat("another"));
+    let mut labelled: Vec<(String, &[Frame])> = words
+        .zip(&finding.accesses)
+        .map(|(word, access)| (format!("{word} access: {}", said_of(access)), &access.stack[..]))
+        .collect();
+    labelled.push((format!("allocation of {}", finding.subject()), finding.allocated_at()));
+    for access in &finding.accesses {
         labelled.push((format!("creation of thread {}", access.thread.name), &access.thread.created_at));
         for lock in &access.held {
             labelled.push((format!("thread {} takes {}", access.thread.name, lock.name), &lock.taken_at));
@@ -196,15 +210,15 @@ fn stacks<'a>(finding: &'a Finding, report: &'a Report, limit: usize) -> Vec<Sta
     }
     labelled.retain(|(_, frames)| !frames.is_empty());
     labelled.dedup_by(|a, b| a.0 == b.0);
-    let stack = |(text, frames): (String, &'a Vec<Frame>)| {
-        let text = match frames.len() > limit {
-            true => format!("{text} ({limit} of {} frames)", frames.len()),
+    let stack = |(text, stack): (String, &'a [Frame])| {
+        let shown = crate::frames::shown(stack).count().min(limit);
+        let text = match stack.len() > shown {
+            true => format!("{text} ({shown} of {} frames)", stack.len()),
             false => text,
         };
-        let frames = frames
-            .iter()
+        let frames = crate::frames::shown(stack)
             .take(limit)
-            .map(|frame| StackFrame { location: Location::of(frame, report), module: &frame.module });
+            .map(|(frame, _)| StackFrame { location: Location::of(frame, report), module: &frame.module });
         Stack { message: Message::new(text), frames: frames.collect() }
     };
     labelled.into_iter().map(stack).collect()
@@ -239,8 +253,16 @@ fn properties(finding: &Finding, with_counts: bool) -> Value {
         "fingerprint": finding.fingerprint,
         "detectors": finding.detectors,
         "runs": finding.runs,
-        "memory": {"name": finding.memory.name, "kind": finding.memory.kind, "bytes": finding.memory.bytes},
     });
+    if let Some(memory) = &finding.memory {
+        properties["memory"] = json!({"name": memory.name, "kind": memory.kind, "bytes": memory.bytes});
+    }
+    if !finding.objects.is_empty() {
+        properties["objects"] = json!(finding.objects);
+    }
+    if let Some(confirmed) = &finding.confirmed {
+        properties["confirmed"] = json!(confirmed);
+    }
     if let Status::Known { reason, since } = &finding.status {
         properties["knownSince"] = since.as_str().into();
         properties["reason"] = reason.as_str().into();

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Message;
 use super::place::{Location, Place};
-use crate::result::{Report, Role, Schedule, Step};
+use crate::result::{Report, Schedule, Step};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -72,8 +72,9 @@ impl<'a> CodeFlow<'a> {
             .collect();
         let mut text = match schedule.witness.is_empty() {
             true => "What happened, in the order of the run.".to_owned(),
-            false => "Another order of the same run, checked: it ends with the two accesses side by side."
-                .to_owned(),
+            false => {
+                "Another order of the same run, checked: it ends with the accesses side by side.".to_owned()
+            }
         };
         if left_out > 0 {
             text += &format!(" {left_out} earlier steps are left out.");
@@ -107,8 +108,9 @@ impl<'a> ThreadFlowLocation<'a> {
             text = format!("{text} {}", step.operand);
         }
         match step.role {
-            Some(Role::First) => text += " (first access)",
-            Some(Role::Second) => text += " (second access)",
+            Some(0) => text += " (first access)",
+            Some(1) => text += " (second access)",
+            Some(other) => text += &format!(" (access {})", other + 1),
             None => {}
         }
         let location = Location::at(Place::of_step(&step.place, report), report).saying(text);

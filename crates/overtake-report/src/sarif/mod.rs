@@ -77,7 +77,7 @@ fn write_within(limits: &Limits, out: &mut dyn io::Write, report: &Report) -> io
     out.write_all(b"\n],\n")?;
     if written > limits.shown_results {
         let shown = limits.shown_results;
-        notes.push(Note::new("note", format!("code scanning shows {shown} of these {written} races")));
+        notes.push(Note::new("note", format!("code scanning shows {shown} of these {written} findings")));
     }
     let runs: Vec<_> = report.runs.iter().map(properties_of).collect();
     let notifications: Vec<_> = notes.iter().map(Note::form).collect();
@@ -121,12 +121,12 @@ fn write_results(
     if shortened > 0 {
         notes.push(Note::new(
             "warning",
-            format!("{shortened} races have no stacks and no schedule: the file is full"),
+            format!("{shortened} findings have no stacks and no schedule: the file is full"),
         ));
     }
     let left_out = report.findings.len() - written;
     if left_out > 0 {
-        notes.push(Note::new("warning", format!("{left_out} races were left out: the file is full")));
+        notes.push(Note::new("warning", format!("{left_out} findings were left out: the file is full")));
     }
     Ok(written)
 }

@@ -3,7 +3,7 @@
 use overtake_detect::Verdict;
 
 use super::*;
-use crate::result::{Access, Frame, Memory, Role, Schedule, Step, Thread};
+use crate::result::{Access, Frame, Memory, Schedule, Step, Thread};
 
 fn access(event: u64) -> Access {
     let frame = Frame { function: "f".into(), file: "a.c".into(), line: 1, ..Frame::default() };
@@ -14,7 +14,7 @@ fn access(event: u64) -> Access {
         event,
         thread: Thread::default(),
         stack: vec![frame; 12],
-        held: vec![],
+        ..Access::default()
     }
 }
 
@@ -23,8 +23,8 @@ fn finding(id: u32) -> Finding {
         event,
         operation: "write".into(),
         role: match event {
-            0 => Some(Role::First),
-            19 => Some(Role::Second),
+            0 => Some(0),
+            19 => Some(1),
             _ => None,
         },
         ..Step::default()
@@ -35,21 +35,16 @@ fn finding(id: u32) -> Finding {
         fingerprint: format!("{id:016x}"),
         verdict: Verdict::Observed,
         headline: "x: f writes while f writes".into(),
-        memory: Memory::default(),
-        first: access(0),
-        second: access(19),
-        count: 1,
+        memory: Some(Memory::default()),
+        accesses: vec![access(0), access(19)],
         observed: 1,
-        detectors: vec![],
-        runs: vec![],
-        why: String::new(),
-        remedy: String::new(),
         schedule: Some(Schedule { threads: vec!["T1".into()], steps, ..Schedule::default() }),
         status: if id == 1 {
             Status::Known { reason: String::new(), since: String::new() }
         } else {
             Status::New
         },
+        ..Finding::default()
     }
 }
 

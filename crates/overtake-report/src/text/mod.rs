@@ -16,7 +16,7 @@ use overtake_detect::Verdict;
 
 pub use bench::{bench, figures};
 pub use compare::compare;
-pub use findings::{findings, one, write};
+pub use findings::{cause, findings, one, write};
 pub use notes::{clean, expected, generated, notes, timing, validation, written};
 pub use statistics::statistics;
 pub use witness::witness;
@@ -63,7 +63,7 @@ fn verdict_style(verdict: Verdict) -> Style {
 }
 
 /// A name with control characters made visible, so that a trace cannot steer the terminal.
-fn printable(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     if !name.contains(is_steering) {
         return name.to_owned();
     }

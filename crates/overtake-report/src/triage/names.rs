@@ -16,9 +16,11 @@ pub(super) struct NameTable<'a> {
 
 /// The frames and names of one finding, as numbers.
 pub(super) struct FindingNames {
-    /// The calls of both accesses, innermost first.
-    pub(super) stacks: [Vec<u32>; 2],
-    /// Frames of the creations of both threads.
+    /// What kind of suppression is about it: `race`, `deadlock`, ...
+    pub(super) suppression: &'static str,
+    /// The calls of each access, innermost first.
+    pub(super) stacks: Vec<Vec<u32>>,
+    /// Frames of the creations of the threads.
     pub(super) created: Vec<u32>,
     /// What the memory is called.
     pub(super) memory: Vec<u32>,
@@ -40,19 +42,30 @@ impl<'a> NameTable<'a> {
         };
         let mut numbered: Vec<FindingNames> = findings
             .iter()
-            .map(|Finding { first, second, memory, .. }| FindingNames {
-                stacks: [first, second].map(|access| number_all(&mut access.stack.iter())),
-                created: number_all(&mut first.thread.created_at.iter().chain(&second.thread.created_at)),
-                memory: Vec::new(),
-                // Variables of a trace have names of their own, as globals do.
-                is_global: matches!(memory.kind.as_str(), "global" | "variable"),
+            .map(|finding| {
+                let accesses = &finding.accesses;
+                FindingNames {
+                    suppression: finding.rule().suppression,
+                    stacks: accesses.iter().map(|access| number_all(&mut access.stack.iter())).collect(),
+                    created: number_all(&mut accesses.iter().flat_map(|access| &access.thread.created_at)),
+                    memory: Vec::new(),
+                    is_global: has_name(finding),
+                }
             })
             .collect();
         for (finding, numbered) in findings.iter().zip(&mut numbered) {
-            numbered.memory = memory_names(&finding.memory).map(|name| names.number(name)).collect();
+            let of_memory = finding.memory.iter().flat_map(memory_names);
+            let of_objects = finding.objects.iter().map(String::as_str);
+            numbered.memory = of_memory.chain(of_objects).map(|name| names.number(name)).collect();
         }
         NameTable { names: names.items, frames: frames.items, findings: numbered }
     }
+}
+
+/// Variables of a trace have names of their own, as globals and locks do.
+fn has_name(finding: &Finding) -> bool {
+    let named = |memory: &Memory| matches!(memory.kind.as_str(), "global" | "variable");
+    finding.memory.as_ref().map_or(!finding.objects.is_empty(), named)
 }
 
 /// The name as reports have it, and that of the whole global or array.

@@ -82,10 +82,10 @@ fn rule(written: &str) -> Result<Rule, Complaint> {
             }
             Rule::Pair([sequence(one, start)?, sequence(other, second)?])
         }
-        "mutex" | "thread" | "signal" | "deadlock" => {
-            pattern()?;
-            Rule::NotAboutRaces
-        }
+        "mutex" => Rule::Other("mutex", pattern()?),
+        "thread" => Rule::Other("thread", pattern()?),
+        "signal" => Rule::Other("signal", pattern()?),
+        "deadlock" => Rule::Other("deadlock", pattern()?),
         _ => return Err((0, format!("expected {TYPES}, found `{}`", shortened(kind)))),
     })
 }

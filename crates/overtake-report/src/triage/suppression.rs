@@ -34,8 +34,8 @@ pub(super) enum Rule {
     Stack(Sequence),
     /// The calls of both accesses, in whichever order.
     Pair([Sequence; 2]),
-    /// Accepted because files have it; we report nothing that it could be about.
-    NotAboutRaces,
+    /// A finding that is not a race, of this type: some frame of it, or the name of a lock.
+    Other(&'static str, Template),
 }
 
 /// Frames from the innermost outwards. Those of a segment follow each other; between segments there may be others.
@@ -80,7 +80,8 @@ impl Suppressions {
                     }
                 }
             }
-            if !used && !matches!(suppression.rule, Rule::NotAboutRaces) {
+            // Files for other tools have rules about what this run did not look for.
+            if !used && !matches!(suppression.rule, Rule::Other(..)) {
                 unused.push(suppression.origin.clone());
             }
         }
@@ -108,7 +109,7 @@ impl Rule {
             }
             Rule::Stack(sequence) => sequence.patterns().collect(),
             Rule::Pair(pair) => pair.iter().flat_map(Sequence::patterns).collect(),
-            Rule::NotAboutRaces => vec![],
+            Rule::Other(_, pattern) => vec![pattern],
         }
     }
 }
@@ -145,27 +146,29 @@ impl<'a> Question<'a> {
     }
 
     fn concerns(&self, finding: &FindingNames) -> bool {
-        let [first, second] = &finding.stacks;
+        let kind = if let Rule::Other(kind, _) = self.rule { *kind } else { "race" };
+        if finding.suppression != kind {
+            return false;
+        }
+        let stacks = || finding.stacks.iter();
         let frame = |frame: &u32| self.answers[0].frames[*frame as usize];
         let memory = || finding.memory.iter().any(|name| self.answers[0].names[*name as usize]);
         match self.rule {
-            Rule::Race(_) => {
-                [first, second, &finding.created].into_iter().any(|stack| stack.iter().any(frame))
+            Rule::Race(_) | Rule::Other(..) => {
+                stacks().chain([&finding.created]).any(|stack| stack.iter().any(frame))
                     || finding.is_global && memory()
             }
-            Rule::Top(_) | Rule::Library(_) => {
-                [first, second].into_iter().any(|stack| stack.first().is_some_and(frame))
-            }
+            Rule::Top(_) | Rule::Library(_) => stacks().any(|stack| stack.first().is_some_and(frame)),
             Rule::Variable(_) => memory(),
-            Rule::Stack(sequence) => [first, second].into_iter().any(|stack| self.occurs(sequence, 0, stack)),
+            Rule::Stack(sequence) => stacks().any(|stack| self.occurs(sequence, 0, stack)),
             Rule::Pair([one, other]) => {
                 let patterns_of_one = one.patterns().count();
                 let both = |first: &[u32], second: &[u32]| {
                     self.occurs(one, 0, first) && self.occurs(other, patterns_of_one, second)
                 };
+                let [first, second] = &finding.stacks[..] else { return false };
                 both(first, second) || both(second, first)
             }
-            Rule::NotAboutRaces => false,
         }
     }
 

@@ -39,7 +39,7 @@ fn parcels_hold_every_finding() {
         let stack = contents["stacks"][summary["stacks"][1].as_u64().unwrap() as usize].as_array().unwrap();
         let frames: Vec<Value> =
             stack.iter().map(|frame| contents["frames"][frame.as_u64().unwrap() as usize].clone()).collect();
-        assert_eq!(Value::from(frames), serde_json::to_value(&finding.second.stack).unwrap());
+        assert_eq!(Value::from(frames), serde_json::to_value(&finding.accesses[1].stack).unwrap());
     }
     assert_eq!(parcel(&page, "sources"), serde_json::to_value(&report.sources).unwrap());
 }

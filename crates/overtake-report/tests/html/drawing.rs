@@ -17,7 +17,7 @@ const ACCESSES_IN_VIEW: &str = "(() => {
 
 /// Pairs of labels in the lanes of the accesses that overlap.
 const OVERLAPS: &str = "(() => {
-    const labels = [...document.querySelectorAll('.stage .steps .step text')].map((text) => text.getBoundingClientRect());
+    const labels = [...document.querySelectorAll('.stage .steps .step text, .stage .pinnable .step text')].map((text) => text.getBoundingClientRect());
     const apart = (one, other) => one.right <= other.left + 1 || other.right <= one.left + 1 || one.bottom <= other.top + 3 || other.bottom <= one.top + 3;
     return labels.flatMap((one, at) => labels.slice(at + 1).filter((other) => !apart(one, other))).length;
 })()";
@@ -80,7 +80,10 @@ fn what_was_overtaken_stays_as_a_ghost_and_the_hand_over_has_a_name() {
     let hand_over = "document.querySelector('.stage .hand-over text').textContent";
     assert_eq!(browser.text(hand_over), "hand-over of m");
     let note = browser.text("document.querySelector('.hand-over-note').textContent");
-    assert_eq!(note, "Kept apart only by the hand-over of m from T0 (a.c:6) to T1 (b.c:3).");
+    assert_eq!(
+        note,
+        "Kept apart only by the hand-over of m from T0 (producer a.c:6) to T1 (consumer b.c:3)."
+    );
     browser.choose("slider", "1000");
     let ghosts = browser.evaluate(
         "[...document.querySelectorAll('.stage .overtaken')].map((node) => +getComputedStyle(node).opacity)",

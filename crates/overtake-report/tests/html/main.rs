@@ -5,6 +5,7 @@
 mod browser;
 mod bytes;
 mod drawing;
+mod list;
 mod looks;
 mod sample;
 mod usage;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use overtake_detect::Verdict;
 use overtake_report::result::{
     Access, Arrow, ArrowKind, DetectorRun, Excerpt, Finding, FixedRace, Frame, HeldLock, Memory,
-    RESULT_SCHEMA, Report, Role, Run, Schedule, Section, Status, Step, Thread, Triage,
+    RESULT_SCHEMA, Report, Run, Schedule, Section, Status, Step, Thread, Triage,
 };
 
 /// A name that would take over a page that writes it as markup.
@@ -64,7 +64,7 @@ pub(crate) fn many(count: u32) -> Report {
     let mut report = clean();
     report.findings = (0..count).map(one_of_many).collect();
     for finding in &report.findings {
-        for frame in finding.first.stack.iter().chain(&finding.second.stack).take(2) {
+        for frame in finding.accesses.iter().flat_map(|access| &access.stack).take(2) {
             add_excerpt(&mut report.sources, frame);
         }
     }
@@ -101,8 +101,8 @@ pub(crate) fn crowd(threads: u32, steps: u32) -> Report {
     schedule.steps.push(step(1, "acquire", "m", "consumer b.c:3"));
     schedule.steps.push(step(1, "release", "m", "consumer b.c:4"));
     schedule.steps.push(step(1, "read", "x", "consumer b.c:5"));
-    schedule.steps[first as usize].role = Some(Role::First);
-    schedule.steps[second as usize].role = Some(Role::Second);
+    schedule.steps[first as usize].role = Some(0);
+    schedule.steps[second as usize].role = Some(1);
     let is_overtaken = |at: &u32| [first, first + 1, first + 2, second].contains(at);
     schedule.witness = (0..=second).filter(|at| !is_overtaken(at)).chain([first, second]).collect();
     let section = |thread, from| Section {
@@ -142,8 +142,8 @@ pub(crate) fn long_lines() -> Report {
     let lines = BTreeMap::from([(4, line.clone()), (5, "    short();".into()), (6, line)]);
     let excerpt = Excerpt { lines, cut: BTreeMap::from([(6, 5_000)]) };
     report.sources.insert("src/long.cpp".into(), excerpt);
-    report.findings[0].first.stack = vec![frame("producer", "src/long.cpp", 4, column)];
-    report.findings[0].second.stack = vec![frame("consumer", "src/long.cpp", 6, column + 5_000)];
+    report.findings[0].accesses[0].stack = vec![frame("producer", "src/long.cpp", 4, column)];
+    report.findings[0].accesses[1].stack = vec![frame("consumer", "src/long.cpp", 6, column + 5_000)];
     report
 }
 
@@ -195,7 +195,7 @@ fn thread(name: &str, created_at: Vec<Frame>) -> Thread {
 
 fn access(operation: &str, event: u64, thread: Thread, stack: Vec<Frame>) -> Access {
     let writes = operation.contains("write");
-    Access { operation: operation.into(), writes, bytes: 8, event, thread, stack, held: vec![] }
+    Access { operation: operation.into(), writes, bytes: 8, event, thread, stack, ..Access::default() }
 }
 
 fn finding(fingerprint: &str, verdict: Verdict, headline: &str, first: Access, second: Access) -> Finding {
@@ -204,7 +204,7 @@ fn finding(fingerprint: &str, verdict: Verdict, headline: &str, first: Access, s
         fingerprint: fingerprint.into(),
         verdict,
         headline: headline.into(),
-        memory: Memory {
+        memory: Some(Memory {
             name: "stats.hits".into(),
             member: String::new(),
             kind: "global".into(),
@@ -212,17 +212,13 @@ fn finding(fingerprint: &str, verdict: Verdict, headline: &str, first: Access, s
             offset: 8,
             owner: String::new(),
             allocated_at: vec![],
-        },
-        first,
-        second,
+        }),
+        accesses: vec![first, second],
         count: 1,
         observed: u64::from(verdict == Verdict::Observed),
         detectors: vec!["syncp".into()],
         runs: vec![0],
-        why: String::new(),
-        remedy: String::new(),
-        schedule: None,
-        status: Status::New,
+        ..Finding::default()
     }
 }
 
@@ -325,8 +321,8 @@ fn schedule() -> Schedule {
     }
     steps[3].omitted = 1_204;
     steps[9].omitted = 1;
-    steps[4].role = Some(Role::First);
-    steps[12].role = Some(Role::Second);
+    steps[4].role = Some(0);
+    steps[12].role = Some(1);
     let section =
         |lock: &str, shared, thread, from, to| Section { lock: lock.into(), shared, thread, from, to };
     let arrow = |from, to, kind| Arrow { from, to, kind };
@@ -371,7 +367,7 @@ fn observed() -> Finding {
     let headline =
         "session->last_seen (a heap block of 256 bytes): Server::poll writes while Stats::reset loads";
     Finding {
-        memory: Memory {
+        memory: Some(Memory {
             name: "a heap block of 256 bytes".into(),
             member: String::new(),
             kind: "heap".into(),
@@ -379,7 +375,7 @@ fn observed() -> Finding {
             offset: 40,
             owner: "worker-1".into(),
             allocated_at: vec![frame("operator new(unsigned long)", "", 0, 0), frame("Session::open", "src/session.cpp", 14, 10)],
-        },
+        }),
         count: 3,
         observed: 3,
         why: "worker-1 holds queue.mutex and main holds no lock. The two threads share no lock, and main does not wait for worker-1.".into(),
@@ -404,7 +400,11 @@ fn suspected() -> Finding {
     );
     Finding {
         status: Status::Known { reason: "guarded by the start-up phase".into(), since: "2026-11-15".into() },
-        memory: Memory { name: "A3[0..4096 step 2]".into(), kind: "variable".into(), ..Memory::default() },
+        memory: Some(Memory {
+            name: "A3[0..4096 step 2]".into(),
+            kind: "variable".into(),
+            ..Memory::default()
+        }),
         detectors: vec!["lock-set".into()],
         runs: vec![1],
         ..finding(
@@ -420,7 +420,12 @@ fn suspected() -> Finding {
 fn suppressed() -> Finding {
     Finding {
         status: Status::Suppressed { by: "suppressions.txt:2: race:Logger::*".into() },
-        memory: Memory { name: "logger.level".into(), kind: "global".into(), bytes: 4, ..Memory::default() },
+        memory: Some(Memory {
+            name: "logger.level".into(),
+            kind: "global".into(),
+            bytes: 4,
+            ..Memory::default()
+        }),
         ..finding(
             "2b2b2b2b2b2b2b2b",
             Verdict::Predicted,
@@ -436,7 +441,7 @@ fn unknown_code() -> Finding {
     let first = access("write", 5, Thread::default(), stripped);
     let second = access("free", 6, Thread::default(), vec![]);
     Finding {
-        memory: Memory { name: "unknown memory".into(), kind: "unknown".into(), ..Memory::default() },
+        memory: Some(Memory { name: "unknown memory".into(), kind: "unknown".into(), ..Memory::default() }),
         ..finding(
             UNKNOWN_CODE,
             Verdict::Observed,
@@ -458,14 +463,14 @@ fn hostile() -> Finding {
     schedule.threads = vec![HOSTILE.into(); 3];
     schedule.witness = vec![];
     Finding {
-        memory: Memory {
+        memory: Some(Memory {
             name: HOSTILE.into(),
             member: String::new(),
             kind: HOSTILE.into(),
             owner: HOSTILE.into(),
             allocated_at: stack.clone(),
             ..Memory::default()
-        },
+        }),
         why: HOSTILE.into(),
         remedy: HOSTILE.into(),
         detectors: vec![HOSTILE.into()],
@@ -488,6 +493,7 @@ fn long_names() -> Finding {
     stack[0].function.clone_from(&name);
     Finding {
         why: format!("Nothing orders {name} with itself."),
+        memory: Some(Memory { name: "queue".into(), kind: "global".into(), ..Memory::default() }),
         ..finding(
             LONG_NAMES,
             Verdict::Predicted,
@@ -549,7 +555,7 @@ fn one_of_many(number: u32) -> Finding {
     };
     let (first, second) = (side(1, "write"), side(2, "read"));
     let names = [&first.stack[0].function, &second.stack[0].function].map(String::clone);
-    let memory = format!("table_{}.entries[{}]", number % 97, number % 1009);
+    let memory = format!("table_{}.entry_{number}", number % 97);
     let headline = format!("{memory}: {} writes while {} reads", names[0], names[1]);
     let mut schedule = schedule();
     for (at, step) in schedule.steps.iter_mut().enumerate() {
@@ -559,6 +565,7 @@ fn one_of_many(number: u32) -> Finding {
     }
     Finding {
         id: number + 1,
+        memory: Some(Memory { name: memory.clone(), kind: "global".into(), ..Memory::default() }),
         why: format!(
             "Both threads take lock {}, and in this run {} released it before {} took it. That alone orders the \
             accesses, and it need not: neither critical section reads what the other wrote, so the second thread can take \

@@ -92,7 +92,7 @@ fn keys_and_addresses_lead_to_findings() {
     assert!(browser.text("document.querySelector('main').textContent").contains("Known since 2026-11-15"));
     assert!(browser.text("document.querySelector('main').textContent").contains("event 9"), "of a trace");
     browser.open(&file, "#0123456789abcdef");
-    assert_eq!(browser.text("document.querySelector('main h2').textContent"), "No such race");
+    assert_eq!(browser.text("document.querySelector('main h2').textContent"), "No such finding");
     browser.open(&file, "#overview");
     let overview = browser.text("document.querySelector('main').textContent");
     for expected in [
@@ -167,7 +167,7 @@ fn sliding_brings_the_accesses_together() {
     let steps = |browser: &mut Browser| -> Vec<(f64, f64)> {
         let of_node = "[node.transform.baseVal.consolidate().matrix.f, +getComputedStyle(node).opacity]";
         let steps = browser.evaluate(&format!(
-            "[...document.querySelectorAll('.stage [data-step]')].map(node => {of_node})"
+            "[...document.querySelectorAll('.stage [data-step]')].sort((one, other) => one.dataset.step - other.dataset.step).map(node => {of_node})"
         ));
         serde_json::from_value(steps).unwrap()
     };

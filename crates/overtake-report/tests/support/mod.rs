@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use overtake_detect::Verdict;
 use overtake_report::result::{
     Access, Arrow, ArrowKind, DetectorRun, Excerpt, Finding, Frame, HeldLock, Memory, RESULT_SCHEMA, Report,
-    Role, Run, Schedule, Section, Status, Step, Thread, Triage,
+    Run, Schedule, Section, Step, Thread, Triage,
 };
 
 pub(crate) fn frame(function: &str, file: &str, line: u32, column: u32) -> Frame {
@@ -45,6 +45,7 @@ pub(crate) fn access(operation: &str, event: u64, thread_name: &str, stack: Vec<
         thread: thread(thread_name),
         stack,
         held: vec![],
+        ..Access::default()
     }
 }
 
@@ -55,33 +56,34 @@ pub(crate) fn finding(id: u32, verdict: Verdict) -> Finding {
         fingerprint: format!("{:016x}", 0xabc0_0000_u64 + u64::from(id)),
         verdict,
         headline: "counters.hits: Server::poll reads while Stats::reset writes".into(),
-        memory: Memory {
+        memory: Some(Memory {
             name: "counters.hits".into(),
             kind: "global".into(),
             bytes: 32,
             offset: 8,
             ..Memory::default()
-        },
-        first: access(
-            "write",
-            11,
-            "main",
-            vec![frame("Stats::reset()", "src/stats.cc", 30, 9), frame("main", "src/main.cc", 14, 3)],
-        ),
-        second: access(
-            "read",
-            17,
-            "poller",
-            vec![frame("Server::poll()", "src/server.cc", 52, 17), frame("run", "src/server.cc", 70, 5)],
-        ),
+        }),
+        accesses: vec![
+            access(
+                "write",
+                11,
+                "main",
+                vec![frame("Stats::reset()", "src/stats.cc", 30, 9), frame("main", "src/main.cc", 14, 3)],
+            ),
+            access(
+                "read",
+                17,
+                "poller",
+                vec![frame("Server::poll()", "src/server.cc", 52, 17), frame("run", "src/server.cc", 70, 5)],
+            ),
+        ],
         count: 3,
         observed: if verdict == Verdict::Observed { 2 } else { 0 },
         detectors: vec!["hb".into()],
         runs: vec![0],
         why: "Nothing orders the two accesses: main never waits for poller.".into(),
         remedy: "Take Stats::mutex around both.".into(),
-        schedule: None,
-        status: Status::New,
+        ..Finding::default()
     }
 }
 
@@ -89,7 +91,7 @@ pub(crate) fn finding(id: u32, verdict: Verdict) -> Finding {
 pub(crate) fn predicted() -> Finding {
     let mut finding = finding(2, Verdict::Predicted);
     finding.headline = "a heap block of 64 bytes: Cache::get reads while Cache::drop writes".into();
-    finding.memory = Memory {
+    finding.memory = Some(Memory {
         name: "a heap block of 64 bytes".into(),
         kind: "heap".into(),
         member: String::new(),
@@ -97,10 +99,10 @@ pub(crate) fn predicted() -> Finding {
         offset: 16,
         owner: "main".into(),
         allocated_at: vec![frame("Cache::Cache()", "src/cache.cc", 7, 12)],
-    };
-    finding.first = access("write", 3, "main", vec![frame("Cache::drop()", "src/cache.cc", 41, 5)]);
-    finding.second = access("read", 8, "poller", vec![frame("Cache::get()", "src/cache.cc", 55, 10)]);
-    finding.second.held = vec![HeldLock {
+    });
+    finding.accesses[0] = access("write", 3, "main", vec![frame("Cache::drop()", "src/cache.cc", 41, 5)]);
+    finding.accesses[1] = access("read", 8, "poller", vec![frame("Cache::get()", "src/cache.cc", 55, 10)]);
+    finding.accesses[1].held = vec![HeldLock {
         name: "Cache::mutex".into(),
         shared: false,
         event: 7,
@@ -125,11 +127,11 @@ fn schedule() -> Schedule {
         threads: vec!["main".into(), "poller".into()],
         steps: vec![
             step(2, 0, "fork", "poller", "Server::start() src/server.cc:20", None),
-            step(3, 0, "write", "a heap block", "Cache::drop() src/cache.cc:41", Some(Role::First)),
+            step(3, 0, "write", "a heap block", "Cache::drop() src/cache.cc:41", Some(0)),
             step(4, 0, "acquire", "Cache::mutex", "Cache::drop() src/cache.cc:42", None),
             step(5, 0, "release", "Cache::mutex", "Cache::drop() src/cache.cc:43", None),
             step(7, 1, "acquire", "Cache::mutex", "Cache::get() src/cache.cc:54", None),
-            step(8, 1, "read", "a heap block", "Cache::get() src/cache.cc:55", Some(Role::Second)),
+            step(8, 1, "read", "a heap block", "Cache::get() src/cache.cc:55", Some(1)),
         ],
         witness: vec![0, 4, 1, 5],
         sections: vec![
@@ -147,10 +149,10 @@ fn schedule() -> Schedule {
 pub(crate) fn suspected() -> Finding {
     let mut finding = finding(3, Verdict::Suspected);
     finding.headline = "V7: 345 writes while 346 writes".into();
-    finding.memory = Memory { name: "V7".into(), kind: "variable".into(), ..Memory::default() };
-    finding.first = access("write", 1, "T1", vec![frame("", "345", 0, 0)]);
-    finding.second = access("write", 2, "T2", vec![frame("", "Main.java:346", 0, 0)]);
-    for access in [&mut finding.first, &mut finding.second] {
+    finding.memory = Some(Memory { name: "V7".into(), kind: "variable".into(), ..Memory::default() });
+    finding.accesses[0] = access("write", 1, "T1", vec![frame("", "345", 0, 0)]);
+    finding.accesses[1] = access("write", 2, "T2", vec![frame("", "Main.java:346", 0, 0)]);
+    for access in &mut finding.accesses {
         access.bytes = 0;
         access.thread = Thread { name: access.thread.name.clone(), ..Thread::default() };
     }
@@ -200,21 +202,21 @@ pub(crate) fn report(findings: Vec<Finding>) -> Report {
 pub(crate) fn awkward() -> Report {
     let mut bare = finding(1, Verdict::Observed);
     bare.headline = String::new();
-    bare.memory = Memory::default();
-    bare.first = access("write", 0, "", vec![]);
-    bare.second =
+    bare.memory = Some(Memory::default());
+    bare.accesses[0] = access("write", 0, "", vec![]);
+    bare.accesses[1] =
         access("read", 0, "", vec![Frame { module: "libz.so.1".into(), offset: 0x42, ..Frame::default() }]);
     bare.runs = vec![];
     let mut long = predicted();
     let name = format!("std::map<{}>::operator[](int)", "std::pair<int, long>, ".repeat(90));
-    long.first.stack[0].function = name.clone();
+    long.accesses[0].stack[0].function = name.clone();
     long.headline = format!("{name} [x](y)\nsecond line");
     let mut strange = finding(3, Verdict::Suspected);
-    strange.first.stack[0].file = "/opt/other/vector name \u{fffd}#1?%.h".into();
-    strange.first.stack[0].line = 0;
-    strange.second.stack[0].file = "../other/\"quoted\"\\back\tslash.cc".into();
-    strange.second.stack[0].column = 0;
-    strange.second.thread.name = "\u{fffd}worker\u{1b}[31m".into();
+    strange.accesses[0].stack[0].file = "/opt/other/vector name \u{fffd}#1?%.h".into();
+    strange.accesses[0].stack[0].line = 0;
+    strange.accesses[1].stack[0].file = "../other/\"quoted\"\\back\tslash.cc".into();
+    strange.accesses[1].stack[0].column = 0;
+    strange.accesses[1].thread.name = "\u{fffd}worker\u{1b}[31m".into();
     strange.runs = vec![7];
     let mut broken = predicted();
     broken.id = 4;
@@ -234,7 +236,7 @@ pub(crate) fn many(count: u32) -> Report {
         let mut finding = if id % 2 == 0 { predicted() } else { finding(id, Verdict::Observed) };
         finding.id = id;
         finding.fingerprint = format!("{:016x}", u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        for access in [&mut finding.first, &mut finding.second] {
+        for access in &mut finding.accesses {
             access.stack[0].line = id;
             let outer =
                 (0..6).map(|depth| frame("Engine::dispatch(Request const&)", "src/engine.cc", 10 + depth, 7));

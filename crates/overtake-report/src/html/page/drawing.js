@@ -85,7 +85,7 @@ function createDrawing(schedule, verdict, width, { opened = false } = {}) {
   layout.lane = (step) => layout.of.get(schedule.steps[step].thread);
   layout.left = (lane) => lane.left + (lane.lead ? layout.shift : 0);
   layout.axis = (lane) => lane.axis + (lane.lead ? layout.shift : 0);
-  const groups = ["below", "cover", "sections", "arrows", "steps", "heads"].map((name) => drawn("g", { class: name }));
+  const groups = ["below", "cover", "sections", "arrows", "steps", "pinnable", "heads"].map((name) => drawn("g", { class: name }));
   const group = Object.fromEntries(groups.map((node) => [node.getAttribute("class"), node]));
   const parts = [
     ...layout.lanes.map((lane) => [lane.lead ? "sections" : "below", lanePart(layout, lane)]),
@@ -94,7 +94,7 @@ function createDrawing(schedule, verdict, width, { opened = false } = {}) {
     ...schedule.arrows.map((arrow, at) => ["arrows", arrowPart(layout, arrow, at)]),
     ...meetingParts(layout).map((part) => ["arrows", part]),
     ...layout.lanes.filter((lane) => lane.folded && !lane.strip && schedule.hidden > 0).map((lane) => ["below", hiddenNote(layout, lane)]),
-    ...schedule.steps.map((step, at) => [layout.lane(at).lead ? "steps" : "below", stepPart(layout, step, at)]),
+    ...schedule.steps.map((step, at) => [roleOf(step) !== undefined ? "pinnable" : layout.lane(at).lead ? "steps" : "below", stepPart(layout, step, at)]),
     ...layout.lanes.map((lane) => ["heads", headPart(layout, lane)]),
   ];
   const svg = drawn("svg", {
@@ -199,6 +199,8 @@ function sectionPart(layout, section, depth, colour) {
   const kind = section.shared ? "holds it with others" : "holds it alone";
   const stays = section.from == null || layout.stays[section.from];
   const closes = section.to != null && layout.stays[section.to];
+  // A thread that waits for a lock does not hold it.
+  const waits = section.from != null && layout.schedule.witness.length > 0 && layout.schedule.steps[section.from].role != null;
   const span = ({ y, gone, end }) => {
     const top = section.from == null ? HEAD_HEIGHT - 8 : y(section.from) - STEP_HEIGHT / 2 + 3;
     const closed = section.to == null ? end : y(section.to) + STEP_HEIGHT / 2 - 3;
@@ -218,7 +220,7 @@ function sectionPart(layout, section, depth, colour) {
         rect.setAttribute("y", top);
         rect.setAttribute("height", foot - top);
       }
-      this.node.style.opacity = stays ? 1 : between(1, GHOST, state.gone);
+      this.node.style.opacity = waits ? 1 - state.gone : stays ? 1 : between(1, GHOST, state.gone);
     },
   };
 }
@@ -328,13 +330,20 @@ function unorderedLine(layout, pair) {
   };
 }
 
+/** A step. An access that is scrolled out of view stays at the edge of it, so that both are always seen. */
 function stepPart(layout, step, at) {
   const lane = layout.lane(at);
+  const pins = roleOf(step) !== undefined;
+  const above = layout.roles.filter((role) => role < at && layout.lane(role) === lane).length * STEP_HEIGHT;
+  const inView = (height, { top, bottom }) => Math.min(Math.max(height, top + HEAD_HEIGHT + STEP_HEIGHT / 2 - 8 + above), bottom - STEP_HEIGHT / 2);
   return {
     make: () => stepNode(layout, step, at, lane),
-    span: ({ y }) => [y(at) - STEP_HEIGHT, y(at) + STEP_HEIGHT],
-    place({ y, gone }) {
-      this.node.setAttribute("transform", `translate(${layout.axis(lane)} ${y(at)})`);
+    span: pins ? EVERYWHERE : ({ y }) => [y(at) - STEP_HEIGHT, y(at) + STEP_HEIGHT],
+    place(state) {
+      const { y, gone } = state;
+      const height = pins ? inView(y(at), state) : y(at);
+      if (pins) this.node.classList.toggle("pinned", height !== y(at));
+      this.node.setAttribute("transform", `translate(${layout.axis(lane)} ${height})`);
       this.node.style.opacity = layout.stays[at] ? 1 : between(1, GHOST, gone);
     },
   };
@@ -366,7 +375,8 @@ function withoutDirectories(place) {
 
 function accessMark(lane) {
   const width = lane.left + lane.width - lane.axis + 10;
-  return drawn("rect", { class: "highlight", x: -14, y: -STEP_HEIGHT / 2 + 3, width, height: STEP_HEIGHT - 6, rx: 6 });
+  const place = { x: -14, y: -STEP_HEIGHT / 2 + 3, width, height: STEP_HEIGHT - 6, rx: 6 };
+  return [drawn("rect", { class: "pin-ground", ...place }), drawn("rect", { class: "highlight", ...place })];
 }
 
 /** The letter of an access; the first one in a disc, the others in squares. */

@@ -38,6 +38,19 @@ function passing(prepared, filter) {
   return [...findings.keys()].filter((at) => passes(findings[at], at));
 }
 
+/** Items in an order that people choose: as the report has them, by place, by memory, or the most frequent first. */
+function inOrder(contents, items, order) {
+  const { findings } = contents;
+  const words = new Intl.Collator("en", { numeric: true });
+  const orders = {
+    severity: () => 0,
+    place: (left, right) => words.compare(placesOf(contents, left), placesOf(contents, right)),
+    memory: (left, right) => words.compare(left.memory, right.memory),
+    count: (left, right) => right.count - left.count,
+  };
+  return [...items].sort((left, right) => orders[order](findings[left], findings[right]) || left - right);
+}
+
 /** Whether a finding has `word`. Frames are searched once, not once for each stack that has them. */
 function findingsWith(prepared, word) {
   const frameHas = prepared.frameTexts.map((text) => text.includes(word));

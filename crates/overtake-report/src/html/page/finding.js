@@ -2,40 +2,71 @@
 
 /** Characters of a headline that are shown before somebody asks for the rest. */
 const HEADLINE_SHOWN = 240;
+/** Findings of the same cause that are listed. */
+const VARIANTS_SHOWN = 20;
 
-/** The page of a finding: its `node`, and `toggle` to slide to the witness and back. */
-function findingView(contents, sources, summary, details, position) {
-  const schedule = details.schedule && details.schedule.steps.length > 0 ? scheduleView(details.schedule, summary.verdict, summary.kind ?? "race") : null;
+/** The page of a finding: its `node`, `toggle` to slide to the witness and back, `play`. `variants` have the same cause. */
+function findingView(contents, sources, summary, details, position, variants) {
+  const schedule = details.schedule && details.schedule.steps.length > 0 ? scheduleView(details.schedule, summary.verdict, summary.kind) : null;
   // The next run of a recorded program numbers its events otherwise.
   const numbered = !contents.runs[details.runs[0]]?.command.length;
   const node = element("article", { "aria-labelledby": "headline" },
     findingHead(contents, summary, details, position),
+    confirmedView(details.confirmed),
     element("div", { class: "accesses" }, details.accesses.map((access, at) => accessView(contents, sources, access, at, numbered))),
-    explanation(details),
+    explanation(summary, details),
     schedule?.node ?? noSchedule(),
-    element("div", { class: "background" }, memoryView(contents, details.memory), details.accesses.map((access, at) => threadView(contents, access, at))));
+    variantsView(contents, variants),
+    element("div", { class: "background" }, details.memory && memoryView(contents, details.memory), details.accesses.map((access, at) => threadView(contents, access, at))));
   return { node, toggle: () => schedule?.toggle(), play: () => schedule?.play() };
 }
 
 function findingHead(contents, summary, details, position) {
-  const { title, meaning } = VERDICTS[summary.verdict];
+  const noun = summary.kind === "race" ? "race" : "time";
   const several = summary.count > 1 && (details.observed > 0 && details.observed < summary.count
-    ? `${counted(summary.count, "race")} between these places, ${grouped(details.observed)} of them observed`
-    : `${counted(summary.count, "race")} between these places`);
+    ? `${counted(summary.count, noun)} between these places, ${grouped(details.observed)} of them observed`
+    : `${counted(summary.count, noun)} between these places`);
   const facts = [
     several,
-    details.detectors.length > 0 && `found by ${details.detectors.join(", ")}`,
+    summary.detectors.length > 0 && `found by ${summary.detectors.join(", ")}`,
     contents.runs.length > 1 && `in ${grouped(details.runs.length)} of ${counted(contents.runs.length, "run")}`,
-    element("a", { class: "fingerprint", href: `#${summary.fingerprint}`, title: "A link to this race" }, summary.fingerprint),
+    element("a", { class: "fingerprint", href: `#${summary.fingerprint}`, title: "A link to this finding" }, summary.fingerprint),
   ];
   return element("header", { class: `finding-head ${summary.verdict}` },
-    element("p", { class: "verdict" }, verdictSign(summary.verdict), element("strong", {}, title),
+    element("p", { class: "verdict" }, verdictSign(summary.verdict), element("strong", {}, capitalised(summary.title)),
       wasTriaged(contents) && statusChip(summary.status),
       element("span", { class: "position" }, position)),
     headlineView(summary.headline),
-    element("p", { class: "meaning" }, meaning),
+    element("p", { class: "meaning" }, meaningOf(summary)),
     statusReason(summary.status),
+    details.notes.map((note) => element("p", { class: "reason" }, prose(note))),
     element("p", { class: "facts" }, joined(facts, " · ")));
+}
+
+/** What the verdict means; a misuse is what its title says. */
+function meaningOf({ kind, verdict }) {
+  if (kind === "misuse") return "";
+  return kind === "deadlock" ? VERDICTS[verdict].deadlock : VERDICTS[verdict].meaning;
+}
+
+/** What came out when the program ran again. */
+function confirmedView(confirmed) {
+  if (!confirmed) return null;
+  return element("section", { class: "confirmed" },
+    element("h3", {}, "Confirmed"),
+    element("p", {}, `The threads met in ${grouped(confirmed.met)} of ${counted(confirmed.runs, "run")}`,
+      confirmed.order.length > 0 && `, ${confirmed.order.map(letterOf).join(" before ")}`, ".", confirmed.outcome && ` Then: ${confirmed.outcome}.`),
+    confirmed.repeat && element("p", {}, "Again: ", element("code", {}, confirmed.repeat)));
+}
+
+/** Other findings with the same cause. */
+function variantsView(contents, variants) {
+  if (variants.length === 0) return null;
+  const row = (finding) => element("li", {}, element("a", { href: `#${finding.fingerprint}` }, `${capitalised(finding.verdict)}: ${placesOf(contents, finding)}`));
+  return element("section", { class: "variants" },
+    element("h3", {}, `${counted(variants.length, "more place")} with the same cause`),
+    element("ul", {}, variants.slice(0, VARIANTS_SHOWN).map(row)),
+    variants.length > VARIANTS_SHOWN && element("p", { class: "hint" }, `and ${grouped(variants.length - VARIANTS_SHOWN)} more in the list`));
 }
 
 /** Longer headlines are cut, and shown whole on demand: names of templates may have thousands of characters. */
@@ -67,7 +98,7 @@ function statusReason(status) {
 }
 
 function letterMark(at) {
-  return element("span", { class: `letter-mark ${at === 0 ? "first" : "second"}` }, at === 0 ? "A" : "B");
+  return element("span", { class: `letter-mark ${roleClass(at)}` }, letterOf(at));
 }
 
 /** With `numbered`, events are named by their numbers. */
@@ -78,12 +109,13 @@ function accessView(contents, sources, access, at, numbered) {
   const excerpt = element("div", { "aria-live": "polite" }, excerptView(sources, site));
   // Of a trace there is a place only, which the excerpt already names.
   const stack = (frames.length > 1 || site?.function) && stackView(frames, {
-    sources, current: frames.indexOf(site), label: `Call stack of access ${at === 0 ? "A" : "B"}`,
+    sources, current: site, label: `Call stack of access ${letterOf(at)}`,
     onFrame: (frame) => excerpt.replaceChildren(excerptView(sources, frame)),
   });
   const size = access.bytes > 0 ? ` of ${counted(access.bytes, "byte")}` : "";
-  return element("section", { class: `access ${at === 0 ? "first" : "second"}` },
-    element("h3", {}, letterMark(at), element("span", {}, `${capitalised(access.operation)}${size}`, element("small", {}, joined([`by ${threadTitle(thread)}`, numbered && `event ${grouped(access.event)}`], ", ")))),
+  const object = access.object ? ` of ${access.object}` : "";
+  return element("section", { class: `access ${roleClass(at)}` },
+    element("h3", {}, letterMark(at), element("span", {}, `${capitalised(access.operation)}${object}${size}`, element("small", {}, joined([`by ${threadTitle(thread)}`, numbered && `event ${grouped(access.event)}`], ", ")))),
     excerpt, stack, heldView(contents, access.held, numbered));
 }
 
@@ -95,15 +127,16 @@ function heldView(contents, held, numbered) {
       foldedStack(contents, lock.taken_at, `Where ${lock.name} was taken`)))));
 }
 
-function explanation(details) {
+function explanation({ kind }, details) {
   if (!details.why && !details.remedy) return null;
+  const [why, remedy] = kind === "race" ? ["Why nothing orders them", "What would order them"] : ["Why it happens", "What to do"];
   return element("section", { class: "explanation" },
-    details.why && [element("h3", {}, "Why nothing orders them"), element("p", {}, prose(details.why))],
-    details.remedy && [element("h3", {}, "What would order them"), element("p", {}, prose(details.remedy))]);
+    details.why && [element("h3", {}, why), element("p", {}, prose(details.why))],
+    details.remedy && [element("h3", {}, remedy), element("p", {}, prose(details.remedy))]);
 }
 
 function noSchedule() {
-  return element("p", { class: "hint no-schedule" }, "There is no drawing of the schedule for this race.");
+  return element("p", { class: "hint no-schedule" }, "There is no drawing of the schedule for this finding.");
 }
 
 const MEMORY_KINDS = {

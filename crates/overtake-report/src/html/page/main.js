@@ -28,7 +28,8 @@ function createPage(contents, prepared) {
   let shown = [];
   let current = null;
   let displayed = null;
-  const list = createList(byId("list"), (item) => rowView(contents, contents.findings[item]), (item) => {
+  const sizes = new Map();
+  const list = createList(byId("list"), (item) => rowView(contents, contents.findings[item], filter.grouped ? sizes.get(contents.findings[item].cause) : 1), (item) => {
     visit(contents.findings[item].fingerprint);
   });
 
@@ -64,18 +65,31 @@ function createPage(contents, prepared) {
     if (current !== item) return;
     const summary = contents.findings[item];
     const details = parcel[item % size];
-    const view = findingView(contents, sources, summary, details, `${grouped(item + 1)} of ${grouped(contents.findings.length)}`);
+    const variants = contents.findings.filter((other) => other.cause === summary.cause && other !== summary);
+    const view = findingView(contents, sources, summary, details, `${grouped(item + 1)} of ${grouped(contents.findings.length)}`, variants);
     displayed = { schedule: details.schedule, verdict: summary.verdict, toggle: view.toggle, play: view.play };
     show(view.node);
   }
 
+  /** Shows what passes, in the chosen order; grouped, the first finding of each cause stands for all. */
   function applyFilter(change = {}) {
     Object.assign(filter, change);
-    shown = passing(prepared, filter);
+    const found = inOrder(contents, passing(prepared, filter), filter.order);
+    sizes.clear();
+    for (const item of found) {
+      const { cause } = contents.findings[item];
+      sizes.set(cause, (sizes.get(cause) ?? 0) + 1);
+    }
+    const seen = new Set();
+    shown = filter.grouped ? found.filter((item) => !seen.has(contents.findings[item].cause) && seen.add(contents.findings[item].cause)) : found;
     list.show(shown);
     const all = contents.findings.length;
-    byId("tally").textContent = shown.length === all ? counted(all, "race") : `${grouped(shown.length)} of ${counted(all, "race")}`;
-    byId("clear").hidden = shown.length === all;
+    const noun = nounOf(contents.findings);
+    const some = found.length === all ? counted(all, noun) : `${grouped(found.length)} of ${counted(all, noun)}`;
+    byId("tally").textContent = filter.grouped && sizes.size < found.length ? `${some}, ${counted(sizes.size, "cause")}` : some;
+    byId("clear").hidden = found.length === all;
+    byId("no-hits").hidden = found.length > 0 || all === 0;
+    byId("no-hits").textContent = filter.search ? visible(`Nothing matches “${shortened(filter.search, 60)}”${isNarrowed(filter) ? " with these filters" : ""}.`) : "Nothing passes these filters.";
   }
 
   return {
@@ -91,33 +105,44 @@ function createPage(contents, prepared) {
 }
 
 function backButton() {
-  return element("a", { class: "back", href: "#" }, "← All races");
+  return element("a", { class: "back", href: "#" }, "← All findings");
 }
 
 function notFound(target) {
-  return element("article", {}, element("h2", {}, "No such race"),
-    element("p", {}, "No race of this report has the fingerprint ", element("code", {}, shortened(target, 60)), ". It may be fixed, or of another run."));
+  return element("article", {}, element("h2", {}, "No such finding"),
+    element("p", {}, "No finding of this report has the fingerprint ", element("code", {}, shortened(target, 60)), ". It may be fixed, or of another run."));
 }
 
-/** A row of the list. */
-function rowView(contents, finding) {
-  const places = finding.stacks.map((stack) => lastOf(placeOf(siteAt(contents, stack) ?? {})) || "place unknown");
-  const where = places[0] === places[1] ? places[0] : places.join(" ↔ ");
+/** A row of the list, which may stand for several findings of one cause. */
+function rowView(contents, finding, size) {
   const quiet = finding.status.is === "new" ? "" : " quiet-row";
   return [
     verdictSign(finding.verdict),
     element("div", { class: `words${quiet}` },
       element("div", { class: "headline" }, shortened(finding.headline, 160)),
       element("div", { class: "where" },
-        element("span", { class: `word ${finding.verdict}` }, finding.verdict),
+        element("span", { class: `word ${finding.verdict}` }, finding.kind === "race" ? finding.verdict : `${finding.verdict} ${finding.kind}`),
+        finding.confirmed && element("span", { class: "status confirmed-chip" }, "Confirmed"),
         finding.status.is !== "new" && statusChip(finding.status),
-        element("span", { class: "places" }, where),
-        finding.count > 1 && element("span", { class: "count", title: "races between these places" }, `×${grouped(finding.count)}`))),
+        element("span", { class: "places" }, placesOf(contents, finding)),
+        size > 1 && element("span", { class: "count", title: "findings with this cause" }, `+${grouped(size - 1)}`),
+        finding.count > 1 && element("span", { class: "count", title: "how often" }, `×${grouped(finding.count)}`))),
   ];
 }
 
+/** `a.c:4 ↔ b.c:5`. */
+function placesOf(contents, finding) {
+  const places = finding.stacks.map((stack) => lastOf(placeOf(siteAt(contents, stack) ?? {})) || "place unknown");
+  return [...new Set(places)].join(" ↔ ");
+}
+
 function unfiltered() {
-  return { search: "", verdicts: new Set(Object.keys(VERDICTS)), file: "", thread: "", newOnly: false };
+  return { search: "", verdicts: new Set(Object.keys(VERDICTS)), file: "", thread: "", newOnly: false, order: "severity", grouped: true };
+}
+
+/** Whether anything but the search leaves findings out. */
+function isNarrowed(filter) {
+  return Boolean(filter.file || filter.thread || filter.newOnly || filter.verdicts.size < Object.keys(VERDICTS).length);
 }
 
 /** Search, verdicts, file, thread, new only. */
@@ -131,12 +156,17 @@ function createFilters(prepared, page) {
   });
   byId("search").addEventListener("input", (event) => page.filter({ search: event.target.value }));
   byId("new-only").addEventListener("change", (event) => page.filter({ newOnly: event.target.checked }));
+  byId("grouped").addEventListener("change", (event) => page.filter({ grouped: event.target.checked }));
+  byId("order").addEventListener("change", (event) => page.filter({ order: event.target.value }));
   for (const [name, all, values] of [["file", "All files", prepared.files], ["thread", "All threads", prepared.threads]]) {
     const options = values.map(([value, count]) => element("option", { value }, `${shortened(value, 60)} (${grouped(count)})`));
     byId(name).replaceChildren(element("option", { value: "" }, all), ...options);
     byId(name).addEventListener("change", (event) => page.filter({ [name]: event.target.value }));
   }
-  byId("verdicts").replaceChildren(...Object.keys(VERDICTS).map((verdict) => {
+  // Not every report has possible findings; the other verdicts are always there.
+  const verdicts = Object.keys(VERDICTS).filter((verdict) => verdict !== "possible" || findings.some((finding) => finding.verdict === verdict));
+  byId("verdicts").style.setProperty("--verdicts", verdicts.length);
+  byId("verdicts").replaceChildren(...verdicts.map((verdict) => {
     const count = findings.filter((finding) => finding.verdict === verdict).length;
     const button = element("button", {
       type: "button", class: verdict, "aria-pressed": "true", disabled: count === 0, title: VERDICTS[verdict].meaning,

@@ -13,7 +13,7 @@ function preparePrinting(contents, shown, current) {
     const items = shown();
     const rows = items.slice(0, PRINTED_ROWS).map((item) => printedRow(contents.findings[item]));
     const rest = items.length > PRINTED_ROWS && element("p", {}, `and ${grouped(items.length - PRINTED_ROWS)} more`);
-    place.replaceChildren(element("table", {}, element("caption", {}, "Races"), element("tbody", {}, rows)), rest || "");
+    place.replaceChildren(element("table", {}, element("caption", {}, "Findings"), element("tbody", {}, rows)), rest || "");
     printedOrders(current());
     for (const node of document.querySelectorAll("main .aside:not([open]):has(.stack)")) {
       node.open = true;

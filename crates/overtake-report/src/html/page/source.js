@@ -2,17 +2,27 @@
 
 /** Lines shown before and after the marked one. */
 const NEIGHBOURS = 4;
-/** Frames shown of a longer stack before somebody asks for the rest; the style sheet hides the others. */
+/** Frames shown of a longer stack before somebody asks for the rest. */
 const FRAMES_SHOWN = 6;
 
 /** The frames of a stack, innermost first. */
 function framesAt(contents, stack) {
-  return contents.stacks[stack].map((frame) => contents.frames[frame]);
+  return contents.stacks[stack].map((frame) => frameAt(contents, frame));
 }
 
 /** The frame that a stack is known by: the innermost one of the program itself. Undefined if nothing is known. */
 function siteAt(contents, stack) {
-  return contents.frames[contents.sites[stack]];
+  return frameAt(contents, contents.sites[stack]);
+}
+
+/** A frame, with whether it is of the program itself and whether it is a lambda. */
+function frameAt(contents, at) {
+  const frame = contents.frames[at];
+  if (frame && frame.own === undefined) {
+    frame.own = contents.own[at];
+    frame.lambda = contents.lambdas.includes(at);
+  }
+  return frame;
 }
 
 /** The lines around a frame's place, that line marked; or why there are none. */
@@ -88,36 +98,56 @@ function markedExpression(line, column, indent) {
 }
 
 /**
+ * The frames that are shown, each with how many are folded before it: those of the program, and what they call in a library.
+ * A stack without a frame of the program is shown as it is.
+ */
+function shownFrames(frames) {
+  const last = frames.findLastIndex((frame) => frame.own);
+  if (last < 0) return frames.map((frame) => ({ frame, folded: 0 }));
+  const shown = [];
+  let folded = 0;
+  frames.slice(0, last + 1).forEach((frame, at) => {
+    if (!frame.own && !frames[at + 1]?.own) return folded++;
+    shown.push({ frame, folded });
+    folded = 0;
+  });
+  return shown;
+}
+
+/**
  * A call stack. With `onFrame` the frames whose source is known can be picked, and the one in `current` is.
- * Long stacks are folded.
+ * Frames of libraries and the end of long stacks are folded.
  */
 function stackView(frames, { sources = {}, onFrame = null, current = null, label = "Call stack" } = {}) {
   if (frames.length === 0) return element("p", { class: "absent" }, "No stack is known.");
   const list = element("ol", { class: "stack", "aria-label": label });
   const buttons = [];
-  const entries = frames.map((frame, at) => {
+  const entry = (frame, folded) => {
     const name = functionOf(frame);
     const words = [
-      element("span", { class: "function", title: name.length > 120 && name }, name),
-      element("span", { class: "place" }, placeOf(frame)),
+      element("span", { class: "function", title: (name.length > 120 || frame.lambda) && frame.function }, name),
+      element("span", { class: "place" }, placeOf(frame), folded > 0 && ` (+${counted(folded, "frame")} deeper)`),
     ];
     if (!onFrame || !sources[frame.file]?.lines[frame.line]) return element("li", {}, element("div", { class: "frame" }, words));
     const pick = () => {
       for (const button of buttons) button.setAttribute("aria-pressed", String(button === own));
       onFrame(frame);
     };
-    const own = element("button", { type: "button", class: "frame", "aria-pressed": String(at === current), click: pick }, words);
+    const own = element("button", { type: "button", class: "frame", "aria-pressed": String(frame === current), click: pick }, words);
     buttons.push(own);
     return element("li", {}, own);
-  });
-  list.append(...entries);
-  const rest = entries.length - FRAMES_SHOWN;
-  if (rest < 2) return list;
-  list.classList.add("folded");
+  };
+  const shown = shownFrames(frames);
+  list.append(...shown.slice(0, FRAMES_SHOWN + 1).map(({ frame, folded }) => entry(frame, folded)));
+  const rest = frames.length - list.children.length;
+  if (rest === 0) return list;
   const unfold = element("button", {
     type: "button", class: "quiet",
-    click: () => { list.classList.remove("folded"); unfold.remove(); },
-  }, `Show ${counted(rest, "more frame")}`);
+    click: () => {
+      list.replaceChildren(...frames.map((frame) => entry(frame, 0)));
+      unfold.remove();
+    },
+  }, `Show all ${counted(frames.length, "frame")}`);
   return element("div", {}, list, unfold);
 }
 

@@ -1,29 +1,41 @@
 // Words and signs for what was found.
 
-/** What the three verdicts are called, what they mean, and a shape for each, so that colour is never the only difference. */
+/**
+ * What the verdicts mean, of a race and of a deadlock, and a shape for each, so that colour is never the only difference.
+ */
 const VERDICTS = {
   observed: {
-    title: "Observed race",
     meaning: "Nothing orders the two accesses in this very run.",
+    deadlock: "The threads wait for each other in this very run.",
     shape: () => drawn("circle", { cx: 8, cy: 8, r: 5.5, fill: "currentColor" }),
   },
   predicted: {
-    title: "Predicted race",
+    deadlock: "In a correct reordering of this run, which was checked, each thread waits for the next one.",
     meaning: "A correct reordering of this run, which was checked, brings the two accesses side by side.",
     shape: () => [
       drawn("path", { d: "M8 1.5 14.5 8 8 14.5 1.5 8Z", fill: "none", stroke: "currentColor", "stroke-width": 1.8 }),
       drawn("circle", { cx: 8, cy: 8, r: 2, fill: "currentColor" }),
     ],
   },
+  possible: {
+    meaning: "A reordering of this run brings the two accesses side by side, if reads that race saw what the order of the recording suggests.",
+    deadlock: "In a reordering of this run each thread waits for the next one, if reads that race saw what the order of the recording suggests.",
+    shape: () => drawn("path", { d: "M8 1.5 14.5 8 8 14.5 1.5 8Z", fill: "none", stroke: "currentColor", "stroke-width": 1.8, "stroke-dasharray": "3 2" }),
+  },
   suspected: {
-    title: "Suspected race",
     meaning: "A locking discipline is violated. It may be harmless.",
+    deadlock: "Locks are taken in different orders. Something else may keep the threads apart.",
     shape: () => drawn("path", {
       d: "M8 2.5 14 13.5H2Z", fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": "2.4 1.6",
       "stroke-linejoin": "round",
     }),
   },
 };
+
+/** What a finding is called in a sentence that counts: races where there is nothing else. */
+function nounOf(findings) {
+  return findings.every((finding) => finding.kind === "race") ? "race" : "finding";
+}
 
 const STATUS_TITLES = { new: "New", known: "Known", suppressed: "Suppressed" };
 
@@ -71,7 +83,9 @@ function placeOf(frame) {
   return "";
 }
 
+/** The name of a function; one that has none goes by its place. */
 function functionOf(frame) {
+  if (frame.lambda && frame.line) return `lambda at ${lastOf(frame.file)}:${frame.line}`;
   return frame.function || (frame.file || frame.module ? "" : "unknown code");
 }
 

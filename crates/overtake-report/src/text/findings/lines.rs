@@ -53,7 +53,7 @@ impl Line {
 /// Writes lines below each other.
 pub(super) fn stacked(out: &mut String, lines: &[Line], indent: usize, width: usize) {
     for line in lines {
-        if line.width() > 0 {
+        if line.spans.iter().any(|(_, text)| !text.is_empty()) {
             out.push_str(&" ".repeat(indent));
             line.write(out, width.saturating_sub(indent));
         }
@@ -67,7 +67,7 @@ pub(super) fn column(indent: usize, width: usize) -> usize {
 }
 
 /// Writes two blocks of lines side by side.
-pub(super) fn side_by_side(out: &mut String, blocks: &[Vec<Line>; 2], indent: usize, width: usize) {
+pub(super) fn side_by_side(out: &mut String, blocks: [&[Line]; 2], indent: usize, width: usize) {
     let column = column(indent, width);
     for at in 0..blocks[0].len().max(blocks[1].len()) {
         let [left, right] = [0, 1].map(|side| blocks[side].get(at).cloned().unwrap_or_default());

@@ -18,9 +18,11 @@ use overtake_detect::Verdict;
 use self::lines::{Line, side_by_side, stacked, wrapped};
 use self::schedule::Drawn;
 use super::{BOLD, DIM, Detail, Layout, printable, verdict_style};
+use crate::cause::{Cause, Share, causes};
+use crate::frames;
 use crate::function_name::abridged;
 use crate::number::{counted, grouped};
-use crate::result::{Access, Finding, Frame, HeldLock, Report, Status, innermost_own};
+use crate::result::{Access, Finding, Frame, HeldLock, Kind, Report, Status, innermost_own};
 
 /// Columns where lines may be as long as they need: paragraphs want an end.
 const DEFAULT_WIDTH: usize = 100;
@@ -31,6 +33,8 @@ const FRAMES: usize = 12;
 /// Longer headlines and paragraphs lose their middle.
 const HEADLINE: usize = 300;
 const PARAGRAPH: usize = 2_000;
+/// Other findings of a cause that are listed unless everything is wanted.
+const VARIANTS: usize = 5;
 /// Source lines before and after the one that is marked.
 const AROUND: u32 = 1;
 
@@ -40,25 +44,30 @@ pub fn write(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     write!(out, "{}", anstream::adapter::strip_str(&text))
 }
 
-/// The findings, then a table of them.
+/// The causes of findings, then a table of the findings.
 pub fn findings(report: &Report, layout: &Layout) -> String {
     let mut text = String::new();
     // What was accepted is counted, not told.
-    let told: Vec<&Finding> = report.new_findings().collect();
-    let shown = layout.limit.unwrap_or(usize::MAX).min(told.len());
-    for finding in &told[..shown] {
-        text.push_str(&one(report, finding, layout));
+    let causes = causes(report.new_findings());
+    let mut share = Share::new(&causes, layout.limit);
+    let (shown, hidden): (Vec<_>, Vec<_>) =
+        causes.into_iter().partition(|cause| share.take(cause.head.verdict));
+    for told in &shown {
+        text.push_str(&cause(report, told, layout));
         if layout.detail != Detail::Headlines {
             text.push('\n');
         }
     }
-    if shown < told.len() {
-        let hidden = counted((told.len() - shown) as u64, "race", "races");
-        line(&mut text, format_args!("... and {hidden} more; --limit 0 shows all\n"));
+    if !hidden.is_empty() {
+        line(&mut text, format_args!("... and {}; --limit 0 shows all\n", more(&hidden)));
     }
     if layout.detail != Detail::Headlines && !report.findings.is_empty() {
-        let most = layout.limit.unwrap_or(usize::MAX).min(report.findings.len());
-        text.push_str(&summary::rows(&report.findings[..most], layout));
+        let unlisted: BTreeSet<u32> =
+            hidden.iter().flat_map(Cause::findings).map(|finding| finding.id).collect();
+        let is_listed = |finding: &&Finding| !unlisted.contains(&finding.id);
+        let listed: Vec<&Finding> = report.findings.iter().filter(is_listed).collect();
+        let most = layout.limit.unwrap_or(usize::MAX).max(shown.len()).min(listed.len());
+        text.push_str(&summary::rows(&listed[..most], layout));
         text.push('\n');
     }
     line(&mut text, format_args!("{}", summary::total(report)));
@@ -69,6 +78,38 @@ pub fn findings(report: &Report, layout: &Layout) -> String {
         for part in wrapped(&printable(remark), room) {
             line(&mut text, format_args!("  {part}"));
         }
+    }
+    text
+}
+
+/// `3 more causes (7 findings)`.
+fn more(hidden: &[Cause<'_>]) -> String {
+    let findings: usize = hidden.iter().map(Cause::size).sum();
+    let causes = counted(hidden.len() as u64, "more cause", "more causes");
+    match findings == hidden.len() {
+        true => causes,
+        false => format!("{causes} ({})", counted(findings as u64, "finding", "findings")),
+    }
+}
+
+/// A cause: the first of its findings, and a line for each of the others.
+pub fn cause(report: &Report, cause: &Cause<'_>, layout: &Layout) -> String {
+    let mut text = one(report, cause.head, layout);
+    if cause.variants.is_empty() || layout.detail == Detail::Headlines {
+        return text;
+    }
+    let places = counted(cause.variants.len() as u64, "more place", "more places");
+    text.push('\n');
+    stacked(&mut text, &[Line::new(BOLD, &format!("{places} with the same cause"))], INDENT, width(layout));
+    let most = if layout.detail == Detail::Everything { usize::MAX } else { VARIANTS };
+    for variant in cause.variants.iter().take(most) {
+        let said = format!("{}. {} {}", variant.id, variant.verdict.word(), summary::sides(variant));
+        stacked(&mut text, &[Line::plain(&said)], INDENT + 2, width(layout));
+    }
+    let rest = cause.variants.len().saturating_sub(most);
+    if rest > 0 {
+        let rest = counted(rest as u64, "other", "others");
+        stacked(&mut text, &[Line::plain(&format!("... and {rest}"))], INDENT + 2, width(layout));
     }
     text
 }
@@ -84,11 +125,11 @@ fn remarks(report: &Report) -> impl Iterator<Item = &str> {
 pub fn one(report: &Report, finding: &Finding, layout: &Layout) -> String {
     let mut text = String::new();
     let style = verdict_style(finding.verdict);
-    let (id, word, headline) =
-        (finding.id, finding.verdict.word(), abridged(&printable(&finding.headline), HEADLINE));
+    let (id, title, joint) = (finding.id, finding.title(), finding.joint());
+    let headline = abridged(&printable(&finding.headline), HEADLINE);
     let exact = layout.detail == Detail::Everything || !is_recorded(report, finding);
     let times = if exact { times(finding) } else { String::new() };
-    line(&mut text, format_args!("{id}. {style}{word} race{style:#} on {BOLD}{headline}{BOLD:#}{times}"));
+    line(&mut text, format_args!("{id}. {style}{title}{style:#}{joint}{BOLD}{headline}{BOLD:#}{times}"));
     if layout.detail != Detail::Headlines {
         let teller = Teller { report, finding, layout, exact, width: width(layout) };
         teller.tell(&mut text);
@@ -129,28 +170,48 @@ const INDENT: usize = 3;
 
 impl Teller<'_> {
     fn tell(&self, text: &mut String) {
-        for part in wrapped(meaning(self.finding.verdict), self.width - INDENT) {
+        for part in wrapped(meaning(self.finding), self.width - INDENT) {
             stacked(text, &[Line::new(DIM, &part)], INDENT, self.width);
         }
         text.push('\n');
-        let Finding { first, second, .. } = self.finding;
+        let accesses = &self.finding.accesses;
         let is_wide = self.width >= WIDE;
-        // Below each other, one look at a line is enough.
-        let repeats = !is_wide && first.site() == second.site();
         let threads = self.parts();
-        let sides = [self.side(first, &threads[0], !repeats), self.side(second, &threads[1], true)];
-        match is_wide {
-            true => side_by_side(text, &sides, INDENT, self.width),
-            false => sides.iter().for_each(|side| stacked(text, side, INDENT, self.width)),
+        let mut sides: Vec<_> = Vec::new();
+        for (at, (access, thread)) in accesses.iter().zip(&threads).enumerate() {
+            // Below each other, one look at a line is enough.
+            let repeats = !is_wide && accesses.get(at + 1).is_some_and(|next| next.site() == access.site());
+            sides.push(self.side(access, thread, !repeats));
+        }
+        for pair in sides.chunks(2) {
+            match pair {
+                [left, right] if is_wide => side_by_side(text, [left, right], INDENT, self.width),
+                _ => pair.iter().for_each(|side| stacked(text, side, INDENT, self.width)),
+            }
         }
         self.memory(text);
         self.threads(text);
+        self.confirmed(text);
+        for note in &self.finding.notes {
+            self.paragraph(text, "note", note);
+        }
         self.paragraph(text, "why", &self.finding.why);
         self.paragraph(text, "fix", &self.finding.remedy);
         self.schedule(text);
         if self.is_everything() {
             self.rest(text);
         }
+    }
+
+    fn confirmed(&self, text: &mut String) {
+        let Some(confirmed) = &self.finding.confirmed else { return };
+        let (met, runs) = (grouped(confirmed.met.into()), counted(confirmed.runs.into(), "run", "runs"));
+        let outcome = match confirmed.outcome.as_str() {
+            "" => String::new(),
+            outcome => format!("; then: {outcome}"),
+        };
+        self.paragraph(text, "again", &format!("the threads met in {met} of {runs}{outcome}"));
+        self.paragraph(text, "", &confirmed.repeat);
     }
 
     fn is_everything(&self) -> bool {
@@ -169,15 +230,18 @@ impl Teller<'_> {
         verdict_style(self.finding.verdict)
     }
 
-    /// Who does the one and who the other. Where both run the same function, another run may exchange them.
-    fn parts(&self) -> [String; 2] {
-        let Finding { first, second, .. } = self.finding;
-        let [one, other] = [first, second].map(|access| thread_name(&access.thread.name, access.thread.main));
-        if self.exact || !self.finding.has_threads_alike() {
-            return [one, other];
+    /// Who does what. Where both threads of a race run the same function, another run may exchange them.
+    fn parts(&self) -> Vec<String> {
+        let accesses = self.finding.accesses.iter();
+        let names: Vec<_> =
+            accesses.map(|access| thread_name(&access.thread.name, access.thread.main)).collect();
+        match &names[..] {
+            [one, other] if !self.exact && self.finding.has_threads_alike() => {
+                let (low, high) = if one <= other { (one, other) } else { (other, one) };
+                vec![format!("one of {low}, {high}"), "the other".into()]
+            }
+            _ => names,
         }
-        let (low, high) = if one <= other { (one, other) } else { (other, one) };
-        [format!("one of {low}, {high}"), "the other".into()]
     }
 
     /// One access: what, who, the stack, locks, the source.
@@ -187,7 +251,8 @@ impl Teller<'_> {
             bytes => format!(" of {}", counted(u64::from(bytes), "byte", "bytes")),
         };
         let event = if self.exact { format!("  event {}", grouped(access.event)) } else { String::new() };
-        let heading = format!("{size} by {thread}");
+        let object = if access.object.is_empty() { String::new() } else { format!(" of {}", access.object) };
+        let heading = format!("{object}{size} by {thread}");
         let mut lines = vec![Line::new(BOLD, &access.operation).and(Style::new(), &heading).and(DIM, &event)];
         lines.extend(self.stack(&access.stack).into_iter().map(|frame| Line::plain(&format!("  {frame}"))));
         if access.stack.is_empty() {
@@ -215,14 +280,22 @@ impl Teller<'_> {
         format!("holds {}{mode}{}", lock.name, taken.unwrap_or_default())
     }
 
-    /// The frames of a stack; how library functions led to the outermost one of the program is of no interest.
+    /// The frames of a stack. What is of no interest is folded, and counted where it is deeper than what is shown.
     fn stack(&self, stack: &[Frame]) -> Vec<String> {
-        let own = stack.iter().rposition(Frame::is_own).map_or(stack.len(), |at| at + 1);
-        let shown = if self.is_everything() { stack.len() } else { own.min(FRAMES) };
-        let mut lines: Vec<_> =
-            stack[..shown].iter().enumerate().map(|(at, frame)| self.numbered(at, frame)).collect();
-        if shown < own {
-            lines.push(format!("... {}", counted((own - shown) as u64, "frame", "frames")));
+        if self.is_everything() {
+            return stack.iter().enumerate().map(|(at, frame)| self.numbered(at, frame)).collect();
+        }
+        let shown = frames::shown(stack).count();
+        let mut lines = Vec::new();
+        for (at, (frame, folded)) in frames::shown(stack).take(FRAMES).enumerate() {
+            let folded = match folded {
+                0 => String::new(),
+                folded => format!(" (+{} deeper)", counted(folded as u64, "frame", "frames")),
+            };
+            lines.push(format!("{}{folded}", self.numbered(at, frame)));
+        }
+        if shown > FRAMES {
+            lines.push(format!("... {}", counted((shown - FRAMES) as u64, "frame", "frames")));
         }
         lines
     }
@@ -230,7 +303,7 @@ impl Teller<'_> {
     fn numbered(&self, number: usize, frame: &Frame) -> String {
         let is_location = frame.function.is_empty() && frame.module.is_empty() && !frame.file.is_empty();
         match is_location {
-            true => format!("at {}", frame.file), // the location of a trace
+            true => format!("at {}", frame.place()), // the location of a trace
             false => format!("#{number} {}", self.frame(frame)),
         }
     }
@@ -257,7 +330,7 @@ impl Teller<'_> {
     }
 
     fn memory(&self, text: &mut String) {
-        let memory = &self.finding.memory;
+        let Some(memory) = &self.finding.memory else { return };
         let size = counted(memory.bytes, "byte", "bytes");
         let owner = printable(&memory.owner);
         let byte = format!("byte {} of", grouped(memory.offset));
@@ -279,8 +352,9 @@ impl Teller<'_> {
     }
 
     fn threads(&self, text: &mut String) {
-        let mut threads = [&self.finding.first.thread, &self.finding.second.thread];
+        let mut threads: Vec<_> = self.finding.accesses.iter().map(|access| &access.thread).collect();
         threads.sort_by(|one, other| one.name.cmp(&other.name));
+        threads.dedup();
         for thread in threads.into_iter().filter(|thread| !thread.creator.is_empty()) {
             let place = innermost_own(&thread.created_at).map(|frame| format!(" at {}", self.frame(frame)));
             let (name, creator) = (&thread.name, &thread.creator);
@@ -353,17 +427,27 @@ fn status(status: &Status) -> String {
     }
 }
 
-fn meaning(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Observed => "observed: nothing orders the two accesses in this run",
-        Verdict::Predicted => {
+fn meaning(finding: &Finding) -> &'static str {
+    match (finding.kind, finding.verdict) {
+        (Kind::Race, Verdict::Observed) => "observed: nothing orders the two accesses in this run",
+        (Kind::Race, Verdict::Predicted) => {
             "predicted: another schedule of this very run brings the two accesses side by side"
         }
-        Verdict::Possible => {
+        (Kind::Race, Verdict::Possible) => {
             "possible: another schedule brings the two accesses side by side, if reads that race saw what the merged order \
              suggests"
         }
-        Verdict::Suspected => "suspected: no lock protects both accesses; something else may order them",
+        (Kind::Race, Verdict::Suspected) => {
+            "suspected: no lock protects both accesses; something else may order them"
+        }
+        (Kind::Deadlock, Verdict::Observed) => "observed: the threads wait for each other in this run",
+        (Kind::Deadlock, Verdict::Predicted) => {
+            "predicted: in another schedule of this very run each thread waits for the next one"
+        }
+        (Kind::Deadlock, _) => {
+            "suspected: the locks are taken in different orders; something else may keep the threads apart"
+        }
+        (Kind::Misuse, _) => finding.rule().help,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::{DIM, printable};
+use super::super::{DIM, is_steering, printable};
 use super::lines::Line;
 use crate::result::{Frame, Report};
 use anstyle::Style;
@@ -47,9 +47,17 @@ struct Marked {
     end: usize,
 }
 
-/// A letter as it is printed: a tab as blanks, a control character made visible.
-fn expanded(letter: char) -> String {
-    if letter == '\t' { " ".repeat(TAB) } else { printable(letter.encode_utf8(&mut [0; 4])) }
+/// Letters as they are printed: a tab as blanks, a control character made visible.
+fn expanded(letters: impl IntoIterator<Item = char>) -> Vec<char> {
+    let mut printed = Vec::new();
+    for letter in letters {
+        match letter {
+            '\t' => printed.extend([' '; TAB]),
+            _ if is_steering(letter) => printed.extend(printable(letter.encode_utf8(&mut [0; 4])).chars()),
+            _ => printed.push(letter),
+        }
+    }
+    printed
 }
 
 /// What is accessed at a column, which counts bytes from 1.
@@ -57,15 +65,14 @@ fn marked(text: &str, column: usize) -> Option<Marked> {
     let letters: Vec<char> = text.chars().collect();
     let at = text.char_indices().position(|(byte, _)| byte + 1 == column)?;
     let (start, end) = expression(&letters, at);
-    let width = |until: usize| letters[..until].iter().map(|&letter| expanded(letter).chars().count()).sum();
+    let width = |until: usize| expanded(letters[..until].iter().copied()).len();
     Some(Marked { start: width(start), at: width(at), end: width(end) })
 }
 
 /// The part of a line that fits into `room` columns, and the marks below it: `^` at the column that debug information names,
 /// `~` under the rest of the expression. The expression stands in the middle of a line that is too long.
 fn windowed(text: &str, is_cut: bool, marked: Option<Marked>, room: usize) -> (String, String) {
-    let printed: Vec<char> =
-        text.chars().flat_map(|letter| expanded(letter).chars().collect::<Vec<_>>()).collect();
+    let printed = expanded(text.chars());
     let window = window(printed.len(), marked, room, is_cut);
     let dots = |is_there: bool| if is_there { DOTS } else { "" };
     let (before, after) = (dots(window.start > 0 || is_cut), dots(window.end < printed.len()));

@@ -5,13 +5,13 @@ use overtake_detect::Verdict;
 use super::super::{BOLD, Layout, printable, table, verdict_style};
 use crate::function_name::abridged;
 use crate::number::counted;
-use crate::result::{Access, Finding, Report, Run, Status};
+use crate::result::{Access, Finding, Kind, Report, Run, Status};
 
 /// No cell needs more.
 const MOST_LETTERS: usize = 40;
 
 /// One row for each finding that is shown.
-pub(super) fn rows(findings: &[Finding], layout: &Layout) -> String {
+pub(super) fn rows(findings: &[&Finding], layout: &Layout) -> String {
     let judged = findings.iter().any(|finding| finding.status != Status::New);
     let heading = ["", "verdict", "memory", "first", "second", "fingerprint", "triage"];
     let mut table = table::new(&heading[..heading.len() - usize::from(!judged)], 0..1, layout);
@@ -19,9 +19,9 @@ pub(super) fn rows(findings: &[Finding], layout: &Layout) -> String {
         let mut row = vec![
             finding.id.to_string(),
             finding.verdict.word().to_owned(),
-            cell(&finding.memory.name),
-            cell(&side(&finding.first)),
-            cell(&side(&finding.second)),
+            cell(&finding.subject()),
+            cell(&finding.accesses.first().map(side).unwrap_or_default()),
+            cell(&finding.accesses.get(1).map(side).unwrap_or_default()),
             finding.fingerprint.chars().take(8).collect(),
         ];
         if judged {
@@ -34,6 +34,11 @@ pub(super) fn rows(findings: &[Finding], layout: &Layout) -> String {
 
 fn cell(text: &str) -> String {
     abridged(&printable(text), MOST_LETTERS)
+}
+
+/// Both accesses of a finding, or all of them, on one line.
+pub(super) fn sides(finding: &Finding) -> String {
+    finding.accesses.iter().map(side).collect::<Vec<_>>().join(", ")
 }
 
 fn side(access: &Access) -> String {
@@ -56,7 +61,9 @@ pub(super) fn total(report: &Report) -> String {
     for verdict in Verdict::ALL {
         let number = report.new_findings().filter(|finding| finding.verdict == verdict).count();
         if number > 0 {
-            let singular = format!("{} race", verdict.word());
+            let mut of_verdict = report.new_findings().filter(|finding| finding.verdict == verdict);
+            let what = if of_verdict.all(|finding| finding.kind == Kind::Race) { "race" } else { "finding" };
+            let singular = format!("{} {what}", verdict.word());
             let style = verdict_style(verdict);
             parts.push(format!(
                 "{style}{}{style:#}",

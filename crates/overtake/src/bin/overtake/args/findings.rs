@@ -63,13 +63,17 @@ pub(crate) struct ReportArguments {
     #[command(flatten)]
     pub(crate) triage: TriageArguments,
 
-    /// Show at most this many races; 0 shows all
+    /// Show at most this many causes, each verdict its share; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 25)]
     pub(crate) limit: usize,
 
     /// Build schedules for this many predicted races
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) witnesses: usize,
+
+    /// Where the sources of a trace are, if its locations name lines of files: src/main.c:12
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source_root: Option<PathBuf>,
 
     /// What is printed instead of text; commands whose `--format` is not that of a trace have it.
     #[arg(skip)]
@@ -89,7 +93,11 @@ impl ReportArguments {
 
     /// How much is reported about findings.
     pub(crate) fn details(&self) -> Details {
-        Details { witnesses: self.witnesses, timeline: self.want_timeline() }
+        Details {
+            witnesses: self.witnesses,
+            timeline: self.want_timeline(),
+            source_root: self.source_root.clone(),
+        }
     }
 
     /// Says now whether all files can be read and written later, when races have been found.
@@ -107,7 +115,14 @@ impl ReportArguments {
 impl Default for ReportArguments {
     fn default() -> Self {
         let triage = TriageArguments::default();
-        ReportArguments { report: Vec::new(), triage, limit: 25, witnesses: 20, printed: None }
+        ReportArguments {
+            report: Vec::new(),
+            triage,
+            limit: 25,
+            witnesses: 20,
+            source_root: None,
+            printed: None,
+        }
     }
 }
 
