@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod cause;
+pub mod ci;
 pub mod collect;
 mod event;
 pub mod frames;

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use crate::result::Report;
-use crate::{html, perfetto, sarif, text, tsan};
+use crate::{ci, html, perfetto, sarif, text, tsan};
 
 /// A way to tell what was found.
 pub struct Renderer {
@@ -40,6 +40,22 @@ pub const RENDERERS: &[Renderer] = &[
         summary: "for people: one page for a browser, with a drawing of each schedule",
         write: html::write,
     },
+    Renderer {
+        name: "junit",
+        summary: "for build servers: JUnit's XML, a failed test for each cause",
+        write: ci::write_junit,
+    },
+    Renderer {
+        name: "github",
+        summary: "for GitHub Actions: annotations, to be printed",
+        write: ci::write_annotations,
+    },
+    Renderer {
+        name: "markdown",
+        summary: "for GitHub Actions: a summary, to be appended to $GITHUB_STEP_SUMMARY",
+        write: ci::write_summary,
+    },
+    Renderer { name: "gitlab", summary: "for GitLab: a code quality report", write: ci::write_gitlab },
     Renderer {
         name: "json",
         summary: "for programs: the result, indented; docs/result.schema.json describes it",
