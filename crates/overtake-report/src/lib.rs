@@ -25,6 +25,7 @@
 mod cause;
 pub mod ci;
 pub mod collect;
+mod diff;
 mod event;
 pub mod frames;
 mod function_name;
@@ -42,6 +43,7 @@ pub mod triage;
 pub mod tsan;
 
 pub use cause::{Cause, Share, causes};
+pub use diff::{Diff, diff};
 pub use model::{
     Analysed, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement, StatisticsFacts, TraceFacts,
     WitnessFacts, WrittenFacts,

@@ -44,9 +44,17 @@ pub(super) const REPORT_EXAMPLES: &str = "\
 Examples:
   overtake run --report result=races.json -- ./server
   overtake report races.json                                     the text again
+  overtake report shard1.json shard2.json --report html=races.html  several results as one
   overtake report races.json --report json=- | jq .findings
 
 Exit code 66 when there is a race in it, 0 when there is none.";
+
+pub(super) const DIFF_EXAMPLES: &str = "\
+Examples:
+  overtake diff before.json after.json            + new, - gone
+  overtake diff before.json after.json --json
+
+Findings are compared by fingerprint, which does not change when lines move. Exit code 66 when something is new, 0 when nothing is.";
 
 pub(super) const BASELINE_EXAMPLES: &str = "\
 Examples:

@@ -161,9 +161,9 @@ pub(crate) struct ReportTarget {
 /// `report`.
 #[derive(Args)]
 pub(crate) struct StoredArguments {
-    /// The result: a file that --report result=FILE or --report json=FILE wrote, or - for standard input
-    #[arg(value_name = "RESULT")]
-    pub(crate) result: PathBuf,
+    /// Results: files that --report result=FILE or --report json=FILE wrote, or - for standard input; several are merged
+    #[arg(value_name = "RESULT", required = true)]
+    pub(crate) results: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) reports: ReportArguments,
@@ -171,6 +171,22 @@ pub(crate) struct StoredArguments {
     /// Print the report in this format instead of text
     #[arg(long, value_name = "FORMAT", value_parser = renderer_parser())]
     pub(crate) format: Option<&'static Renderer>,
+}
+
+/// `diff`.
+#[derive(Args)]
+pub(crate) struct DiffArguments {
+    /// The result that was there before
+    #[arg(value_name = "OLD")]
+    pub(crate) old: PathBuf,
+
+    /// The result of now
+    #[arg(value_name = "NEW")]
+    pub(crate) new: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `explain`.

@@ -20,8 +20,8 @@ use overtake_report::RENDERERS;
 
 pub(crate) use bench::{BenchCommand, SamplingArguments, SlimstateArguments, SpeedArguments};
 pub(crate) use findings::{
-    AnalyzeArguments, BaselineArguments, CompareArguments, ExplainArguments, ReportArguments, ReportTarget,
-    StoredArguments, WitnessArguments,
+    AnalyzeArguments, BaselineArguments, CompareArguments, DiffArguments, ExplainArguments, ReportArguments,
+    ReportTarget, StoredArguments, WitnessArguments,
 };
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
 pub(crate) use programs::{BuildArguments, CompilerArguments, RecordArguments, RunArguments, SealArguments};
@@ -94,9 +94,13 @@ pub(crate) enum Command {
     #[command(after_help = ANALYZE_EXAMPLES)]
     Analyze(AnalyzeArguments),
 
-    /// Render a stored result again, without analysing
+    /// Render stored results again, without analysing
     #[command(after_help = REPORT_EXAMPLES)]
     Report(StoredArguments),
+
+    /// Tell which findings of a result are new and which are gone
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(DiffArguments),
 
     /// Note races as known, so that only new ones fail a run with --baseline
     #[command(after_help = BASELINE_EXAMPLES)]

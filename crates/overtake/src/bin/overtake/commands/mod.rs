@@ -7,6 +7,7 @@ mod build;
 mod compare;
 mod convert;
 mod definitions;
+mod diff;
 mod explain;
 mod finish;
 mod generate;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Baseline(arguments) => baseline::run(arguments, console),
         Command::Explain(arguments) => explain::run(arguments, console),
         Command::Report(arguments) => report::run(arguments, console),
+        Command::Diff(arguments) => diff::run(arguments, console),
         Command::Witness(arguments) => witness::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),
         Command::Validate(arguments) => validate::run(arguments, console),
