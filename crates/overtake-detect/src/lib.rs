@@ -14,15 +14,19 @@ mod finding;
 mod findings;
 mod hb;
 mod locks;
+mod m2;
+mod osr;
 mod race;
 mod registry;
 mod run;
 mod sampling;
 mod slimstate;
+mod summary;
 mod syncp;
 #[cfg(test)]
 mod testing;
 mod visitor;
+mod wcp;
 pub mod witness;
 
 pub use access::{Access, AccessKind, At};

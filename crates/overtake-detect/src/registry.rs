@@ -23,6 +23,12 @@ pub enum Notion {
     Schedulable,
     /// Sync-preserving reorderings.
     SyncPreserving,
+    /// Reorderings that may swap critical sections.
+    SyncReversal,
+    /// Any correct reordering.
+    Predictable,
+    /// Weak causal precedence.
+    WeakOrder,
     /// Locking discipline.
     Discipline,
 }
@@ -43,6 +49,10 @@ pub enum Promise {
     PropertyTester,
     /// Exactly the variables that race, each with a pair of accesses that race; further pairs may be missing.
     ExactVariables,
+    /// Every report can happen; some of what can happen may be missing.
+    NoFalseReport,
+    /// The first report is a race or a deadlock that can happen; others may be neither.
+    FirstReport,
     /// Suspicion, not proof.
     Suspicion,
 }
@@ -66,6 +76,10 @@ impl Promise {
             Promise::ExactVariables => {
                 "every variable that races, and no other; every pair is a race, further ones may be missing"
             }
+            Promise::NoFalseReport => "every report can happen; some that can happen may be missing",
+            Promise::FirstReport => {
+                "the first report is a race or a deadlock that can happen; others may be neither"
+            }
             Promise::Suspicion => "suspicion, not proof",
         }
     }
@@ -81,6 +95,10 @@ pub struct Options {
     pub eraser: bool,
     /// No first pass that drops variables and locks which cannot matter (`syncp`, `short-syncp`). Verdicts are the same.
     pub no_filter: bool,
+    /// Pairs of accesses between the same two locations that are judged beyond `syncp` (`osr`, `short-osr`, `m2`); 0 is all.
+    pub instances: u64,
+    /// Events that a schedule may take for its pair to be judged (`m2`).
+    pub schedule_limit: u64,
     /// The part of the accesses that is sampled, above 0 and at most 1 (`pacer`, `sampled-hb`).
     pub rate: f64,
     /// Events of a sampling period (`pacer`).
@@ -126,6 +144,8 @@ impl Default for Options {
             window: 30_000,
             eraser: false,
             no_filter: false,
+            instances: 4,
+            schedule_limit: 300,
             rate: 0.1,
             period: 1000,
             epsilon: 0.01,
@@ -134,6 +154,13 @@ impl Default for Options {
             seed: 1,
             partitions: Partitions::default(),
         }
+    }
+}
+
+impl Options {
+    /// How many pairs of accesses between the same two locations are judged.
+    pub(crate) fn instances(&self) -> u64 {
+        if self.instances == 0 { u64::MAX } else { self.instances }
     }
 }
 
@@ -326,6 +353,42 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         options: &["window", "no-filter"],
         start: crate::syncp::start_short,
+    },
+    Entry {
+        name: "osr",
+        summary: "sync-preserving races and those that need critical sections swapped, each with a witness",
+        notion: Notion::SyncReversal,
+        promise: Promise::NoFalseReport,
+        verdict: Verdict::Predicted,
+        options: &["no-filter", "instances"],
+        start: crate::osr::start_full,
+    },
+    Entry {
+        name: "short-osr",
+        summary: "the races of `osr` of at most `window` events",
+        notion: Notion::SyncReversal,
+        promise: Promise::NoFalseReport,
+        verdict: Verdict::Predicted,
+        options: &["window", "no-filter", "instances"],
+        start: crate::osr::start_short,
+    },
+    Entry {
+        name: "m2",
+        summary: "races by saturation: all that two threads can have, few missing with more; for small traces",
+        notion: Notion::Predictable,
+        promise: Promise::NoFalseReport,
+        verdict: Verdict::Predicted,
+        options: &["no-filter", "instances", "schedule-limit"],
+        start: crate::m2::start,
+    },
+    Entry {
+        name: "wcp",
+        summary: "pairs of accesses that weak causal precedence does not order",
+        notion: Notion::WeakOrder,
+        promise: Promise::FirstReport,
+        verdict: Verdict::Suspected,
+        options: &[],
+        start: one_pass::<crate::wcp::WeakOrder>,
     },
     Entry {
         name: "lock-set",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use overtake_detect::witness::{self, Row, Schedule, Step};
+use overtake_detect::witness::{self, LockOrder, Row, Schedule, Step};
 use overtake_detect::{Analysis, Entry, Options, Outcome, Race, Verdict, find};
 use overtake_gen::gadgets::{Notion, Size, find_gadget};
 use overtake_gen::{Parameters, Workload, find_shape};
@@ -141,7 +141,7 @@ fn build(trace: &Trace, race: &Race) -> Schedule {
 
 fn verify(trace: &Trace, schedule: &Schedule) -> Result<(), String> {
     let schedules = std::slice::from_ref(schedule);
-    let verdicts = witness::verify(&mut trace.source().with_block_events(4), schedules);
+    let verdicts = witness::verify(&mut trace.source().with_block_events(4), schedules, LockOrder::Kept);
     let verdict = verdicts.expect("memory does not fail").remove(0);
     verdict.map_err(|violation| violation.to_string())
 }
@@ -247,7 +247,8 @@ fn many_witnesses_are_built_as_one_by_one() {
         if together != apart {
             return Err(format!("expected the schedules {apart:?}, found {together:?}"));
         }
-        let verdicts = witness::verify(&mut replayed, &together).expect("memory does not fail");
+        let verdicts =
+            witness::verify(&mut replayed, &together, LockOrder::Kept).expect("memory does not fail");
         verdicts.into_iter().collect::<Result<(), _>>().map_err(|violation| violation.to_string())
     });
 }

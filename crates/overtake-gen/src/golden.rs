@@ -8,6 +8,8 @@
 //! hb: 1 2
 //! shb: 1
 //! syncp: 1
+//! osr: 1
+//! wcp: 1
 //! predictable: 1
 //! lock-cover: 1 2
 //! lock-set: x

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use overtake_detect::Race;
-use overtake_detect::witness::{self, Schedule};
+use overtake_detect::witness::{self, LockOrder, Schedule, Violation};
 use overtake_report::Analysed;
 use overtake_report::collect::{Collector, Settings, TimelineRecorder};
 use overtake_report::result::{Report, Timeline};
@@ -90,20 +90,46 @@ pub fn witnesses(input: &mut Input, races: &[Race]) -> Result<Vec<Schedule>, Err
     }
     let (mut first, mut second) = (input.open()?, input.open()?);
     let built = witness::build(first.source_mut(), second.source_mut(), races);
-    let schedules = built.map_err(|error| first.failure(error))?;
-    let mut replayed = input.open()?;
-    let verdicts =
-        witness::verify(replayed.source_mut(), &schedules).map_err(|error| replayed.failure(error))?;
-    for (race, verdict) in races.iter().zip(verdicts) {
-        if let Err(violation) = verdict {
-            return Err(Error::failed(format!(
-                "BUG IN OVERTAKE: a race of events {} and {} was reported, but its schedule is no correct reordering of the run \
-                 ({violation}); please report this with the trace",
-                race.first.at.index, race.second.at.index
-            )));
+    let mut schedules = built.map_err(|error| first.failure(error))?;
+    let refused = refused(input, &schedules, LockOrder::Kept)?;
+    if refused.is_empty() {
+        return Ok(schedules);
+    }
+    // No reordering that keeps the order of locks exhibits these.
+    let left: Vec<Race> = refused.iter().map(|&(at, _)| races[at]).collect();
+    let (mut first, mut second) = (input.open()?, input.open()?);
+    let built = witness::build_any_order(first.source_mut(), second.source_mut(), &left);
+    for ((at, violation), schedule) in refused.iter().zip(built.map_err(|error| first.failure(error))?) {
+        let Some(schedule) = schedule else { return Err(bug(&races[*at], violation)) };
+        if let Some((_, violation)) =
+            self::refused(input, std::slice::from_ref(&schedule), LockOrder::Any)?.first()
+        {
+            return Err(bug(&races[*at], violation));
         }
+        schedules[*at] = schedule;
     }
     Ok(schedules)
+}
+
+/// Which schedules are no correct reorderings of the run, and why.
+fn refused(
+    input: &mut Input,
+    schedules: &[Schedule],
+    order: LockOrder,
+) -> Result<Vec<(usize, Violation)>, Error> {
+    let mut replayed = input.open()?;
+    let verdicts = witness::verify(replayed.source_mut(), schedules, order);
+    let verdicts = verdicts.map_err(|error| replayed.failure(error))?;
+    let refused = verdicts.into_iter().enumerate().filter_map(|(at, verdict)| Some((at, verdict.err()?)));
+    Ok(refused.collect())
+}
+
+fn bug(race: &Race, violation: &Violation) -> Error {
+    Error::failed(format!(
+        "BUG IN OVERTAKE: a race of events {} and {} was reported, but its schedule is no correct reordering of the run \
+         ({violation}); please report this with the trace",
+        race.first.at.index, race.second.at.index
+    ))
 }
 
 /// Whether a file is a stored result: no format of traces begins like JSON.

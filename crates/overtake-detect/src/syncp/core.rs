@@ -89,7 +89,7 @@ impl SyncPreserving<false> {
 
 impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     /// A detector for a trace that the census is of.
-    pub(super) fn new(window: u64, census: Census) -> Self {
+    pub(crate) fn new(window: u64, census: Census) -> Self {
         SyncPreserving {
             window,
             census,

@@ -26,8 +26,8 @@ use crate::detector::LockMode;
 use crate::visitor::{Touch, Visitor};
 
 /// What the first pass found out.
-#[derive(Default, Debug)]
-pub(super) struct Census {
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Census {
     /// Nothing was filtered.
     everything: bool,
     variables: Bits,
@@ -37,7 +37,7 @@ pub(super) struct Census {
 
 /// What is known of a thread in advance.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ThreadFacts {
+pub(crate) struct ThreadFacts {
     /// It did something before any fork of it, if there is one.
     pub(super) is_root: bool,
     /// None if it does nothing.
@@ -71,19 +71,19 @@ impl Bits {
 
 impl Census {
     /// Says that everything matters.
-    pub(super) fn everything() -> Census {
+    pub(crate) fn everything() -> Census {
         Census { everything: true, ..Census::default() }
     }
 
     /// Whether accesses to a variable can matter.
     #[inline]
-    pub(super) fn matters(&self, var: VarId) -> bool {
+    pub(crate) fn matters(&self, var: VarId) -> bool {
         self.everything || self.variables.has(var.index())
     }
 
     /// Whether sections of a lock can matter.
     #[inline]
-    pub(super) fn lock_matters(&self, lock: LockId) -> bool {
+    pub(crate) fn lock_matters(&self, lock: LockId) -> bool {
         self.everything || self.locks.has(lock.index())
     }
 
@@ -101,7 +101,7 @@ impl Census {
 
 /// The first pass.
 #[derive(Debug)]
-pub(super) struct Survey {
+pub(crate) struct Survey {
     census: Census,
     clocks: IdVec<ThreadId, ThreadClock>,
     snapshots: Snapshots,
@@ -123,7 +123,7 @@ struct VarFacts {
 
 impl Survey {
     /// A survey that finds out what can be dropped, or, without a filter, about threads only.
-    pub(super) fn new(filter: bool) -> Survey {
+    pub(crate) fn new(filter: bool) -> Survey {
         let census = if filter { Census::default() } else { Census::everything() };
         Survey {
             census,
@@ -137,7 +137,7 @@ impl Survey {
     }
 
     /// What was found out.
-    pub(super) fn into_census(self) -> Census {
+    pub(crate) fn into_census(self) -> Census {
         let mut census = self.census;
         for (var, facts) in self.variables.enumerate() {
             if facts.matters {
@@ -221,7 +221,7 @@ impl Survey {
         }
     }
 
-    pub(super) fn state_bytes(&self) -> usize {
+    pub(crate) fn state_bytes(&self) -> usize {
         self.census.state_bytes()
             + self.clocks.table_bytes()
             + self.clocks.iter().map(ThreadClock::heap_bytes).sum::<usize>()

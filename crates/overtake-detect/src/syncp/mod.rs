@@ -45,5 +45,7 @@ mod two_pass;
 pub(crate) type Unfiltered = core::SyncPreserving<false>;
 
 pub(crate) use clocks::Clocks;
+pub(crate) use core::SyncPreserving;
+pub(crate) use filter::{Census, Survey};
 pub(crate) use full::start as start_full;
 pub(crate) use short::start as start_short;

@@ -1,11 +1,14 @@
 //! Witnesses: schedules that bring two racing accesses side by side, and a checker that believes nothing.
 //!
 //! The witness of a sync-preserving race `e1`, `e2` is the smallest closed set that contains what precedes the two, in
-//! trace order. [`build`] computes it by reading the trace twice. [`verify`] replays a schedule, however it was made,
-//! against the definition of a sync-preserving correct reordering; it shares no code with the builder. A schedule that does
+//! trace order. [`build`] computes it by reading the trace twice. Races that need sections swapped have the schedules that
+//! [`build_any_order`] finds. [`verify`] replays a schedule, however it was made, against the definition of a correct
+//! reordering, sync-preserving or not; it shares no code with the builders. A schedule that does
 //! not verify is a bug and must be shown as one.
 
+mod beyond;
 mod build;
+mod plan;
 mod shorten;
 mod verify;
 
@@ -13,9 +16,10 @@ use std::fmt;
 
 use overtake_trace::{Event, EventIndex, LockId};
 
+pub use beyond::build_any_order;
 pub use build::build;
 pub use shorten::{Reason, Row, shorten};
-pub use verify::verify;
+pub use verify::{LockOrder, verify};
 
 use crate::race::Race;
 

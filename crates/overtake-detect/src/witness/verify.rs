@@ -1,7 +1,7 @@
 //! Replaying a schedule against the definition.
 //!
-//! Written from the definition alone, with the rules that everybody uses ([`overtake_rules`]): it holds the trace up to the second access, with what each event needs, and replays
-//! the schedule event by event. It does not assume that the schedule is in trace order, nor anything else about how it was
+//! Written from the definition alone, with the rules that everybody uses ([`overtake_rules`]): it holds the trace up to the
+//! last event that is used, with what each event needs, and replays the schedule event by event. It does not assume that the schedule is in trace order, nor anything else about how it was
 //! made.
 
 use overtake_rules::{Claim, Holders, LockMode};
@@ -14,20 +14,30 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Schedule, Step, Violation};
 use crate::access::AccessKind;
 
-/// Checks that each schedule is a sync-preserving correct reordering of the trace after which both accesses of its race are
-/// enabled, and that these conflict.
+/// What a schedule may do with the order of critical sections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockOrder {
+    /// Acquires of one lock, unless both are shared, and atomic accesses to one variable keep the order of the trace.
+    Kept,
+    /// They may come in any order in which sections exclude each other.
+    Any,
+}
+
+/// Checks that each schedule is a correct reordering of the trace after which both accesses of its race are enabled, that
+/// it treats locks as `order` says, and that the accesses conflict.
 ///
 /// The outer result is about reading the trace, the inner ones about the schedules, in their order. Holds the trace up to
-/// the last second access in memory.
+/// the last event of a schedule in memory.
 pub fn verify(
     source: &mut dyn EventSource,
     schedules: &[Schedule],
+    order: LockOrder,
 ) -> Result<Vec<std::result::Result<(), Violation>>> {
-    let Some(last) = schedules.iter().map(|schedule| schedule.second.index).max() else {
+    let Some(last) = schedules.iter().flat_map(Schedule::events).map(|step| step.index).max() else {
         return Ok(Vec::new());
     };
     let trace = Original::read(source, last)?;
-    Ok(schedules.iter().map(|schedule| Replay::new(&trace).run(schedule)).collect())
+    Ok(schedules.iter().map(|schedule| Replay::new(&trace, order).run(schedule)).collect())
 }
 
 /// Where an event is in the repaired trace.
@@ -36,7 +46,7 @@ type Place = usize;
 /// What is wrong with a step.
 type Verdict = std::result::Result<(), String>;
 
-/// The repaired trace up to the second access, with what each event depends on.
+/// The repaired trace up to the last event of a schedule, with what each event depends on.
 #[derive(Default)]
 struct Original {
     events: Vec<Step>,
@@ -155,12 +165,14 @@ struct LockState {
 }
 
 impl LockState {
-    /// Sections do not overlap unless both are shared; acquires come in trace order unless both are shared.
+    /// Sections do not overlap unless both are shared; acquires come in trace order unless both are shared or
+    /// any order will do.
     fn acquire(
         &mut self,
         place: Place,
         thread: ThreadId,
         mode: LockMode,
+        order: LockOrder,
     ) -> std::result::Result<(), &'static str> {
         if !self.holders.is_free_for(mode) {
             return Err(match mode {
@@ -169,7 +181,7 @@ impl LockState {
             });
         }
         let before = if mode.is_exclusive() { self.latest } else { self.latest_exclusive };
-        if before > Some(place) {
+        if order == LockOrder::Kept && before > Some(place) {
             return Err("acquires a lock after a later acquire of it");
         }
         self.holders.acquire(thread, mode, || (), |_| ());
@@ -199,6 +211,7 @@ enum Awaited {
 
 struct Replay<'a> {
     trace: &'a Original,
+    order: LockOrder,
     done: Vec<bool>,
     /// How many of the first events of a list have run, as far as anyone asked.
     arrived: FxHashMap<Awaited, usize>,
@@ -209,9 +222,10 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(trace: &'a Original) -> Replay<'a> {
+    fn new(trace: &'a Original, order: LockOrder) -> Replay<'a> {
         Replay {
             trace,
+            order,
             done: vec![false; trace.events.len()],
             arrived: FxHashMap::default(),
             locks: FxHashMap::default(),
@@ -221,11 +235,16 @@ impl<'a> Replay<'a> {
     }
 
     fn run(mut self, schedule: &Schedule) -> std::result::Result<(), Violation> {
-        for (at, step) in schedule.steps.iter().enumerate() {
-            self.step(step).map_err(|message| Violation { step: at, message })?;
-        }
+        self.run_all(&schedule.steps)?;
         let at_end = |message| Violation { step: schedule.steps.len(), message };
         self.both_enabled(schedule).map_err(at_end)
+    }
+
+    fn run_all(&mut self, steps: &[Step]) -> std::result::Result<(), Violation> {
+        for (at, step) in steps.iter().enumerate() {
+            self.step(step).map_err(|message| Violation { step: at, message })?;
+        }
+        Ok(())
     }
 
     fn step(&mut self, step: &Step) -> Verdict {
@@ -286,11 +305,11 @@ impl<'a> Replay<'a> {
     /// Exclusion, and the order of acquires.
     fn keeps_locks(&mut self, place: Place) -> Verdict {
         let Step { index, event } = self.trace.events[place];
-        let thread = event.thread();
+        let (thread, order) = (event.thread(), self.order);
         let Some(mode) = event.op().lock_mode() else { return Ok(()) };
         let lock = self.locks.entry(LockId(event.operand())).or_default();
         let kept = match event.op() {
-            Op::Acquire | Op::AcquireShared => lock.acquire(place, thread, mode),
+            Op::Acquire | Op::AcquireShared => lock.acquire(place, thread, mode, order),
             _ => lock.release(thread, mode),
         };
         kept.map_err(|reason| format!("event {index} {reason}"))
@@ -305,7 +324,9 @@ impl<'a> Replay<'a> {
             if touch.kind.writes() {
                 self.values.insert(touch.var, place);
             }
-            if touch.kind.is_atomic() && self.latest_atomic.insert(touch.var, place) > Some(place) {
+            let is_overtaken =
+                touch.kind.is_atomic() && self.latest_atomic.insert(touch.var, place) > Some(place);
+            if is_overtaken && self.order == LockOrder::Kept {
                 let index = self.trace.events[place].index;
                 return Err(format!("event {index} comes after a later atomic access to its variable"));
             }

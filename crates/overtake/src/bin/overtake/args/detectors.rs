@@ -18,9 +18,17 @@ pub(crate) struct DetectorArguments {
     #[arg(long)]
     eraser: bool,
 
-    /// Look at every event, even where it can take part in no race (syncp, short-syncp); slower, same races
+    /// Look at every event, even where it can take part in no race (syncp, osr, m2, short-*); slower, same races
     #[arg(long)]
     no_filter: bool,
+
+    /// Pairs of accesses between the same two locations that are judged beyond syncp; 0 is all of them (osr, short-osr, m2)
+    #[arg(long, value_name = "PAIRS")]
+    instances: Option<u64>,
+
+    /// Events that a schedule may take for its pair to be judged (m2)
+    #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
+    schedule_limit: Option<u64>,
 
     /// Part of the accesses that is sampled, above 0 and at most 1 (pacer, sampled-hb)
     #[arg(long, value_name = "PART")]
@@ -58,6 +66,8 @@ impl DetectorArguments {
             ("window", self.window.is_some()),
             ("eraser", self.eraser),
             ("no-filter", self.no_filter),
+            ("instances", self.instances.is_some()),
+            ("schedule-limit", self.schedule_limit.is_some()),
             ("rate", self.rate.is_some()),
             ("period", self.period.is_some()),
             ("epsilon", self.epsilon.is_some()),
@@ -80,6 +90,8 @@ impl DetectorArguments {
         options.window = self.window.unwrap_or(options.window);
         options.eraser = self.eraser;
         options.no_filter = self.no_filter;
+        options.instances = self.instances.unwrap_or(options.instances);
+        options.schedule_limit = self.schedule_limit.unwrap_or(options.schedule_limit);
         options.rate = self.rate.unwrap_or(options.rate);
         options.period = self.period.unwrap_or(options.period);
         options.epsilon = self.epsilon.unwrap_or(options.epsilon);

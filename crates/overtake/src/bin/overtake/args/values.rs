@@ -39,7 +39,10 @@ pub(super) fn detector_parser() -> impl TypedValueParser<Value = &'static Entry>
 
 /// Detectors whose races have schedules.
 pub(super) fn predictor_parser() -> impl TypedValueParser<Value = &'static Entry> {
-    let predictors = DETECTORS.iter().filter(|entry| entry.notion == Notion::SyncPreserving);
+    let predicts = |entry: &&Entry| {
+        matches!(entry.notion, Notion::SyncPreserving | Notion::SyncReversal | Notion::Predictable)
+    };
+    let predictors = DETECTORS.iter().filter(predicts);
     let names = predictors.map(|entry| PossibleValue::new(entry.name).help(entry.summary));
     PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
 }

@@ -1,0 +1,39 @@
+//! Races by optimistic sync-reversal: reorderings that may swap the critical sections of a lock.
+//!
+//! **Source.** Shi, Mathur and Pavlogiannis, *Optimistic Prediction of Synchronization-Reversal Data Races*, ICSE 2024.
+//! **Definition.** See `docs/semantics.md`: take what the two accesses cannot run without, end every section that can be ended
+//! without them, and keep the order of the trace, except that sections which stay open come last. If that is an order, both are
+//! next after it.
+//! **Answer.** The sync-preserving races, and the races by this definition: every access that is in one of either with an earlier
+//! one. Of pairs between the same locations the first few are judged (`instances`); how many were not is said.
+//! **What a race means.** It can happen: the order is a correct reordering of the run.
+//!
+//!
+//! `check.rs` judges a pair and makes its schedule. Which pairs are judged, and the passes, are in `../summary/`.
+//!
+//! **Differs from the paper.** The whole trace is used, not the part up to the second access. The published tool takes a thread that
+//! is reached only through another for one that is not reached, misses cycles and reports pairs that cannot happen; it numbers
+//! threads in two ways. The order is tested by running it, not by queries for reachability.
+//! **Cost.** What `syncp` costs, the events in memory that can matter, and for each pair judged what `check.rs` says.
+
+mod check;
+
+pub(crate) use check::Checker;
+
+use crate::registry::{Analysis, OptionError, Options};
+use crate::summary::{Beyond, Limits, Method};
+
+/// Starts `osr`.
+pub(crate) fn start_full(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+    let limits = Limits { window: u64::MAX, instances: options.instances() };
+    Ok(Box::new(Beyond::<false>::new(Method::Reversal, limits, !options.no_filter)))
+}
+
+/// Starts `short-osr`.
+pub(crate) fn start_short(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+    if options.window < 2 {
+        return Err(OptionError("expected a window of at least 2 events".into()));
+    }
+    let limits = Limits { window: options.window, instances: options.instances() };
+    Ok(Box::new(Beyond::<true>::new(Method::Reversal, limits, !options.no_filter)))
+}

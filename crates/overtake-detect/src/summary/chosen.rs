@@ -1,0 +1,113 @@
+//! The events that it takes to bring two accesses side by side: a prefix of each thread.
+
+use overtake_clock::Time;
+use overtake_trace::{Id, ThreadId};
+
+use super::{Event, Position, Section, Summary};
+
+/// How many events of each thread are chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    counts: Vec<Time>,
+}
+
+impl Chosen {
+    /// What precedes two accesses, and, as long as that takes neither of them, the ends of the sections that are open in the
+    /// threads that `ends` says. None if what precedes one access takes the other.
+    pub(crate) fn of(
+        summary: &Summary,
+        first: Position,
+        second: Position,
+        ends: impl Fn(ThreadId) -> bool,
+    ) -> Option<Chosen> {
+        let accesses = [first, second].map(|position| summary.event(summary.start(position)));
+        let takes = |time: &dyn Fn(ThreadId) -> Time| {
+            accesses.iter().any(|access| time(access.thread) >= access.rank)
+        };
+        let mut chosen = Chosen { counts: vec![0; summary.sections.len()] };
+        for access in accesses {
+            chosen.add(summary, access, access.rank - 1);
+        }
+        if takes(&|thread| chosen.counts[thread.index()]) {
+            return None;
+        }
+        loop {
+            let mut grew = false;
+            for thread in (0..chosen.counts.len()).map(ThreadId::from_index).filter(|&thread| ends(thread)) {
+                for place in chosen.open_in(summary, thread) {
+                    let section = summary.section(thread, place);
+                    let Some(release) = summary.release(section) else { continue };
+                    let time = |other: ThreadId| match other == thread {
+                        true => section.released,
+                        false => summary.snapshots.get(release.before, other.0),
+                    };
+                    if !takes(&time) {
+                        chosen.add(summary, release, section.released);
+                        grew = true;
+                    }
+                }
+            }
+            if !grew {
+                return Some(chosen);
+            }
+        }
+    }
+
+    /// Chooses what precedes an event, and its thread up to `count`.
+    fn add(&mut self, summary: &Summary, event: &Event, count: Time) {
+        for (chosen, &time) in self.counts.iter_mut().zip(summary.snapshots.times(event.before)) {
+            *chosen = (*chosen).max(time);
+        }
+        let own = &mut self.counts[event.thread.index()];
+        *own = (*own).max(count);
+    }
+
+    fn open_in(&self, summary: &Summary, thread: ThreadId) -> Vec<u32> {
+        match self.counts[thread.index()] {
+            0 => Vec::new(),
+            count => summary.open_after(thread, count).collect(),
+        }
+    }
+
+    /// The sections that stay open.
+    pub(crate) fn open(&self, summary: &Summary) -> Vec<(ThreadId, Section)> {
+        let threads = (0..self.counts.len()).map(ThreadId::from_index);
+        let open = |thread| {
+            let places = self.open_in(summary, thread).into_iter();
+            places.map(move |place| (thread, *summary.section(thread, place)))
+        };
+        threads.flat_map(open).collect()
+    }
+
+    /// How many events of a thread are chosen.
+    pub(crate) fn count_of(&self, thread: ThreadId) -> Time {
+        self.counts[thread.index()]
+    }
+
+    /// How many events are chosen.
+    pub(crate) fn count(&self) -> usize {
+        self.counts.iter().map(|&count| count as usize).sum()
+    }
+
+    /// The chosen events at the positions from `start` up to `end`.
+    pub(crate) fn between(
+        &self,
+        summary: &Summary,
+        start: Position,
+        end: Position,
+    ) -> impl Iterator<Item = Position> {
+        let end = end.min(summary.events.len() as Position);
+        (start..end).filter(|&position| {
+            let event = summary.event(position);
+            event.rank <= self.counts[event.thread.index()]
+        })
+    }
+}
+
+/// Whether two of these sections exclude each other.
+pub(crate) fn any_exclude(open: &[(ThreadId, Section)]) -> bool {
+    let excludes_earlier = |(rank, (_, one)): (usize, &(ThreadId, Section))| {
+        open[..rank].iter().any(|(_, other)| one.excludes(other))
+    };
+    open.iter().enumerate().any(excludes_earlier)
+}

@@ -1,0 +1,179 @@
+//! A whole trace in memory, as predictors look at it that may use what comes after the second access.
+//!
+//! Events that order nothing are left out, unless schedules are made of the summary, and those of variables and locks that cannot matter (see the filter of `syncp`). Each
+//! event knows what its predecessor cannot run without, as the number of events of each thread: the events of a set that
+//! is closed under this are a prefix of each thread.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `build.rs` | how it comes into being |
+//! | `chosen.rs` | the events that it takes to bring two accesses side by side |
+//! | `candidates.rs` | which pairs of accesses deserve a closer look |
+//! | `analysis.rs` | the passes: `syncp`, then a closer look at what it left open, by `osr` or `m2` |
+//!
+//! **Invariants.**
+//!   I1  `Event::before` and the events of the thread before it are the TL-closure of its `prev` (see `docs/semantics.md`).
+//!   I2  The sections of a thread are in the order of their acquires, and `Section::outer` leads to all sections that were open
+//!       when it began: a section that is open now was open when any later one began.
+
+mod analysis;
+mod build;
+mod candidates;
+mod chosen;
+
+use overtake_clock::{SnapshotId, Snapshots, Time};
+use overtake_trace::{EventIndex, IdVec, LocationId, LockId, SyncId, ThreadId, VarId};
+
+use crate::access::{Access, AccessKind, At};
+use crate::detector::LockMode;
+
+pub(crate) use analysis::{Beyond, Collector, Method};
+pub(crate) use build::Builder;
+pub(crate) use candidates::Limits;
+pub(crate) use chosen::{Chosen, any_exclude};
+
+/// What a closer look at a pair of accesses says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Judgement {
+    /// A reordering brings them side by side.
+    Race,
+    /// None was found.
+    NoRace,
+    /// It would take too many events.
+    TooLarge,
+}
+
+/// The place of an event in a [`Summary`].
+pub(crate) type Position = u32;
+
+/// An event that orders something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) index: EventIndex,
+    pub(crate) thread: ThreadId,
+    pub(crate) location: LocationId,
+    /// Which event of its thread it is, from 1.
+    pub(crate) rank: Time,
+    /// What precedes it needs of other threads (I1).
+    pub(crate) before: SnapshotId,
+    pub(crate) what: What,
+}
+
+/// What an event does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    /// Accesses a variable.
+    Access(VarId, AccessKind),
+    /// The same event reads the heap block that the variable of the event before lies in.
+    Block(VarId),
+    /// Begins the section with this place in its thread.
+    Acquire(u32),
+    /// Ends it.
+    Release(u32),
+    Fork(ThreadId),
+    Join(ThreadId),
+    Post(SyncId),
+    Wait(SyncId),
+    /// Orders nothing.
+    Other,
+}
+
+/// A critical section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Section {
+    pub(crate) lock: LockId,
+    pub(crate) mode: LockMode,
+    /// The acquire, and its rank.
+    pub(crate) acquire: Position,
+    pub(crate) acquired: Time,
+    /// The release, and its rank; `Time::MAX` if there is none.
+    pub(crate) release: Position,
+    pub(crate) released: Time,
+    /// The section that began last before it and was still open.
+    pub(crate) outer: Option<u32>,
+}
+
+impl Section {
+    /// Whether the two exclude each other.
+    pub(crate) fn excludes(&self, other: &Section) -> bool {
+        self.lock == other.lock && self.mode.excludes(other.mode)
+    }
+
+    /// Whether it ends within the first `count` events of its thread.
+    pub(crate) fn ends_within(&self, count: Time) -> bool {
+        self.released <= count
+    }
+}
+
+/// The trace.
+#[derive(Default, Debug)]
+pub(crate) struct Summary {
+    pub(crate) events: Vec<Event>,
+    pub(crate) sections: IdVec<ThreadId, Vec<Section>>,
+    /// Per lock, the sections of each thread that uses it.
+    pub(crate) by_lock: IdVec<LockId, Vec<(ThreadId, Vec<u32>)>>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) variables: usize,
+    pub(crate) objects: usize,
+}
+
+impl Summary {
+    pub(crate) fn event(&self, position: Position) -> &Event {
+        &self.events[position as usize]
+    }
+
+    /// The positions of the events with an index: those that a repair inserted before an event share its index.
+    pub(crate) fn at(&self, index: EventIndex) -> impl Iterator<Item = Position> {
+        let start = self.events.partition_point(|event| event.index < index);
+        let same = self.events[start..].iter().take_while(move |event| event.index == index);
+        (start as Position..).zip(same).map(|(position, _)| position)
+    }
+
+    pub(crate) fn section(&self, thread: ThreadId, place: u32) -> &Section {
+        &self.sections[thread][place as usize]
+    }
+
+    /// The release that ends a section, if there is one.
+    pub(crate) fn release(&self, section: &Section) -> Option<&Event> {
+        (section.released != Time::MAX).then(|| self.event(section.release))
+    }
+
+    /// The access at a position, as races name it.
+    pub(crate) fn access(&self, position: Position) -> Option<(VarId, Access)> {
+        let Event { index, thread, location, what, .. } = *self.event(position);
+        let at = At { index, thread, location };
+        match what {
+            What::Access(var, kind) => Some((var, Access { at, kind })),
+            What::Block(block) => Some((block, Access { at, kind: AccessKind::Read })),
+            _ => None,
+        }
+    }
+
+    /// Where an event that touches a variable and its block begins: what precedes both precedes the first.
+    pub(crate) fn start(&self, position: Position) -> Position {
+        match self.event(position).what {
+            What::Block(_) => position - 1,
+            _ => position,
+        }
+    }
+
+    /// How many events of `thread` precede an event by I1.
+    pub(crate) fn time_before(&self, position: Position, thread: ThreadId) -> Time {
+        let event = self.event(self.start(position));
+        if event.thread == thread { event.rank - 1 } else { self.snapshots.get(event.before, thread.0) }
+    }
+
+    /// The sections of a thread that are open after its first `count` events, the last one first.
+    pub(crate) fn open_after(&self, thread: ThreadId, count: Time) -> impl Iterator<Item = u32> {
+        let sections = &self.sections[thread];
+        let begun = sections.partition_point(|section| section.acquired <= count);
+        let last = begun.checked_sub(1).map(|last| last as u32);
+        std::iter::successors(last, move |&place| sections[place as usize].outer)
+            .filter(move |&place| !sections[place as usize].ends_within(count))
+    }
+
+    pub(crate) fn state_bytes(&self) -> usize {
+        let sections: usize = self.sections.iter().map(|list| list.capacity() * size_of::<Section>()).sum();
+        self.events.capacity() * size_of::<Event>() + 2 * sections + self.snapshots.heap_bytes()
+    }
+}

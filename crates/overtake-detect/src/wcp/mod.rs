@@ -1,0 +1,29 @@
+//! Weak causal precedence: a weaker order than happens-before, under which more accesses race.
+//!
+//! **Source.** Kini, Mathur and Viswanathan, *Dynamic Race Prediction in Linear Time*, PLDI 2017.
+//! **Definition.** The weak order is the least relation with: (a) the release of a section comes before each access of another
+//! thread in a later section of the same lock that conflicts with an access of the first section; (b) of two sections of a lock in
+//! different threads, the release of the first comes before that of the second if some event of the first comes before one
+//! of the second; (c) composed with happens-before on either side it is the weak order again. Only sections that exclude
+//! each other count. Fork, join, post, and atomic accesses to one variable of which one writes order weakly too: no
+//! reordering can change them. Two conflicting accesses race if they are not ordered weakly.
+//! **What a race means.** The first report of a trace is a race or a deadlock that a reordering exhibits. Later reports may be
+//! neither. So reports that happens-before does not support are suspicions.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `clocks.rs` | the weak clock of every thread, by the three rules |
+//! | `sections.rs` | critical sections: their ends in order, and what was accessed in them |
+//! | `detector.rs` | the accesses, and the races among them |
+//!
+//! **Differs from the paper.** One record for each section instead of a queue for each pair of threads, with a cursor for
+//! each reader; sections of the reader's own are skipped, or happens-before would leak into the weak order. Sections that are
+//! still open, and locks that are not released in the order in which they were taken, count as they should.
+//! **Cost.** O(threads) for each synchronisation; one look-up for each lock held at an access. State grows with the number of
+//! sections.
+
+mod clocks;
+mod detector;
+mod sections;
+
+pub(crate) use detector::WeakOrder;

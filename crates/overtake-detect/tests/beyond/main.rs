@@ -1,0 +1,23 @@
+//! Prediction beyond sync-preservation, and the weak order: detectors of the table against the definitions.
+//!
+//! `OVERTAKE_RANDOM_TRACES=100000` looks at so many random traces in each test.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod races;
+mod witness;
+
+use overtake_detect::{Findings, Options};
+use overtake_trace::Trace;
+
+/// Runs a detector of the table, which judges all pairs, and hands what it found to `look`.
+fn find<T>(name: &str, trace: &Trace, look: impl FnOnce(&Findings) -> T) -> T {
+    let mut options = Options::default();
+    (options.instances, options.schedule_limit) = (0, 1_000);
+    find_with(name, &options, trace, look)
+}
+
+fn find_with<T>(name: &str, options: &Options, trace: &Trace, look: impl FnOnce(&Findings) -> T) -> T {
+    let entry = overtake_detect::find(name).expect("in the table");
+    common::run(entry, options, trace, |job| look(job.findings()))
+}
