@@ -6,6 +6,7 @@
 
 mod access;
 mod auto;
+mod deadlock;
 mod detector;
 mod discipline;
 mod drive;

@@ -31,6 +31,8 @@ pub enum Notion {
     WeakOrder,
     /// Locking discipline.
     Discipline,
+    /// Threads that wait for each other.
+    Deadlock,
 }
 
 /// What a detector's answer means, in terms of its notion.
@@ -51,6 +53,8 @@ pub enum Promise {
     ExactVariables,
     /// Every report can happen; some of what can happen may be missing.
     NoFalseReport,
+    /// Every pattern of locks that has a deadlock of the notion, each with one, and no other.
+    ExactPatterns,
     /// The first report is a race or a deadlock that can happen; others may be neither.
     FirstReport,
     /// Suspicion, not proof.
@@ -77,6 +81,9 @@ impl Promise {
                 "every variable that races, and no other; every pair is a race, further ones may be missing"
             }
             Promise::NoFalseReport => "every report can happen; some that can happen may be missing",
+            Promise::ExactPatterns => {
+                "every pattern of locks that can deadlock in this way, each once, and no other"
+            }
             Promise::FirstReport => {
                 "the first report is a race or a deadlock that can happen; others may be neither"
             }
@@ -389,6 +396,24 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Suspected,
         options: &[],
         start: one_pass::<crate::wcp::WeakOrder>,
+    },
+    Entry {
+        name: "deadlock",
+        summary: "deadlocks of any number of threads that the run, or a reordering that keeps each lock's order, leads to",
+        notion: Notion::Deadlock,
+        promise: Promise::ExactPatterns,
+        verdict: Verdict::Predicted,
+        options: &[],
+        start: crate::deadlock::start_deadlock,
+    },
+    Entry {
+        name: "lock-order",
+        summary: "locks that threads take in different orders, unless forks, joins or a common lock keep the threads apart",
+        notion: Notion::Deadlock,
+        promise: Promise::Suspicion,
+        verdict: Verdict::Suspected,
+        options: &[],
+        start: crate::deadlock::start_lock_order,
     },
     Entry {
         name: "lock-set",

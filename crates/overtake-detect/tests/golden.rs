@@ -15,8 +15,9 @@ use overtake_detect::{DETECTORS, Entry, Job, Notion, Options, Promise};
 use overtake_gen::gadgets::{GADGETS, Races, Size};
 use overtake_gen::{Golden, read_golden};
 use overtake_oracle::{
-    Pair, happens_before_races, lock_cover_races, lock_set_variables, optimistic_races, predictable_races,
-    schedulable_races, second_events, sync_preserving_races, weak_order_races,
+    Deadlock, Pair, happens_before_races, lock_cover_races, lock_order_cycles, lock_set_variables,
+    optimistic_races, predictable_races, schedulable_races, second_events, sync_preserving_deadlocks,
+    sync_preserving_races, weak_order_races,
 };
 use overtake_trace::{EventIndex, Trace};
 
@@ -74,7 +75,12 @@ fn detectors_give_the_answers_of_the_golden_traces() {
                 let notion = answer_of(entry);
                 if let Some(expected) = golden.second_events.get(notion) {
                     let expected = expected.iter().copied().map(EventIndex).collect();
-                    assert_second_events(entry, job, &expected, &golden.name);
+                    match entry.notion {
+                        Notion::Deadlock => {
+                            assert_eq!(acquires(job), expected, "{} on {}", entry.name, golden.name)
+                        }
+                        _ => assert_second_events(entry, job, &expected, &golden.name),
+                    }
                 }
                 if let (Some(expected), "lock-set") = (&golden.lock_set, notion) {
                     let found = job.findings().racy_variables().into_iter();
@@ -84,6 +90,12 @@ fn detectors_give_the_answers_of_the_golden_traces() {
             });
         }
     }
+}
+
+/// The acquires of all deadlocks.
+fn acquires(job: &Job) -> BTreeSet<EventIndex> {
+    let deadlocks = job.findings().deadlocks().iter();
+    deadlocks.flat_map(|group| &group.example.steps).map(|step| step.at.index).collect()
 }
 
 #[test]
@@ -113,6 +125,10 @@ fn bless(golden: &Golden, trace: &Trace) {
     let events = |pairs: BTreeSet<Pair>| {
         second_events(&pairs).iter().map(|event| event.to_string()).collect::<Vec<_>>()
     };
+    let cycles = |cycles: BTreeSet<Deadlock>| {
+        let acquires: BTreeSet<_> = cycles.into_iter().flatten().collect();
+        acquires.iter().map(|event| event.to_string()).collect::<Vec<_>>()
+    };
     let answer = |notion: &str| match notion {
         "hb" => Some(events(happens_before_races(trace))),
         "shb" => Some(events(schedulable_races(trace))),
@@ -120,6 +136,8 @@ fn bless(golden: &Golden, trace: &Trace) {
         "osr" => Some(events(&optimistic_races(trace) | &sync_preserving_races(trace))),
         "wcp" => Some(events(weak_order_races(trace))),
         "predictable" if trace.events.len() <= 18 => Some(events(predictable_races(trace))),
+        "deadlock" => Some(cycles(sync_preserving_deadlocks(trace))),
+        "lock-order" => Some(cycles(lock_order_cycles(trace))),
         "lock-cover" => Some(events(lock_cover_races(trace))),
         "lock-set" => {
             let variables = lock_set_variables(trace).into_iter();
@@ -130,7 +148,7 @@ fn bless(golden: &Golden, trace: &Trace) {
     };
     let path = directory().join(&golden.name).with_extension("expected");
     let mut before = fs::read_to_string(&path).expect("the answers can be read");
-    for notion in ["osr", "wcp"] {
+    for notion in ["osr", "wcp", "deadlock", "lock-order"] {
         if !before.lines().any(|line| line.starts_with(&format!("{notion}:"))) {
             before.push_str(&format!("{notion}:\n"));
         }

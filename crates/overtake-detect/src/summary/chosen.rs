@@ -53,6 +53,36 @@ impl Chosen {
         }
     }
 
+    /// What precedes these events, closed so that sections keep their order: one that a chosen later one excludes is ended. None
+    /// if that takes one of the events.
+    pub(crate) fn sync_preserving(summary: &Summary, next: &[Position]) -> Option<Chosen> {
+        let mut chosen = Chosen { counts: vec![0; summary.sections.len()] };
+        for event in next.iter().map(|&position| summary.event(position)) {
+            chosen.add(summary, event, event.rank - 1);
+        }
+        while let Some(overtaken) = chosen.overtaken(summary) {
+            chosen.add(summary, summary.release(&overtaken)?, overtaken.released);
+        }
+        let is_inside = |&position: &Position| {
+            let event = summary.event(position);
+            event.rank <= chosen.count_of(event.thread)
+        };
+        (!next.iter().any(is_inside)).then_some(chosen)
+    }
+
+    /// An open section with a later one that it excludes.
+    fn overtaken(&self, summary: &Summary) -> Option<Section> {
+        let mut open = self.open(summary).into_iter().map(|(_, section)| section);
+        open.find(|open| {
+            summary.by_lock[open.lock].iter().any(|(user, places)| {
+                let count = self.count_of(*user);
+                let sections = places.iter().rev().map(|&place| summary.section(*user, place));
+                let mut later = sections.take_while(|section| section.acquire > open.acquire);
+                later.any(|section| section.acquired <= count && section.excludes(open))
+            })
+        })
+    }
+
     /// Chooses what precedes an event, and its thread up to `count`.
     fn add(&mut self, summary: &Summary, event: &Event, count: Time) {
         for (chosen, &time) in self.counts.iter_mut().zip(summary.snapshots.times(event.before)) {

@@ -48,7 +48,7 @@ struct LockFacts {
 
 /// All critical sections that can still matter, with the clocks of their ends.
 #[derive(Default, Debug)]
-pub(super) struct Sections {
+pub(crate) struct Sections {
     pub(super) snapshots: Snapshots,
     threads: IdVec<ThreadId, Vec<Section>>,
     locks: IdVec<LockId, LockFacts>,
@@ -58,7 +58,7 @@ pub(super) struct Sections {
 
 /// A section by its place among its thread's sections, as an ideal remembers it.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Latest {
+pub(crate) struct Latest {
     /// The acquire's number; 0 is none.
     number: u32,
     thread: u32,
@@ -69,7 +69,7 @@ pub(super) struct Latest {
 const FORGOTTEN: u32 = u32::MAX;
 
 /// Never covered: the goal of an extension that is not to stop early.
-pub(super) const NO_GOAL: Epoch = Epoch { thread: 0, time: Time::MAX };
+pub(crate) const NO_GOAL: Epoch = Epoch { thread: 0, time: Time::MAX };
 
 impl Sections {
     pub(super) fn reserve(&mut self, threads: usize, locks: usize) {
@@ -187,7 +187,7 @@ impl Moves {
 }
 
 /// Per lock, the latest exclusive acquire inside an ideal and the shared ones after it.
-pub(super) trait LatestAcquires {
+pub(crate) trait LatestAcquires {
     /// The latest exclusive acquire of `lock` inside.
     fn latest(&self, lock: LockId) -> Latest;
     /// Replaces it.
@@ -202,7 +202,7 @@ const DENSE_LOCKS: usize = 1024;
 
 /// The latest acquires inside a thread's ideal.
 #[derive(Default, Debug)]
-pub(super) struct LockTable {
+pub(crate) struct LockTable {
     dense: Vec<Latest>,
     sparse: FxHashMap<LockId, Latest>,
     readers: FxHashMap<LockId, Vec<Latest>>,
@@ -262,7 +262,7 @@ impl LockTable {
 
 /// A closed set of events: a prefix of each thread. Every ideal belongs to a thread all of whose past is inside.
 #[derive(Debug)]
-pub(super) struct Ideal<L> {
+pub(crate) struct Ideal<L> {
     /// The thread it belongs to, with the last time that is over.
     own: Epoch,
     /// How many sections that thread has begun.
@@ -282,6 +282,11 @@ impl<L> Ideal<L> {
         Ideal { own, own_begun: 0, times: Vec::new(), begun: Vec::new(), latest }
     }
 
+    /// The empty set, which belongs to no thread of the trace.
+    pub(crate) fn of_no_thread(latest: L) -> Ideal<L> {
+        Ideal::new(ThreadId(u32::MAX), latest)
+    }
+
     /// The time up to which the events of `thread` are inside.
     #[inline]
     pub(super) fn time(&self, thread: u32) -> Time {
@@ -293,7 +298,7 @@ impl<L> Ideal<L> {
 
     /// Whether the events of an epoch are inside.
     #[inline]
-    pub(super) fn covers(&self, epoch: Epoch) -> bool {
+    pub(crate) fn covers(&self, epoch: Epoch) -> bool {
         self.time(epoch.thread) >= epoch.time
     }
 
@@ -400,7 +405,7 @@ impl<L: LatestAcquires> Ideal<L> {
     }
 
     /// Adds what precedes an event: its thread's times before its own, and what it had learned from other threads.
-    pub(super) fn extend_by_past_of(
+    pub(crate) fn extend_by_past_of(
         &mut self,
         event: Epoch,
         learned: SnapshotId,

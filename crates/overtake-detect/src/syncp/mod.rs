@@ -17,6 +17,7 @@
 //! | `core.rs` | the detector |
 //! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
 //! | `collect.rs` | what can be forgotten |
+//! | `follow.rs` | the closed clocks fed with events, for other analyses |
 //! | `filter.rs` | the first pass: variables and locks that cannot matter |
 //!
 //! Witnesses are built and checked in `../witness/`, which computes closed sets by the clocks of this folder.
@@ -33,6 +34,7 @@ mod closure;
 mod collect;
 mod core;
 mod filter;
+mod follow;
 mod full;
 mod held;
 mod history;
@@ -45,7 +47,9 @@ mod two_pass;
 pub(crate) type Unfiltered = core::SyncPreserving<false>;
 
 pub(crate) use clocks::Clocks;
+pub(crate) use closure::{Ideal, LockTable, NO_GOAL, Sections};
 pub(crate) use core::SyncPreserving;
 pub(crate) use filter::{Census, Survey};
+pub(crate) use follow::Follower;
 pub(crate) use full::start as start_full;
 pub(crate) use short::start as start_short;

@@ -2,12 +2,13 @@
 //!
 //! The witness of a sync-preserving race `e1`, `e2` is the smallest closed set that contains what precedes the two, in
 //! trace order. [`build`] computes it by reading the trace twice. Races that need sections swapped have the schedules that
-//! [`build_any_order`] finds. [`verify`] replays a schedule, however it was made, against the definition of a correct
+//! [`build_any_order`] finds; [`build_deadlocks`] leads to deadlocks. [`verify`] replays a schedule, however it was made, against the definition of a correct
 //! reordering, sync-preserving or not; it shares no code with the builders. A schedule that does
 //! not verify is a bug and must be shown as one.
 
 mod beyond;
 mod build;
+mod deadlock;
 mod plan;
 mod shorten;
 mod verify;
@@ -18,8 +19,9 @@ use overtake_trace::{Event, EventIndex, LockId};
 
 pub use beyond::build_any_order;
 pub use build::build;
+pub use deadlock::{DeadlockSchedule, build_deadlocks};
 pub use shorten::{Reason, Row, shorten};
-pub use verify::{LockOrder, verify};
+pub use verify::{LockOrder, verify, verify_deadlocks};
 
 use crate::race::Race;
 

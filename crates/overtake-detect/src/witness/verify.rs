@@ -11,7 +11,7 @@ use overtake_trace::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Schedule, Step, Violation};
+use super::{DeadlockSchedule, Schedule, Step, Violation};
 use crate::access::AccessKind;
 
 /// What a schedule may do with the order of critical sections.
@@ -38,6 +38,19 @@ pub fn verify(
     };
     let trace = Original::read(source, last)?;
     Ok(schedules.iter().map(|schedule| Replay::new(&trace, order).run(schedule)).collect())
+}
+
+/// Checks that each schedule is a sync-preserving correct reordering of the trace after which every thread of its deadlock is
+/// about to acquire a lock that the next one holds.
+pub fn verify_deadlocks(
+    source: &mut dyn EventSource,
+    schedules: &[DeadlockSchedule],
+) -> Result<Vec<std::result::Result<(), Violation>>> {
+    let events = schedules.iter().flat_map(|schedule| schedule.steps.iter().chain(&schedule.waiting));
+    let Some(last) = events.map(|step| step.index).max() else { return Ok(Vec::new()) };
+    let trace = Original::read(source, last)?;
+    let replay = |schedule| Replay::new(&trace, LockOrder::Kept).run_into_deadlock(schedule);
+    Ok(schedules.iter().map(replay).collect())
 }
 
 /// Where an event is in the repaired trace.
@@ -240,6 +253,12 @@ impl<'a> Replay<'a> {
         self.both_enabled(schedule).map_err(at_end)
     }
 
+    fn run_into_deadlock(mut self, schedule: &DeadlockSchedule) -> std::result::Result<(), Violation> {
+        self.run_all(&schedule.steps)?;
+        let at_end = |message| Violation { step: schedule.steps.len(), message };
+        self.all_wait(schedule).map_err(at_end)
+    }
+
     fn run_all(&mut self, steps: &[Step]) -> std::result::Result<(), Violation> {
         for (at, step) in steps.iter().enumerate() {
             self.step(step).map_err(|message| Violation { step: at, message })?;
@@ -353,5 +372,31 @@ impl<'a> Replay<'a> {
             .filter(|one| one.var == race.var)
             .any(|one| other.clone().any(|other| other.var == race.var && one.kind.conflicts(other.kind)));
         if conflict { Ok(()) } else { Err("the accesses do not conflict".into()) }
+    }
+    /// Whether every thread of a deadlock is about to acquire a lock that the next one holds.
+    fn all_wait(&mut self, schedule: &DeadlockSchedule) -> Verdict {
+        let DeadlockSchedule { deadlock, waiting, .. } = schedule;
+        let threads: FxHashSet<ThreadId> = waiting.iter().map(|step| step.event.thread()).collect();
+        let claimed = deadlock.steps.iter().map(|step| (step.at.index, step.at.thread, step.lock.0));
+        let found = waiting.iter().map(|step| (step.index, step.event.thread(), step.event.operand()));
+        if waiting.len() < 2 || threads.len() < waiting.len() || !claimed.eq(found) {
+            return Err("the acquires are not those of a deadlock".into());
+        }
+        for (at, step) in waiting.iter().enumerate() {
+            let place = self.trace.find(step)?;
+            self.is_next(place).map_err(|reason| format!("a thread is not at its acquire: {reason}"))?;
+            let (Op::Acquire | Op::AcquireShared, Some(mode)) =
+                (step.event.op(), step.event.op().lock_mode())
+            else {
+                return Err(format!("event {} is no acquire", step.index));
+            };
+            let next = waiting[(at + 1) % waiting.len()].event.thread();
+            let held =
+                self.locks.get(&LockId(step.event.operand())).and_then(|lock| lock.holders.mode_of(next));
+            if !held.is_some_and(|held| held.excludes(mode)) {
+                return Err(format!("event {} does not wait for the next thread", step.index));
+            }
+        }
+        Ok(())
     }
 }

@@ -1,9 +1,10 @@
-//! Prediction beyond sync-preservation, and the weak order: detectors of the table against the definitions.
+//! Prediction beyond sync-preservation, the weak order, and deadlocks: detectors of the table against the definitions.
 //!
 //! `OVERTAKE_RANDOM_TRACES=100000` looks at so many random traces in each test.
 
 #[path = "../common/mod.rs"]
 mod common;
+mod deadlock;
 mod races;
 mod witness;
 

@@ -1,0 +1,85 @@
+//! Closed clocks kept up to date by the events of a trace, for analyses that ask about closed sets without looking for
+//! races: they hand every event over before they look.
+
+use overtake_clock::{Epoch, SnapshotId, Stamp};
+use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
+
+use super::clocks::Clocks;
+use super::closure::Sections;
+use crate::access::At;
+use crate::detector::LockMode;
+use crate::visitor::Touch;
+
+/// The closed clocks of all threads. Nothing is forgotten.
+#[derive(Default, Debug)]
+pub(crate) struct Follower {
+    clocks: Clocks,
+    last_writes: IdVec<VarId, Stamp>,
+}
+
+impl Follower {
+    pub(crate) fn reserve(&mut self, sizes: &Sizes) {
+        self.clocks.reserve(sizes);
+        self.last_writes.grow_to(sizes.variables);
+    }
+
+    /// The thread's time, and whose it is; what it had learned of other threads.
+    pub(crate) fn now(&mut self, thread: ThreadId) -> (Epoch, SnapshotId) {
+        (self.clocks.epoch(thread), self.clocks.learned(thread))
+    }
+
+    /// All critical sections so far.
+    pub(crate) fn sections(&self) -> &Sections {
+        &self.clocks.sections
+    }
+
+    /// An access: its thread needs what it saw, and what it wrote can be seen.
+    #[inline]
+    pub(crate) fn access(&mut self, at: At, touch: Touch<'_>) {
+        for (var, _) in touch.each().filter(|(_, kind)| kind.reads()) {
+            let seen = self.last_writes[var];
+            if seen.epoch.is_some() {
+                self.clocks.learn(at.thread, seen);
+            }
+        }
+        if touch.kind.writes() {
+            let stamp = self.clocks.publish(at.thread);
+            let before = std::mem::replace(&mut self.last_writes[touch.var], stamp);
+            self.clocks.sections.snapshots.release(before.snapshot);
+        }
+    }
+
+    /// An event that nobody waits for, which is told apart from what the thread did before.
+    pub(crate) fn pass(&mut self, thread: ThreadId) {
+        let stamp = self.clocks.publish(thread);
+        self.clocks.sections.snapshots.release(stamp.snapshot);
+    }
+
+    pub(crate) fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+        self.clocks.acquire(at.thread, lock, mode);
+    }
+
+    pub(crate) fn release(&mut self, at: At, lock: LockId) {
+        self.clocks.release(at.thread, lock);
+    }
+
+    pub(crate) fn fork(&mut self, at: At, child: ThreadId) {
+        self.clocks.fork(at.thread, child);
+    }
+
+    pub(crate) fn join(&mut self, at: At, child: ThreadId) {
+        self.clocks.join(at.thread, child);
+    }
+
+    pub(crate) fn post(&mut self, at: At, object: SyncId) {
+        self.clocks.post(at.thread, object);
+    }
+
+    pub(crate) fn wait(&mut self, at: At, object: SyncId) {
+        self.clocks.wait(at.thread, object);
+    }
+
+    pub(crate) fn state_bytes(&self) -> usize {
+        self.clocks.state_bytes() + self.last_writes.table_bytes()
+    }
+}
