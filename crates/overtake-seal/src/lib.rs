@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod debug_info;
 mod demangle;
 mod error;
 mod log;
@@ -15,6 +16,7 @@ mod merge;
 mod objects;
 mod pages;
 mod scan;
+mod sources;
 mod stacks;
 
 use std::path::Path;
@@ -22,6 +24,7 @@ use std::path::Path;
 pub use error::{Error, Result};
 pub use log::{Log, Reader, ThreadLog};
 pub use members::{GlobalByte, members};
+pub use sources::{sources_of, without_dots};
 
 use overtake_trace::{EventSink, Symbols};
 

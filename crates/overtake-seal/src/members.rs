@@ -4,23 +4,18 @@
 //! found by address, as the module's symbols have it. Where the answer is not clear (unions, bit fields that share a byte, members
 //! that the C++ library keeps to itself) the path ends before it.
 
-use std::fs;
 use std::path::Path;
 
-use addr2line::gimli::{
-    self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, LittleEndian, Unit, UnitOffset,
-};
-use object::{Object, ObjectSection, ObjectSymbol};
+use addr2line::gimli::{self, AttributeValue, DebuggingInformationEntry, Dwarf, Unit, UnitOffset};
+use object::{Object, ObjectSymbol};
 
+use crate::debug_info::{self, Slice};
 use crate::demangle::readable;
 
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
 type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
 
 /// Types of types of types: more are a cycle.
 const DEEPEST: usize = 64;
-/// Bytes of a module; larger ones take too long for a name.
-const LARGEST: u64 = 1 << 30;
 
 /// A byte of a global variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,18 +29,11 @@ pub struct GlobalByte {
 /// Which member each byte belongs to, such as `.hits` or `[3].name`; empty for one that is not part of a member, or not known. The
 /// module must have this build id, or none may be given.
 pub fn members(module: &Path, build_id: &str, bytes: &[GlobalByte]) -> Vec<String> {
-    let unknown = vec![String::new(); bytes.len()];
-    if fs::metadata(module).map_or(u64::MAX, |file| file.len()) > LARGEST {
-        return unknown;
-    }
-    let Ok(data) = fs::read(module) else { return unknown };
-    let Ok(elf) = object::File::parse(&*data) else { return unknown };
-    let id = elf.build_id().ok().flatten().unwrap_or_default();
-    if id.iter().map(|byte| format!("{byte:02x}")).collect::<String>() != build_id {
-        return unknown;
-    }
-    let addresses: Vec<Option<u64>> = bytes.iter().map(|byte| address_of(&elf, &byte.variable)).collect();
-    find(&elf, &addresses, bytes).unwrap_or(unknown)
+    let found = debug_info::read(module, build_id, |elf, dwarf| {
+        let addresses: Vec<Option<u64>> = bytes.iter().map(|byte| address_of(elf, &byte.variable)).collect();
+        find(dwarf, &addresses, bytes)
+    });
+    found.unwrap_or_else(|| vec![String::new(); bytes.len()])
 }
 
 /// Where a variable is. Several of one name cannot be told apart.
@@ -60,20 +48,15 @@ fn address_of(elf: &object::File<'_>, variable: &str) -> Option<u64> {
 }
 
 fn find(
-    elf: &object::File<'_>,
+    dwarf: &Dwarf<Slice<'_>>,
     addresses: &[Option<u64>],
     bytes: &[GlobalByte],
 ) -> Result<Vec<String>, gimli::Error> {
     let mut paths = vec![String::new(); bytes.len()];
-    let sections = gimli::DwarfSections::load(|id| -> Result<_, gimli::Error> {
-        let section = elf.section_by_name(id.name());
-        Ok(section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default())
-    })?;
-    let dwarf = sections.borrow(|section| EndianSlice::new(section, LittleEndian));
     let mut units = dwarf.units();
     while let Some(header) = units.next()? {
         let unit = dwarf.unit(header)?;
-        let types = Types { dwarf: &dwarf, unit: &unit };
+        let types = Types { dwarf, unit: &unit };
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             if entry.tag() != gimli::DW_TAG_variable {

@@ -1,0 +1,37 @@
+//! A module's debug information, opened only if the module is the one that was recorded.
+
+use std::fs;
+use std::path::Path;
+
+use addr2line::gimli::{self, Dwarf, EndianSlice, LittleEndian};
+use object::{Object, ObjectSection};
+
+pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Bytes of a module; larger ones take too long for a name.
+const LARGEST: u64 = 1 << 30;
+
+/// Does some work with the debug information of a module, which must have this build id. `None` if there is no such module, or it
+/// cannot be understood.
+pub(crate) fn read<T>(
+    module: &Path,
+    build_id: &str,
+    work: impl FnOnce(&object::File<'_>, &Dwarf<Slice<'_>>) -> Result<T, gimli::Error>,
+) -> Option<T> {
+    if fs::metadata(module).map_or(u64::MAX, |file| file.len()) > LARGEST {
+        return None;
+    }
+    let data = fs::read(module).ok()?;
+    let elf = object::File::parse(&*data).ok()?;
+    let id = elf.build_id().ok().flatten().unwrap_or_default();
+    if id.iter().map(|byte| format!("{byte:02x}")).collect::<String>() != build_id {
+        return None;
+    }
+    let sections = gimli::DwarfSections::load(|id| -> Result<_, gimli::Error> {
+        let section = elf.section_by_name(id.name());
+        Ok(section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default())
+    });
+    let sections = sections.ok()?;
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, LittleEndian));
+    work(&elf, &dwarf).ok()
+}
