@@ -41,7 +41,7 @@ pub use self::timeline::TimelineRecorder;
 use self::why::Case;
 use crate::cause;
 use crate::model::Analysed;
-use crate::number::counted;
+use crate::number::{counted, grouped};
 use crate::result::{self, DetectorRun, Finding, HeldLock, Kind, RESULT_SCHEMA, Report, Run};
 
 /// What to collect.
@@ -117,16 +117,18 @@ impl<'a> Collector<'a> {
         self.groups = self.groups.drain(..).skip(position).take(1).collect();
     }
 
+    /// The race that is told as the example of the finding at a position.
+    pub fn example(&self, position: usize) -> Option<Race> {
+        self.groups.get(position).map(|group| group.race)
+    }
+
     /// The races that get a schedule.
     pub fn to_be_witnessed(&self) -> Vec<Race> {
         self.witnessed_groups().into_iter().map(|at| self.groups[at].race).collect()
     }
 
     fn witnessed_groups(&self) -> Vec<usize> {
-        let predicted = self.predicted().filter(|&at| {
-            let group = &self.groups[at];
-            group.race.second.at.index.0 < self.settings.witness_events
-        });
+        let predicted = self.predicted().filter(|&at| !self.is_late(at));
         predicted.take(self.settings.witnesses).collect()
     }
 
@@ -146,10 +148,24 @@ impl<'a> Collector<'a> {
         let groups = self.witnessed_groups();
         self.chosen = groups.into_iter().zip(schedules.iter().map(Chosen::of)).collect();
         let (built, all) = (self.chosen.len(), self.predicted().count());
+        let late = self.predicted().filter(|&at| self.is_late(at)).count();
         if built < all {
-            let all = counted(all as u64, "predicted race", "predicted races");
-            self.notes.push(format!("schedules were built for {built} of {all}; --witnesses N builds more"));
+            let races = counted(all as u64, "predicted race", "predicted races");
+            let more = if built < all - late { "; --witnesses N builds more" } else { "" };
+            self.notes.push(format!("schedules were built for {built} of {races}{more}"));
         }
+        if late > 0 {
+            let limit = grouped(self.settings.witness_events);
+            self.notes.push(format!(
+                "{late} of them come after the first {limit} events: overtake explain TRACE RACE builds such a schedule, in memory for all \
+                 of the trace"
+            ));
+        }
+    }
+
+    /// Whether a race comes too late in the trace to get a schedule.
+    fn is_late(&self, at: usize) -> bool {
+        self.groups[at].race.second.at.index.0 >= self.settings.witness_events
     }
 
     /// Reads the whole trace.
