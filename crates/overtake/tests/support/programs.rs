@@ -47,7 +47,7 @@ pub(crate) fn command(program: impl AsRef<Path>) -> Command {
 }
 
 /// Where thousands of small files are made and removed quickly: memory, if there is enough of it.
-fn quick_directory() -> &'static Path {
+pub(crate) fn quick_directory() -> &'static Path {
     static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
     CHOSEN.get_or_init(|| {
         let memory = Path::new("/dev/shm");

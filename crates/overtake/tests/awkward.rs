@@ -1,0 +1,140 @@
+//! Programs that do what few programs do. They print and return the same as without us, under `overtake run` and started directly, with
+//! every compiler; what they do after the awkward part is recorded and analysed; nothing is left behind.
+//!
+//! Each of `programs/awkward` races once, after what makes it awkward, unless `QUIET` is set.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+
+mod support;
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output};
+
+use support::programs::{command, compilers, overtake, quick_directory, said, succeed};
+use tempfile::TempDir;
+
+/// What a program that is started directly can say when it ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Directly {
+    /// It reports.
+    Reports,
+    /// Some process of it ends too suddenly, and leaves its log to `overtake finish`; others may report.
+    LeavesLogs,
+}
+
+struct Programs {
+    directory: TempDir,
+    scratch: TempDir,
+    source: PathBuf,
+}
+
+impl Programs {
+    fn new(name: &str) -> Programs {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/awkward");
+        Programs {
+            directory: tempfile::tempdir().expect("writable"),
+            scratch: tempfile::tempdir_in(quick_directory()).expect("writable"),
+            source: sources.join(name).with_extension("c"),
+        }
+    }
+
+    /// Compiles the program, with the real compiler or with ours in front of it.
+    fn compiled(&self, mut compiler: Command, name: &str) -> PathBuf {
+        let program = self.directory.path().join(name);
+        compiler.args(["-O1", "-g", "-Wall", "-Werror", "-pthread", "-o"]).arg(&program).arg(&self.source);
+        succeed(&mut compiler);
+        program
+    }
+
+    fn run(&self, mut command: Command, is_quiet: bool) -> Output {
+        command.env("TMPDIR", self.scratch.path());
+        if is_quiet {
+            command.env("QUIET", "1");
+        }
+        command.output().expect("it starts")
+    }
+
+    fn left(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.scratch.path()).expect("readable");
+        entries.map(|entry| entry.expect("readable").path()).collect()
+    }
+}
+
+/// As shells have it.
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// Every compiler, both ways to start, with the race and without; the two compilers share the four combinations.
+#[track_caller]
+fn expect_the_same(name: &str, directly: Directly) {
+    let programs = Programs::new(name);
+    let compilers = compilers();
+    let plain = programs.compiled(command(&compilers[0].0), "plain");
+    let expected = programs.run(command(plain), true);
+    for (at, (compiler, _)) in compilers.iter().enumerate() {
+        let mut ours = overtake();
+        ours.arg("cc").env("OVERTAKE_CC", compiler);
+        let program = programs.compiled(ours, compiler);
+        for is_run in [true, false] {
+            let is_quiet = is_run == (at % 2 == 1);
+            let mut started = if is_run { overtake() } else { command(&program) };
+            if is_run {
+                started.args(["run", "--"]).arg(&program);
+            }
+            let output = programs.run(started, is_quiet);
+            let case = format!("{name}, {compiler}, run: {is_run}, quiet: {is_quiet}\n{}", said(&output));
+            let [printed, wanted] =
+                [&output, &expected].map(|output| String::from_utf8_lossy(&output.stdout));
+            assert_eq!(printed, wanted, "{case}");
+            let left = programs.left();
+            let is_told = said(&output).contains("observed race on shared");
+            let is_sudden = !is_run && directly == Directly::LeavesLogs;
+            match (is_quiet, is_sudden) {
+                (true, _) => assert_eq!(code(output.status), code(expected.status), "{case}"),
+                (false, false) => assert_eq!(code(output.status), 66, "{case}"),
+                (false, true) => {
+                    assert!([66, code(expected.status)].contains(&code(output.status)), "{case}");
+                }
+            }
+            assert!(is_sudden || left.is_empty(), "{case}\n{left:?}");
+            let finished =
+                left.iter().map(|log| overtake().arg("finish").arg(log).output().expect("it starts"));
+            let finished: Vec<i32> = finished.map(|finished| code(finished.status)).collect();
+            assert!(finished.iter().all(|code| [0, 66].contains(code)), "{case}\n{finished:?}");
+            assert_eq!(is_told || finished.contains(&66), !is_quiet, "{case}\n{finished:?}");
+            if is_quiet {
+                expect_no_complaint(&output, is_run, &case);
+            }
+        }
+    }
+}
+
+/// A quiet run says what was checked and how the program ended, under `overtake run`; nothing at all otherwise.
+#[track_caller]
+fn expect_no_complaint(output: &Output, is_run: bool, case: &str) {
+    let usual =
+        ["no race: ", "the program ended with", "the program died of", "waiting for what the program left"];
+    for line in said(output).lines() {
+        assert!(is_run && usual.iter().any(|usual| line.contains(usual)), "{case}");
+    }
+}
+
+macro_rules! same {
+    ($directly:ident: $($name:ident),+ $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                expect_the_same(stringify!($name), Directly::$directly);
+            }
+        )+
+    };
+}
+
+mod programs_do_the_same_as_without_us {
+    use super::{Directly, expect_the_same};
+
+    same!(Reports: fork_storm, spawned, everything_closed, little_memory, many_signals, jumps, contexts, cancelled, many_mutexes,
+        deep, quick_end);
+    same!(LeavesLogs: raw_end, killed, exec_in_thread, vforked, daemon, late_children);
+}
