@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use overtake_detect::{Driver, Entry, Options, Outcome as Pass, Strictness};
 use overtake_report::{Analysed, Findings, TraceFacts};
-use overtake_trace::Landmarks;
+use overtake_trace::{Landmarks, Symbols};
 
 use crate::files::{Input, Opened};
 use crate::{Error, Listener};
@@ -67,10 +67,15 @@ impl Examined {
         });
         Analysed {
             trace: &self.facts,
-            symbols: self.opened.source().symbols(),
+            symbols: self.symbols(),
             findings: findings.collect(),
             time: self.time,
         }
+    }
+
+    /// The names of what the trace speaks of.
+    pub fn symbols(&self) -> &Symbols {
+        self.opened.source().symbols()
     }
 
     /// Where the trace can be read again.

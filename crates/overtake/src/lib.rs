@@ -44,6 +44,7 @@
 pub mod compile;
 mod error;
 mod examine;
+mod excerpts;
 pub mod files;
 mod listener;
 mod members;

@@ -8,8 +8,9 @@ use overtake_detect::witness::{self, LockOrder, Schedule, Violation};
 use overtake_report::Analysed;
 use overtake_report::collect::{Collector, Settings, TimelineRecorder};
 use overtake_report::result::{Report, Timeline};
-use overtake_trace::{Block, Landmarks};
+use overtake_trace::Block;
 
+use crate::excerpts::keep_sources_only;
 use crate::files::{Input, is_standard};
 use crate::members::name_members;
 use crate::{Error, Examined};
@@ -21,7 +22,7 @@ pub struct Details {
     pub witnesses: usize,
     /// Threads and critical sections of the whole run are kept, for reports that draw them.
     pub timeline: bool,
-    /// Where the sources of a trace are, if its locations name lines of files.
+    /// Where the sources of a trace are, if its program is gone, or if its locations name lines of files.
     pub source_root: Option<PathBuf>,
 }
 
@@ -36,16 +37,22 @@ pub fn collected(examined: &Examined, input: &mut Input, details: &Details) -> R
     let source_root = details.source_root.clone();
     let settings = Settings { witnesses: details.witnesses, source_root, ..settings() };
     let analysed = examined.analysed();
-    let mut report = read(Collector::new(&analysed, &settings), input, examined.landmarks())?;
-    name_members(&mut report, &analysed.symbols.program.modules);
+    let mut report =
+        read(Collector::new(&analysed, &settings), input, examined, details.source_root.as_deref())?;
     if let (true, [run]) = (details.timeline, &mut report.runs[..]) {
         run.timeline = Some(timeline(input)?);
     }
     Ok(report)
 }
 
-/// Reads the trace for findings: only near them, if it is a file with landmarks.
-pub fn read(mut collector: Collector<'_>, input: &mut Input, landmarks: &Landmarks) -> Result<Report, Error> {
+/// Reads the trace for findings: only near them, if it is a file with landmarks. The modules of the program say what else is known.
+pub fn read(
+    mut collector: Collector<'_>,
+    input: &mut Input,
+    examined: &Examined,
+    source_root: Option<&Path>,
+) -> Result<Report, Error> {
+    let landmarks = examined.landmarks();
     if !collector.is_empty() {
         let races = collector.to_be_witnessed();
         collector.witnessed(&witnesses(input, &races)?);
@@ -59,7 +66,14 @@ pub fn read(mut collector: Collector<'_>, input: &mut Input, landmarks: &Landmar
             }
         }
     }
-    Ok(collector.finish())
+    let mut report = collector.finish();
+    let program = &examined.symbols().program;
+    name_members(&mut report, &program.modules);
+    // Locations of a trace are relative to the root, those of a recorded program to where we are.
+    let own_root = source_root.filter(|_| program.command.is_empty()).map(Path::to_owned);
+    let directory = own_root.unwrap_or_else(|| settings().directory);
+    keep_sources_only(&mut report, &program.modules, &directory, source_root);
+    Ok(report)
 }
 
 /// The threads and critical sections of the whole run.

@@ -57,8 +57,8 @@ fn a_recorded_program_and_a_trace_show_their_races() {
     // Run where its sources are: operands are marked with their operators and what they are members of.
     let (page, root) = (files.path("marks.html"), concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let report = format!("html={page}");
-    let mut analysis =
-        support::command(&["analyze", "testdata/recorded/reference_count.otr", "--report", &report]);
+    let trace = "testdata/recorded/reference_count.otr";
+    let mut analysis = support::command(&["analyze", trace, "--source-root", ".", "--report", &report]);
     assert_eq!(analysis.current_dir(root).output().expect("it starts").status.code(), Some(66));
     browser.open(Path::new(&page), "");
     let marked = "[...document.querySelectorAll('.excerpt mark')].map(node => node.textContent).join(', ')";

@@ -132,6 +132,67 @@ fn wrong_files_are_found_before_the_program_starts() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_takes_nothing_away() {
+    let directory = tempfile::tempdir().expect("writable");
+    let scratch = tempfile::tempdir().expect("writable");
+    let program = program(&racing(""), &directory);
+    let mut command = overtake();
+    command.env("TMPDIR", scratch.path()).args(["run", "--report", "result=/dev/full", "--"]).arg(&program);
+    let output = command.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("observed race on shared"), "{}", said(&output));
+    assert!(said(&output).contains("/dev/full: No space left"), "{}", said(&output));
+    let told = said(&output);
+    let log =
+        told.split_once("`overtake finish ").expect("a log is kept").1.split('`').next().expect("its end");
+    let again = overtake().args(["finish", log]).output().expect("it starts");
+    assert_eq!(again.status.code(), Some(66), "{}", said(&again));
+    assert!(left_in(scratch.path()).is_empty(), "{:?}", left_in(scratch.path()));
+}
+
+#[test]
+fn a_run_and_the_analysis_of_its_trace_find_the_same() {
+    let directory = tempfile::tempdir().expect("writable");
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let program = program(&racing(""), &directory);
+    let result = |name: &str| format!("result={}", path(name));
+    run(&["--keep", &path("kept"), "--report", &result("run.json")], &program);
+    let traces = left_in(&directory.path().join("kept"));
+    let trace = path(&format!("kept/{}", traces[0]));
+    let mut analyze = overtake();
+    analyze.args(["analyze", &trace, "--report", &result("analyze.json")]).output().expect("it starts");
+    let found = |name: &str| {
+        let text = std::fs::read_to_string(path(name)).expect("a result");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let names = |from: &serde_json::Value| {
+            from.as_array().expect("a list").iter().map(|it| it["name"].clone()).collect::<Vec<_>>()
+        };
+        (names(&report["runs"][0]["detectors"]), report["findings"].clone())
+    };
+    assert_eq!(found("run.json"), found("analyze.json"));
+}
+
+/// What a program's debug information names is its source only where the program was built.
+#[test]
+fn excerpts_are_of_sources_only() {
+    let directory = tempfile::tempdir().expect("writable");
+    let elsewhere = tempfile::tempdir().expect("writable");
+    let secret = elsewhere.path().join("secret.txt");
+    std::fs::write(&secret, "root:hunter2\n".repeat(20)).expect("writable");
+    let text = racing("").replacen(
+        "static void race",
+        &format!("# 3 \"{}\"\nstatic void race", secret.display()),
+        1,
+    );
+    let program = program(&text, &directory);
+    let output = run(&["--report", "json=-"], &program);
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    let told = said(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("secret.txt") && told.contains("shared = 1"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
+#[test]
 fn processes_that_outlive_the_first_one_are_waited_for() {
     let directory = tempfile::tempdir().expect("writable");
     // The grandchild goes on only when it is an orphan: its parent's end of the pipe is closed.

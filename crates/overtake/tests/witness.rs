@@ -56,11 +56,34 @@ fn the_reordered_run_is_a_trace_that_exhibits_the_race() {
 #[test]
 fn a_number_that_is_no_race_is_refused() {
     let run = overtake_with_input(&["witness", "-", "--race", "7"], LUCKY_ORDER.as_bytes()).expect_code(2);
-    assert!(run.stderr.contains("expected a race from 1 to 1"), "{}", run.stderr);
+    assert!(run.stderr.contains("expected a number from 1 to 1"), "{}", run.stderr);
     let run = overtake_with_input(&["witness", "-", "--race", "1"], b"T0|w(x)|1\n").expect_code(2);
-    assert!(run.stderr.contains("reports none"), "{}", run.stderr);
+    assert!(run.stderr.contains("there is none"), "{}", run.stderr);
     overtake_with_input(&["witness", "-", "--race", "one"], b"").expect_code(2);
     overtake_with_input(&["witness", "-", "--race", "1", "-d", "hb"], b"").expect_code(2);
+}
+
+/// The report numbers the observed race first; `syncp` alone would number them in the order of discovery.
+#[test]
+fn races_have_the_numbers_and_fingerprints_of_the_report() {
+    let files = Files::new();
+    let trace = files.write("both.std", format!("{LUCKY_ORDER}T0|w(u)|main.c:20\nT1|w(u)|worker.c:20\n"));
+    let result = files.path("races.json");
+    overtake(&["analyze", &trace, "--report", &format!("result={result}")]).expect_code(66);
+    let stored: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&result).expect("a result")).expect("JSON");
+    let findings = stored["findings"].as_array().expect("findings");
+    let lucky = findings.iter().find(|finding| finding["verdict"] == "predicted").expect("a predicted race");
+    assert_eq!(lucky["id"], 2, "{stored}");
+    let fingerprint = lucky["fingerprint"].as_str().expect("a text");
+    for race in ["2", &fingerprint[..8]] {
+        let witness = overtake(&["witness", &trace, "--race", race]).expect_code(66).text();
+        assert!(witness.starts_with("2. predicted race on x\n"), "{witness}");
+        for input in [&trace, &result] {
+            let explained = overtake(&["explain", input, race]).expect_code(66).text();
+            assert!(explained.starts_with("2. predicted race on x"), "{explained}");
+        }
+    }
 }
 
 #[test]

@@ -126,17 +126,31 @@ impl Recording {
         )))
     }
 
-    /// A log that was not sealed stays: it moves out of what is removed with this, to where it needs no room. Says so.
+    /// A log that was not sealed stays. Says so.
     pub fn keep(&self, log: &Path, failure: &Error) -> String {
-        let name = log.file_name().unwrap_or_default();
-        let kept = self.root.path().with_file_name(name);
-        match fs::rename(log, &kept) {
-            Ok(()) => {
+        match self.moved_out(log) {
+            Ok(kept) => {
                 let log = kept.display();
                 format!("{failure}; the log is kept, `overtake seal {log} -o TRACE` makes a trace of it")
             }
-            Err(error) => format!("{failure}; the log is lost: {}: {error}", kept.display()),
+            Err(error) => format!("{failure}; the log is lost: {error}"),
         }
+    }
+
+    /// Logs of which a report could not be written stay. Says so.
+    pub fn keep_for_report(&self, logs: &[PathBuf], failure: &Error) -> String {
+        let kept = logs.iter().filter(|log| log.exists()).map(|log| match self.moved_out(log) {
+            Ok(kept) => format!("; the log is kept, `overtake finish {}` reports again", kept.display()),
+            Err(error) => format!("; the log is lost: {error}"),
+        });
+        kept.fold(failure.to_string(), |text, line| text + &line)
+    }
+
+    /// A log moves out of what is removed with this, to where it needs no room.
+    fn moved_out(&self, log: &Path) -> Result<PathBuf, Error> {
+        let kept = self.root.path().with_file_name(log.file_name().unwrap_or_default());
+        fs::rename(log, &kept).map_err(|error| Error::in_file(&kept, error))?;
+        Ok(kept)
     }
 
     /// Where files may go that live as long as the logs.

@@ -1,11 +1,27 @@
 //! The settings of detectors.
 
 use clap::Args;
-use overtake::Listener;
+use overtake::{Listener, Search};
 use overtake_detect::{Entry, Judge, Options, Partitions};
 
-use super::values::{count_parser, judge_parser, partitions_parser, window_parser};
+use super::values::{count_parser, detector_parser, judge_parser, partitions_parser, window_parser};
 use crate::console::Console;
+
+/// Which detectors run.
+#[derive(Args, Clone)]
+pub(crate) struct ChosenDetectors {
+    /// Detectors to run, separated by commas; if none is named, hb and syncp, or short-syncp where a trace is long
+    #[arg(id = "detector", short, long = "detector", value_name = "NAME", value_delimiter = ',',
+          value_parser = detector_parser())]
+    named: Vec<&'static Entry>,
+}
+
+impl ChosenDetectors {
+    /// A search with these detectors, or with those that suit the trace.
+    pub(crate) fn search(&self, options: &DetectorArguments) -> Search {
+        Search { detectors: self.named.clone(), options: options.options(), ..Search::default() }
+    }
+}
 
 /// Settings of detectors.
 #[derive(Args)]

@@ -79,7 +79,7 @@ Examples:
   overtake witness run.otr --race 3 --full         every event
   overtake witness run.otr --race 3 --std w.std    the reordered run as a trace of its own
 
-Races have the numbers that `overtake analyze` prints for the same detector and options. Every schedule is replayed by an
+Races have the numbers that reports give them for the same detectors and options; the beginning of a fingerprint does as well. Every schedule is replayed by an
 independent checker of correct reorderings before it is shown.";
 
 pub(super) const COMPARE_EXAMPLES: &str = "\

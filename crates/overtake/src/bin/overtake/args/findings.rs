@@ -9,15 +9,11 @@ use overtake::Error;
 use overtake::files::OutputFile;
 use overtake::reports::Details;
 use overtake::triage::{OwnWords, Triage};
-use overtake_detect::Entry;
 use overtake_report::Renderer;
 
-use super::detectors::DetectorArguments;
+use super::detectors::{ChosenDetectors, DetectorArguments};
 use super::traces::{CheckedInputArguments, InputArguments};
-use super::values::{
-    count_parser, detector_parser, duration_parser, predictor_parser, race_parser, renderer_parser,
-    report_parser,
-};
+use super::values::{count_parser, duration_parser, renderer_parser, report_parser};
 
 /// `analyze`.
 #[derive(Args)]
@@ -25,10 +21,8 @@ pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     pub(crate) checked: CheckedInputArguments,
 
-    /// Detectors to run, separated by commas
-    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
-          value_parser = detector_parser())]
-    pub(crate) detector: Vec<&'static Entry>,
+    #[command(flatten)]
+    pub(crate) detector: ChosenDetectors,
 
     #[command(flatten)]
     pub(crate) options: DetectorArguments,
@@ -71,7 +65,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) witnesses: usize,
 
-    /// Where the sources of a trace are, if its locations name lines of files: src/main.c:12
+    /// Where the sources of a trace are, if its program is gone, or if it names lines of files itself: src/main.c:12
     #[arg(long, value_name = "DIR")]
     pub(crate) source_root: Option<PathBuf>,
 
@@ -200,10 +194,8 @@ pub(crate) struct ExplainArguments {
     #[arg(value_name = "RACE")]
     pub(crate) race: String,
 
-    /// Detectors to run on a trace, separated by commas
-    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
-          value_parser = detector_parser())]
-    pub(crate) detector: Vec<&'static Entry>,
+    #[command(flatten)]
+    pub(crate) detector: ChosenDetectors,
 
     #[command(flatten)]
     pub(crate) options: DetectorArguments,
@@ -232,10 +224,8 @@ pub(crate) struct BaselineArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
 
-    /// Detectors to run on traces, separated by commas
-    #[arg(short, long, value_name = "NAME", value_delimiter = ',', default_value = "hb,syncp",
-          value_parser = detector_parser())]
-    pub(crate) detector: Vec<&'static Entry>,
+    #[command(flatten)]
+    pub(crate) detector: ChosenDetectors,
 
     #[command(flatten)]
     pub(crate) options: DetectorArguments,
@@ -247,13 +237,12 @@ pub(crate) struct WitnessArguments {
     #[command(flatten)]
     pub(crate) input: InputArguments,
 
-    /// Number of the race, as `analyze` prints it for the same detector
-    #[arg(long, value_name = "ID", value_parser = race_parser)]
-    pub(crate) race: u32,
+    /// Number of the race, as reports on the trace give it, or the beginning of its fingerprint
+    #[arg(long, value_name = "RACE")]
+    pub(crate) race: String,
 
-    /// The detector that numbers the races
-    #[arg(short, long, value_name = "NAME", default_value = "syncp", value_parser = predictor_parser())]
-    pub(crate) detector: &'static Entry,
+    #[command(flatten)]
+    pub(crate) detector: ChosenDetectors,
 
     #[command(flatten)]
     pub(crate) options: DetectorArguments,

@@ -26,7 +26,7 @@ pub(crate) use findings::{
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
 pub(crate) use programs::{BuildArguments, CompilerArguments, RecordArguments, RunArguments, SealArguments};
 pub(crate) use traces::{ConvertArguments, InputArguments, StatArguments};
-pub(crate) use values::report_parser;
+pub(crate) use values::{has_schedules, report_parser};
 
 use examples::*;
 

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use overtake::recording::RecordingOptions;
-use overtake_detect::Entry;
 use overtake_report::Renderer;
 
-use super::detectors::DetectorArguments;
+use super::detectors::{ChosenDetectors, DetectorArguments};
 use super::findings::ReportArguments;
-use super::values::{count_parser, detector_parser, duration_parser, renderer_parser};
+use super::values::{count_parser, duration_parser, renderer_parser};
 
 /// What is recorded.
 #[derive(Args, Clone)]
@@ -47,9 +46,8 @@ impl RecordingArguments {
 /// `run`.
 #[derive(Args)]
 pub(crate) struct RunArguments {
-    /// Detectors to run, separated by commas
-    #[arg(short, long, value_name = "NAME", value_delimiter = ',', value_parser = detector_parser())]
-    pub(crate) detector: Vec<&'static Entry>,
+    #[command(flatten)]
+    pub(crate) detector: ChosenDetectors,
 
     #[command(flatten)]
     pub(crate) options: DetectorArguments,

@@ -37,19 +37,9 @@ pub(super) fn detector_parser() -> impl TypedValueParser<Value = &'static Entry>
     PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
 }
 
-/// Detectors whose races have schedules.
-pub(super) fn predictor_parser() -> impl TypedValueParser<Value = &'static Entry> {
-    let predicts = |entry: &&Entry| {
-        matches!(entry.notion, Notion::SyncPreserving | Notion::SyncReversal | Notion::Predictable)
-    };
-    let predictors = DETECTORS.iter().filter(predicts);
-    let names = predictors.map(|entry| PossibleValue::new(entry.name).help(entry.summary));
-    PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
-}
-
-/// A race's number, with or without the dot that `analyze` prints behind it.
-pub(super) fn race_parser(text: &str) -> Result<u32, String> {
-    text.trim_end_matches('.').parse().map_err(|_| format!("expected the number of a race, found `{text}`"))
+/// Whether the races of a detector have schedules.
+pub(crate) fn has_schedules(entry: &Entry) -> bool {
+    matches!(entry.notion, Notion::SyncPreserving | Notion::SyncReversal | Notion::Predictable)
 }
 
 pub(super) fn partitions_parser() -> impl TypedValueParser<Value = Partitions> {

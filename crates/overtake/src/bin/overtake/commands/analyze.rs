@@ -14,8 +14,14 @@ use crate::verdict::Outcome;
 
 /// Reports races.
 pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
+    arguments.reports.check()?;
     let mut input = arguments.checked.input.input();
-    let mut detectors = arguments.detector.clone();
+    let search = arguments.detector.search(&arguments.options);
+    if search.detectors.is_empty() {
+        // Its length decides.
+        input.make_rereadable(arguments.checked.strictness(), &console)?;
+    }
+    let mut detectors = search.suited(&input)?;
     if arguments.auto {
         choose_happens_before(&mut detectors, &mut input, console)?;
     }
@@ -28,19 +34,19 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
             budget: arguments.budget,
             has_epsilon: arguments.options.has_epsilon(),
         };
-        let (options, strictness) = (arguments.options.options(), arguments.checked.strictness());
-        let examined = TestedTrace::of(&mut input, entry, &options, &effort, strictness, &console)?;
+        let strictness = arguments.checked.strictness();
+        let examined = TestedTrace::of(&mut input, entry, &search.options, &effort, strictness, &console)?;
         let analysed = examined.analysed();
         return report(&analysed, || Ok(reports::collected_at_once(&analysed)), arguments, console);
     }
     if arguments.until.is_some() || arguments.budget.is_some() {
         return Err(Error::usage("--until and --budget are for -d rpt alone"));
     }
-    let options = arguments.options.options();
     if !arguments.json || arguments.reports.are_wanted() {
         input.make_rereadable(arguments.checked.strictness(), &console)?;
     }
-    let examined = Examined::of(&mut input, &detectors, &options, arguments.checked.strictness(), &console)?;
+    let examined =
+        Examined::of(&mut input, &detectors, &search.options, arguments.checked.strictness(), &console)?;
     let examined = examined.with_events()?;
     let collected = || match arguments.json && !arguments.reports.are_wanted() {
         true => Ok(reports::collected_at_once(&examined.analysed())),

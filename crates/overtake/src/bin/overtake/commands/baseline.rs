@@ -49,8 +49,11 @@ fn races_of(input: &Path, arguments: &BaselineArguments, console: Console) -> Re
         return reports::stored(input);
     }
     let mut opened = Input::new(input);
-    let options = arguments.options.options();
-    let examined = Examined::of(&mut opened, &arguments.detector, &options, Strictness::Repair, &console)?;
+    opened.make_rereadable(Strictness::Repair, &console)?;
+    let search = arguments.detector.search(&arguments.options);
+    let (detectors, options) = (search.suited(&opened)?, &search.options);
+    let examined = Examined::of(&mut opened, &detectors, options, Strictness::Repair, &console)?;
+    let examined = examined.with_events()?;
     Ok(reports::collected_at_once(&examined.analysed()))
 }
 

@@ -20,8 +20,10 @@ pub(crate) fn run(log: Option<&Path>, console: Console) -> Outcome {
     let mut arguments = from_environment(log, console);
     arguments.triage.own = OwnWords::of(Path::new(""), &[log.to_owned()]);
     let search = Search { details: arguments.details(), ..Search::default() };
-    let searched = search.in_log(log, &log.join("trace.otr"), &console)?;
-    let verdict = tell_of_program(searched.report, &arguments, process_of(log), console)?;
+    let kept = |failure: Error| Error::failed(format!("{failure}; the log is kept: {}", log.display()));
+    let searched = search.in_log(log, &log.join("trace.otr"), &console).map_err(kept)?;
+    let told = tell_of_program(searched.report, &arguments, process_of(log), console);
+    let verdict = told.map_err(kept)?;
     // What is left behind is not worth an error.
     let _ = fs::remove_dir_all(log);
     match searched.is_incomplete && verdict == Verdict::Fine {

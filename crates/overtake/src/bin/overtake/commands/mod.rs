@@ -4,6 +4,7 @@ mod analyze;
 mod baseline;
 mod bench;
 mod build;
+mod chosen;
 mod compare;
 mod convert;
 mod definitions;

@@ -40,11 +40,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     let mut recording = Recording::run(&recorded.program, &recorded.options(), &scratch, &console)?;
     let logs = recording.logs()?;
     reports.triage.own = OwnWords::of(Path::new(&recorded.program[0]), &logs);
-    let search = Search {
-        detectors: arguments.detector.clone(),
-        options: arguments.options.options(),
-        details: reports.details(),
-    };
+    let search = Search { details: reports.details(), ..arguments.detector.search(&arguments.options) };
     let process = logs.first().and_then(|log| process_of(log)).map(str::to_owned);
     let mut processes = Processes::default();
     for log in &logs {
@@ -64,14 +60,19 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     console.say(&ending(recording.status));
     let clean = text::clean(&found, start.elapsed());
     let is_clean = found.findings.is_empty() && !logs.is_empty();
-    let verdict = tell_of_program(found, &reports, process.as_deref(), console)?;
+    let told = tell_of_program(found, &reports, process.as_deref(), console);
+    if let Err(failure) = &told {
+        // What was found can be told once more, unless there are traces anyway.
+        let logs = if arguments.keep.is_none() { &logs[..] } else { &[] };
+        failures.push(recording.keep_for_report(logs, failure));
+    }
     let said = reports.triage.triage().options();
     if is_clean && failures.is_empty() && !said.is_off {
         console.say(&clean);
     }
-    match verdict {
+    match told {
         // Whoever asked for another code gets it; what was not checked still counts.
-        Verdict::Races if said.exit_code != Some(0) => {
+        Ok(Verdict::Races) if said.exit_code != Some(0) => {
             failures.iter().for_each(|failure| console.say(failure));
             Ok(said.exit_code.map_or(Verdict::Races, Verdict::Program))
         }

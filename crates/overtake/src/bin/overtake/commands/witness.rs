@@ -5,11 +5,14 @@ use std::path::Path;
 use overtake::files::OutputTrace;
 use overtake::reports;
 use overtake::{Error, Examined, Listener};
-use overtake_detect::{RaceGroup, Strictness};
-use overtake_report::{WitnessFacts, json, text};
+use overtake_detect::{Entry, Race, RaceGroup, Strictness};
+use overtake_report::collect::Collector;
+use overtake_report::result::Finding;
+use overtake_report::{Analysed, WitnessFacts, json, text};
 use overtake_trace::{Event, EventSink, Format};
 
-use crate::args::WitnessArguments;
+use super::chosen::chosen;
+use crate::args::{WitnessArguments, has_schedules};
 use crate::console::Console;
 use crate::verdict::{Outcome, Verdict};
 
@@ -17,22 +20,49 @@ use crate::verdict::{Outcome, Verdict};
 pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
     let mut input = arguments.input.input();
     input.make_rereadable(Strictness::Repair, &console)?;
-    arguments.options.warn_of_unused(&[arguments.detector], console);
-    let options = arguments.options.options();
-    let examined = Examined::of(&mut input, &[arguments.detector], &options, Strictness::Repair, &console)?;
+    let search = arguments.detector.search(&arguments.options);
+    let (detectors, options) = (search.suited(&input)?, &search.options);
+    arguments.options.warn_of_unused(&detectors, console);
+    let examined = Examined::of(&mut input, &detectors, options, Strictness::Repair, &console)?;
     let analysed = examined.analysed();
-    let groups = analysed.findings[0].races.groups();
-    let group =
-        groups.iter().find(|group| group.id == arguments.race).ok_or_else(|| unknown(arguments, groups))?;
-
+    let (collector, named) = chosen(&analysed, &arguments.race)?;
+    let group = predicted(&analysed, &collector, named.id)
+        .ok_or_else(|| Error::usage(without_schedule(&named, &detectors)))?;
     let mut schedules = reports::witnesses(&mut input, &[group.example])?;
     let schedule = schedules.remove(0);
-    let facts = WitnessFacts { trace: analysed.trace, symbols: analysed.symbols, group, schedule: &schedule };
+    let facts =
+        WitnessFacts { trace: analysed.trace, symbols: analysed.symbols, group: &group, schedule: &schedule };
     show(arguments, &facts, console)?;
     if let Some(path) = &arguments.std {
         write_std(path, &facts, console)?;
     }
     Ok(Verdict::Races)
+}
+
+/// The race as a detector reports it whose races have schedules, under the number that the report gives it.
+fn predicted(analysed: &Analysed<'_>, collector: &Collector<'_>, id: u32) -> Option<RaceGroup> {
+    let race = collector.example(0)?;
+    let predictors = analysed.findings.iter().filter(|findings| has_schedules(findings.detector));
+    let mut groups = predictors.flat_map(|findings| findings.races.groups());
+    let group = groups.find(|group| {
+        let places = |race: &Race| [race.first.at.location, race.second.at.location];
+        [group.example, group.surest].contains(&race)
+            || places(&group.example) == places(&race) && group.example.var == race.var
+    })?;
+    let example = if group.surest == race { race } else { group.example };
+    Some(RaceGroup { id, example, ..*group })
+}
+
+fn without_schedule(named: &Finding, detectors: &[&Entry]) -> String {
+    let names: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
+    let id = named.id;
+    match detectors.iter().any(|entry| has_schedules(entry)) {
+        true => format!("race {id} has no other schedule: its accesses were unordered in the run itself"),
+        false => format!(
+            "race {id} has no schedule: expected a detector that predicts, found {}",
+            names.join(", ")
+        ),
+    }
 }
 
 fn show(arguments: &WitnessArguments, facts: &WitnessFacts<'_>, console: Console) -> Result<(), Error> {
@@ -50,17 +80,4 @@ fn write_std(path: &Path, facts: &WitnessFacts<'_>, console: Console) -> Result<
     written.map_err(|error| output.failure(error))?;
     console.say(&text::written(&output.complete()?));
     Ok(())
-}
-
-fn unknown(arguments: &WitnessArguments, groups: &[RaceGroup]) -> Error {
-    let name = arguments.detector.name;
-    Error::usage(match groups.len() {
-        0 => format!(
-            "expected a race that {name} reports, found {}: it reports none in this trace",
-            arguments.race
-        ),
-        count => {
-            format!("expected a race from 1 to {count}, as {name} numbers them, found {}", arguments.race)
-        }
-    })
 }
