@@ -10,7 +10,8 @@ use overtake_trace::{
 };
 
 use crate::findings::Findings;
-use crate::registry::{Analysis, Entry, OptionError, Options, Outcome};
+use crate::passes::{Analysis, Outcome};
+use crate::registry::{Entry, OptionError, Options};
 
 /// What happens to a trace that is not well formed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -46,7 +47,7 @@ pub struct Driver {
 pub struct Job {
     /// The detector.
     pub entry: &'static Entry,
-    analysis: Box<dyn Analysis>,
+    analysis: Analysis,
     outcome: Outcome,
     /// Time spent in the detector, reading and checking apart.
     pub time: Duration,
@@ -72,9 +73,9 @@ impl Job {
         self.analysis.remarks()
     }
 
-    fn timed<T>(&mut self, work: impl FnOnce(&mut dyn Analysis) -> T) -> T {
+    fn timed<T>(&mut self, work: impl FnOnce(&mut Analysis) -> T) -> T {
         let start = Instant::now();
-        let result = work(&mut *self.analysis);
+        let result = work(&mut self.analysis);
         self.time += start.elapsed();
         self.peak_state_bytes = self.peak_state_bytes.max(self.analysis.state_bytes());
         result
@@ -111,7 +112,7 @@ impl Driver {
 
     /// Whether some analysis may ask for the trace again, so that an input that can be read once must be kept.
     pub fn may_need_another_pass(&self) -> bool {
-        self.jobs.iter().any(|job| job.analysis.passes() > 1)
+        self.jobs.iter().any(|job| job.analysis.readings() > 1)
     }
 
     /// Hands the whole trace to every analysis that is not done yet. `watch` is called after each block.
@@ -149,10 +150,7 @@ impl Driver {
 
     fn end_of_trace(&mut self, symbols: &Symbols) -> Outcome {
         for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
-            job.outcome = job.timed(|analysis| analysis.end_of_trace());
-            if job.outcome == Outcome::Done {
-                job.analysis.name_elements(symbols);
-            }
+            job.outcome = job.timed(|analysis| analysis.end_of_trace(symbols));
         }
         match self.jobs.iter().any(|job| job.outcome == Outcome::AnotherPass) {
             true => Outcome::AnotherPass,
@@ -189,42 +187,39 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::passes::{After, Pass};
     use crate::race::Verdict;
     use crate::registry::{Notion, Promise};
+    use crate::run::LiveBlocks;
     use overtake_trace::{Checked, Position, Trace};
 
     /// Counts events, and asks for as many passes as it was made for.
     struct Counter {
         passes_left: u32,
         events: usize,
-        races: Findings,
     }
 
-    impl Analysis for Counter {
-        fn feed(&mut self, checked: &Checked<'_>) {
+    impl Pass for Counter {
+        fn feed(&mut self, checked: &Checked<'_>, _: &mut LiveBlocks, _: &mut Findings) {
             self.events += checked.len();
         }
 
-        fn end_of_trace(&mut self) -> Outcome {
+        fn end(mut self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
             self.passes_left -= 1;
-            if self.passes_left == 0 { Outcome::Done } else { Outcome::AnotherPass }
-        }
-
-        fn findings(&self) -> &Findings {
-            &self.races
+            if self.passes_left == 0 { After::Done(self) } else { After::Pass(self) }
         }
 
         fn state_bytes(&self) -> usize {
             self.events
         }
 
-        fn passes(&self) -> u32 {
+        fn readings(&self) -> u32 {
             self.passes_left
         }
     }
 
-    fn counter(passes_left: u32) -> Result<Box<dyn Analysis>, OptionError> {
-        Ok(Box::new(Counter { passes_left, events: 0, races: Findings::new() }))
+    fn counter(passes_left: u32) -> Result<Analysis, OptionError> {
+        Ok(Analysis::new(Counter { passes_left, events: 0 }))
     }
 
     type Result<T, E> = std::result::Result<T, E>;
@@ -258,6 +253,17 @@ mod tests {
         assert_eq!(driver.jobs().iter().map(|job| job.events_read).collect::<Vec<_>>(), [3, 6]);
         assert_eq!(driver.jobs().iter().map(|job| job.peak_state_bytes).collect::<Vec<_>>(), [3, 6]);
         assert_eq!((driver.events(), driver.repairs().total(), blocks), (3, 1, 4));
+    }
+
+    #[test]
+    fn an_input_is_kept_for_every_detector_that_reads_it_again() {
+        let trace = Trace::parse_std(b"T0|w(a[1])|1\nT1|w(a[1])|2\n").expect("a good trace");
+        for entry in crate::DETECTORS {
+            let mut driver = driver(&[entry], Strictness::Repair);
+            let keeps = driver.may_need_another_pass();
+            let outcome = driver.pass(&mut trace.source(), &mut |_| ()).expect("a trace in memory");
+            assert!(keeps || outcome == Outcome::Done, "{}", entry.name);
+        }
     }
 
     #[test]

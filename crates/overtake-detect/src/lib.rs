@@ -17,6 +17,7 @@ mod hb;
 mod locks;
 mod m2;
 mod osr;
+mod passes;
 mod race;
 mod registry;
 mod run;
@@ -37,10 +38,9 @@ pub use drive::{Driver, Job, Strictness};
 pub use extent::Extent;
 pub use finding::{Deadlock, DeadlockStep, Finding};
 pub use findings::{Findings, Group, RaceGroup};
+pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
-pub use registry::{
-    Analysis, DETECTORS, Entry, Notion, OptionError, Options, Outcome, Partitions, Promise, find, one_pass,
-};
+pub use registry::{DETECTORS, Entry, Notion, OptionError, Options, Partitions, Promise, find, one_pass};
 pub use run::{LiveBlocks, feed, visit};
 pub use sampling::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
 pub use visitor::{Touch, Visitor};

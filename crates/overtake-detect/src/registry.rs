@@ -2,15 +2,12 @@
 
 use std::fmt;
 
-use overtake_trace::{Checked, Symbols};
-
 use crate::detector::Detector;
 use crate::discipline;
-use crate::findings::Findings;
 use crate::hb::shb::Schedulable;
 use crate::hb::{self, FastTrack, HappensBefore};
+use crate::passes::Analysis;
 use crate::race::Verdict;
-use crate::run::{LiveBlocks, feed};
 use crate::sampling::Judge;
 
 /// Which order between events a detector asks about.
@@ -183,92 +180,6 @@ impl fmt::Display for OptionError {
 
 impl std::error::Error for OptionError {}
 
-/// What remains to be done after a pass over the trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// The log is complete.
-    Done,
-    /// The analysis needs to see the trace again, from the start.
-    AnotherPass,
-}
-
-/// A detector at work on one trace, whatever its type: one virtual call per block, none per event.
-pub trait Analysis {
-    /// Takes the next checked block.
-    fn feed(&mut self, checked: &Checked<'_>);
-
-    /// The trace is over.
-    fn end_of_trace(&mut self) -> Outcome;
-
-    /// Called once all names of the trace are known and the log is complete, for races that were found without them
-    /// ([`Findings::name_elements`]).
-    fn name_elements(&mut self, symbols: &Symbols) {
-        let _ = symbols;
-    }
-
-    /// The races found so far.
-    fn findings(&self) -> &Findings;
-
-    /// Bytes of state held now.
-    fn state_bytes(&self) -> usize;
-
-    /// How often it asks to see the trace, at most: an input that can be read only once is kept for it.
-    fn passes(&self) -> u32 {
-        1
-    }
-
-    /// Figures of the detector's own, for people: `("clock joins", 1234)`.
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
-    }
-
-    /// What people must know to understand the result, a sentence each.
-    fn remarks(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-/// A detector that needs one pass.
-pub(crate) struct OnePass<D> {
-    detector: D,
-    blocks: LiveBlocks,
-    races: Findings,
-}
-
-impl<D: Detector> OnePass<D> {
-    pub(crate) fn new(detector: D) -> Self {
-        OnePass { detector, blocks: LiveBlocks::new(), races: Findings::new() }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn detector(&self) -> &D {
-        &self.detector
-    }
-}
-
-impl<D: Detector> Analysis for OnePass<D> {
-    fn feed(&mut self, checked: &Checked<'_>) {
-        feed(&mut self.detector, &mut self.blocks, checked, &mut self.races);
-    }
-
-    fn end_of_trace(&mut self) -> Outcome {
-        self.detector.finish(&mut self.races);
-        Outcome::Done
-    }
-
-    fn findings(&self) -> &Findings {
-        &self.races
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.detector.state_bytes()
-    }
-
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        self.detector.figures()
-    }
-}
-
 /// One detector of the table.
 pub struct Entry {
     /// The name on the command line.
@@ -284,7 +195,7 @@ pub struct Entry {
     /// Names of the [`Options`] it uses, as on the command line.
     pub options: &'static [&'static str],
     /// Starts an analysis.
-    pub start: fn(&Options) -> Result<Box<dyn Analysis>, OptionError>,
+    pub start: fn(&Options) -> Result<Analysis, OptionError>,
 }
 
 /// Every detector.
@@ -463,8 +374,8 @@ pub const DETECTORS: &[Entry] = &[
 ];
 
 /// Starts a detector without settings that needs one pass.
-pub fn one_pass<D: Detector + Default + 'static>(_: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(OnePass::new(D::default())))
+pub fn one_pass<D: Detector + Default + 'static>(_: &Options) -> Result<Analysis, OptionError> {
+    Ok(Analysis::one_pass(D::default()))
 }
 
 /// The detector called `name`.

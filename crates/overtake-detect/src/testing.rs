@@ -1,42 +1,55 @@
 //! Running detectors in tests, and sequences of operations to compare stores with.
 
 use overtake_rules::{Claim, Holders};
-use overtake_trace::{Block, Checker, EventSource, Id, LockId, ThreadId, Trace};
+use overtake_trace::{Block, Checked, Checker, EventSource, Id, LockId, Symbols, ThreadId, Trace};
 
-use crate::detector::LockMode;
-use crate::registry::{Analysis, Options, Outcome, find};
+use crate::detector::{Detector, LockMode};
+use crate::findings::Findings;
+use crate::passes::{Analysis, Outcome};
+use crate::registry::{Options, find};
+use crate::run::{LiveBlocks, feed};
 
 /// Runs a registered detector over a trace, mended as the oracle mends it, in blocks of a few events.
-pub(crate) fn run(name: &str, options: &Options, trace: &Trace) -> Box<dyn Analysis> {
+pub(crate) fn run(name: &str, options: &Options, trace: &Trace) -> Analysis {
     let entry = find(name).expect("a registered detector");
     let mut analysis = (entry.start)(options).expect("good options");
-    run_analysis(analysis.as_mut(), trace);
+    run_analysis(&mut analysis, trace);
     analysis
 }
 
 /// Runs an analysis over a trace, as often as it asks for.
-pub(crate) fn run_analysis(analysis: &mut dyn Analysis, trace: &Trace) {
+pub(crate) fn run_analysis(analysis: &mut Analysis, trace: &Trace) {
     run_analysis_with(analysis, trace, |_| {});
 }
 
 /// The same, looking at the analysis after each block.
-pub(crate) fn run_analysis_with(
-    analysis: &mut dyn Analysis,
-    trace: &Trace,
-    mut look: impl FnMut(&dyn Analysis),
-) {
+pub(crate) fn run_analysis_with(analysis: &mut Analysis, trace: &Trace, mut look: impl FnMut(&Analysis)) {
     loop {
-        let (mut source, mut checker) = (trace.source().with_block_events(11), Checker::repairing());
-        let mut block = Block::default();
-        while source.next_block(&mut block).expect("a trace in memory") {
-            let checked = checker.check(&mut block, source.symbols_mut()).expect("mended");
-            analysis.feed(&checked);
+        let symbols = read(trace, |checked| {
+            analysis.feed(checked);
             look(analysis);
-        }
-        if analysis.end_of_trace() == Outcome::Done {
+        });
+        if analysis.end_of_trace(&symbols) == Outcome::Done {
             return;
         }
     }
+}
+
+/// Runs a detector over a trace, once.
+pub(crate) fn run_detector(detector: &mut impl Detector, trace: &Trace) {
+    let (mut blocks, mut findings) = (LiveBlocks::new(), Findings::new());
+    read(trace, |checked| feed(detector, &mut blocks, checked, &mut findings));
+    detector.finish(&mut findings);
+}
+
+/// Hands out a trace, mended, in blocks of a few events; then its names.
+fn read(trace: &Trace, mut take: impl FnMut(&Checked<'_>)) -> Symbols {
+    let (mut source, mut checker) = (trace.source().with_block_events(11), Checker::repairing());
+    let mut block = Block::default();
+    while source.next_block(&mut block).expect("a trace in memory") {
+        take(&checker.check(&mut block, source.symbols_mut()).expect("mended"));
+    }
+    source.symbols().clone()
 }
 
 /// A thread takes a lock or gives it back.

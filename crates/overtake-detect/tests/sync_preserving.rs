@@ -30,7 +30,7 @@ fn options(window: u64, no_filter: bool) -> Options {
 }
 
 /// Runs a detector on `trace`, mended where it needs to be, and returns it when it is done.
-fn run(entry: &Entry, options: &Options, trace: &Trace) -> Box<dyn Analysis> {
+fn run(entry: &Entry, options: &Options, trace: &Trace) -> Analysis {
     let mut analysis = (entry.start)(options).expect("options that fit");
     loop {
         let mut source = trace.source().with_block_events(7); // so that small traces have block borders
@@ -39,21 +39,21 @@ fn run(entry: &Entry, options: &Options, trace: &Trace) -> Box<dyn Analysis> {
         while source.next_block(&mut block).expect("memory does not fail") {
             analysis.feed(&checker.check(&mut block, source.symbols_mut()).expect("ids in range"));
         }
-        if analysis.end_of_trace() == Outcome::Done {
+        if analysis.end_of_trace(source.symbols()) == Outcome::Done {
             return analysis;
         }
     }
 }
 
-fn syncp(trace: &Trace, no_filter: bool) -> Box<dyn Analysis> {
+fn syncp(trace: &Trace, no_filter: bool) -> Analysis {
     run(find("syncp").expect("in the table"), &options(0, no_filter), trace)
 }
 
-fn short_syncp(trace: &Trace, window: u64) -> Box<dyn Analysis> {
+fn short_syncp(trace: &Trace, window: u64) -> Analysis {
     run(find("short-syncp").expect("in the table"), &options(window, false), trace)
 }
 
-fn races(analysis: &dyn Analysis) -> Vec<Race> {
+fn races(analysis: &Analysis) -> Vec<Race> {
     analysis.findings().groups().iter().map(|group| group.example).collect()
 }
 
@@ -62,7 +62,7 @@ fn pair(race: &Race) -> Pair {
 }
 
 /// Every reported pair, for a trace whose events all have locations of their own: then each pair of accesses is a group.
-fn reported_pairs(analysis: &dyn Analysis) -> BTreeSet<Pair> {
+fn reported_pairs(analysis: &Analysis) -> BTreeSet<Pair> {
     races(analysis).iter().map(pair).collect()
 }
 
@@ -74,7 +74,7 @@ fn syncp_reports_exactly_the_sync_preserving_races() {
         for no_filter in [false, true] {
             let analysis = syncp(trace, no_filter);
             same("racy events", second_events(&expected), analysis.findings().racy_events())?;
-            for race in races(&*analysis) {
+            for race in races(&analysis) {
                 let pair = pair(&race);
                 if !expected.contains(&pair) {
                     return Err(format!("{pair:?} is no race"));
@@ -97,7 +97,7 @@ fn syncp_names_one_partner_of_each_thread() {
         let expected: Vec<_> =
             expected.iter().map(partner).map(|(second, var, thread)| (second, var.0, thread)).collect();
         for no_filter in [false, true] {
-            let found = reported_pairs(&*syncp(trace, no_filter));
+            let found = reported_pairs(&syncp(trace, no_filter));
             let found: Vec<_> =
                 found.iter().map(partner).map(|(second, var, thread)| (second, var.0, thread)).collect();
             same("second event, variable and first thread", expected.iter().copied(), found.iter().copied())?;
@@ -110,7 +110,7 @@ fn syncp_names_one_partner_of_each_thread() {
 fn a_window_of_the_whole_trace_changes_nothing() {
     for_each_random_trace(&shapes(), 20_000, |trace| {
         let analysis = short_syncp(trace, trace.events.len().max(2) as u64);
-        same("races", reported_pairs(&*syncp(trace, false)), reported_pairs(&*analysis))
+        same("races", reported_pairs(&syncp(trace, false)), reported_pairs(&analysis))
     });
 }
 
@@ -124,7 +124,7 @@ fn short_syncp_reports_exactly_the_races_in_the_window() {
         let analysis = short_syncp(trace, window);
         let what = format!("window {window}");
         same(&what, second_events(&expected), analysis.findings().racy_events())?;
-        match reported_pairs(&*analysis).difference(&expected).next() {
+        match reported_pairs(&analysis).difference(&expected).next() {
             Some(pair) => Err(format!("{what}: {pair:?} is no race")),
             None => Ok(()),
         }
@@ -162,7 +162,7 @@ fn oracle_verifies(trace: &Trace, schedule: &Schedule) -> Result<(), String> {
 #[test]
 fn every_race_has_a_witness_that_both_checkers_accept() {
     for_each_random_trace(&shapes(), 30_000, |trace| {
-        for race in races(&*syncp(trace, false)) {
+        for race in races(&syncp(trace, false)) {
             let schedule = build(trace, &race);
             verify(trace, &schedule).map_err(|complaint| format!("verify: {complaint}"))?;
             oracle_verifies(trace, &schedule).map_err(|complaint| format!("oracle: {complaint}"))?;
@@ -193,7 +193,7 @@ fn both_checkers_agree_on_schedules_that_were_tampered_with() {
     use std::sync::atomic::{AtomicU64, Ordering};
     let (accepted, refused) = (AtomicU64::new(0), AtomicU64::new(0));
     for_each_random_trace(&Shape::all_well_formed(28), 10_000, |trace| {
-        for race in races(&*syncp(trace, false)).iter().take(3) {
+        for race in races(&syncp(trace, false)).iter().take(3) {
             let schedule = build(trace, race);
             for change in 0..5 * schedule.steps.len().clamp(1, 12) {
                 let mutated = mutated(&schedule, change);
@@ -215,7 +215,7 @@ fn both_checkers_agree_on_schedules_that_were_tampered_with() {
 #[test]
 fn a_pair_that_is_no_race_has_no_witness() {
     let trace = trace("T0 acq l; T0 w x; T0 rel l; T1 w x; T1 acq l; T1 w x");
-    let mut race = races(&*syncp(&trace, false))[0];
+    let mut race = races(&syncp(&trace, false))[0];
     assert_eq!((race.first.at.index, race.second.at.index), (EventIndex(1), EventIndex(3)));
     assert_eq!(verify(&trace, &build(&trace, &race)), Ok(()));
     race.second.at.index = EventIndex(5);
@@ -226,7 +226,7 @@ fn a_pair_that_is_no_race_has_no_witness() {
 fn a_witness_says_what_it_overtakes() {
     let text = "T0 w x; T0 acq l; T0 rel l; T1 acq l; T1 rel l; T1 w x";
     let trace = trace(text);
-    let race = races(&*syncp(&trace, false))[0];
+    let race = races(&syncp(&trace, false))[0];
     assert_eq!(race.verdict, Verdict::Predicted);
     let schedule = build(&trace, &race);
     assert_eq!(indices(&schedule.steps), [3, 4].map(EventIndex));
@@ -239,7 +239,7 @@ fn a_witness_says_what_it_overtakes() {
 #[test]
 fn many_witnesses_are_built_as_one_by_one() {
     for_each_random_trace(&shapes(), 5_000, |trace| {
-        let races = races(&*syncp(trace, false));
+        let races = races(&syncp(trace, false));
         let [mut first, mut second, mut replayed] =
             [5, 7, 9].map(|size| trace.source().with_block_events(size));
         let together = witness::build(&mut first, &mut second, &races).expect("memory does not fail");
@@ -256,7 +256,7 @@ fn many_witnesses_are_built_as_one_by_one() {
 #[test]
 fn shortened_witnesses_lose_no_count() {
     for_each_random_trace(&shapes(), 5_000, |trace| {
-        for race in races(&*syncp(trace, false)).iter().take(2) {
+        for race in races(&syncp(trace, false)).iter().take(2) {
             let schedule = build(trace, race);
             let rows = witness::shorten(&schedule, 2);
             let events = rows.iter().map(|row| match row {
@@ -334,7 +334,7 @@ fn larger_traces_agree_with_and_without_forgetting() {
         assert_eq!(differs, None, "{name}");
         let short = short_syncp(&trace, 5_000);
         assert!(short.findings().max_distance() < 5_000, "{name}");
-        for race in races(&*filtered).iter().step_by(40).chain(races(&*short).iter().step_by(40)) {
+        for race in races(&filtered).iter().step_by(40).chain(races(&short).iter().step_by(40)) {
             assert_eq!(verify(&trace, &build(&trace, race)), Ok(()), "{name}: {race:?}");
         }
     }

@@ -1,110 +1,91 @@
-//! The analysis: one pass over the trace, or two if locks are taken in different orders.
+//! The passes: one over the trace, or two if locks are taken in different orders.
 
-use overtake_trace::Checked;
+use overtake_trace::{Checked, Symbols};
 
 use super::analysis::{Collection, Question, Survey};
 use crate::findings::Findings;
-use crate::registry::{Analysis, OptionError, Options, Outcome};
+use crate::passes::{After, Analysis, Pass};
+use crate::registry::{OptionError, Options};
 use crate::run::{LiveBlocks, visit};
 
 /// How many steps the search for patterns may take. Programs have few; this is a second or so.
 const STEPS: u64 = 10_000_000;
 
 /// Starts `deadlock`.
-pub(crate) fn start_deadlock(_: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(Deadlocks::new(Question::Reordering)))
+pub(crate) fn start_deadlock(_: &Options) -> Result<Analysis, OptionError> {
+    Ok(analysis(Question::Reordering))
 }
 
 /// Starts `lock-order`.
-pub(crate) fn start_lock_order(_: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(Deadlocks::new(Question::LockOrder)))
+pub(crate) fn start_lock_order(_: &Options) -> Result<Analysis, OptionError> {
+    Ok(analysis(Question::LockOrder))
 }
 
 /// The analysis behind `deadlock` and `lock-order`.
-#[derive(Debug)]
-pub(crate) struct Deadlocks {
+fn analysis(question: Question) -> Analysis {
+    Analysis::new(First { question, survey: Survey::default() })
+}
+
+/// The first pass: in which orders locks are taken.
+struct First {
     question: Question,
-    stage: Stage,
-    blocks: LiveBlocks,
-    findings: Findings,
+    survey: Survey,
 }
 
-#[derive(Debug)]
-enum Stage {
-    Survey(Box<Survey>),
-    Collection(Box<Collection>),
-    /// Locks are taken in one order.
-    Ordered,
-}
-
-impl Deadlocks {
-    pub(super) fn new(question: Question) -> Deadlocks {
-        Deadlocks {
-            question,
-            stage: Stage::Survey(Box::default()),
-            blocks: LiveBlocks::new(),
-            findings: Findings::new(),
-        }
-    }
-}
-
-impl Analysis for Deadlocks {
-    fn feed(&mut self, checked: &Checked<'_>) {
-        match &mut self.stage {
-            Stage::Survey(survey) => visit(&mut **survey, &mut self.blocks, checked),
-            Stage::Collection(collection) => visit(&mut **collection, &mut self.blocks, checked),
-            Stage::Ordered => {}
-        }
+impl Pass for First {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
+        visit(&mut self.survey, blocks, checked);
     }
 
-    fn end_of_trace(&mut self) -> Outcome {
-        match &mut self.stage {
-            Stage::Survey(survey) => {
-                let survey = std::mem::take(&mut **survey);
-                self.blocks = LiveBlocks::new();
-                let collection = survey.into_collection(self.question, STEPS);
-                self.stage = collection.map_or(Stage::Ordered, |found| Stage::Collection(Box::new(found)));
-            }
-            Stage::Collection(collection) => {
-                let deadlocks = collection.deadlocks(self.question.verdict());
-                deadlocks.for_each(|deadlock| self.findings.report(deadlock));
-                return Outcome::Done;
-            }
-            Stage::Ordered => {}
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        let First { question, survey } = *self;
+        match survey.into_collection(question, STEPS) {
+            Some(collection) => After::Pass(Box::new(Second { question, collection })),
+            None => After::Done(Box::new(First { question, survey: Survey::default() })), // locks are taken in one order
         }
-        if matches!(self.stage, Stage::Ordered) { Outcome::Done } else { Outcome::AnotherPass }
-    }
-
-    fn findings(&self) -> &Findings {
-        &self.findings
     }
 
     fn state_bytes(&self) -> usize {
-        match &self.stage {
-            Stage::Survey(survey) => survey.state_bytes(),
-            Stage::Collection(collection) => collection.state_bytes(),
-            Stage::Ordered => 0,
-        }
+        self.survey.state_bytes()
     }
 
-    fn passes(&self) -> u32 {
-        if matches!(self.stage, Stage::Survey(_)) { 2 } else { 1 }
+    fn readings(&self) -> u32 {
+        2
+    }
+}
+
+/// The second pass: where threads take locks in orders that form a cycle.
+struct Second {
+    question: Question,
+    collection: Collection,
+}
+
+impl Pass for Second {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
+        visit(&mut self.collection, blocks, checked);
+    }
+
+    fn end(self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
+        let deadlocks = self.collection.deadlocks(self.question.verdict());
+        deadlocks.for_each(|deadlock| findings.report(deadlock));
+        After::Done(self)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.collection.state_bytes()
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
-        let Stage::Collection(collection) = &self.stage else { return Vec::new() };
-        collection.figures().to_vec()
+        self.collection.figures().to_vec()
     }
 
-    fn remarks(&self) -> Vec<String> {
-        match &self.stage {
-            Stage::Collection(collection) if collection.is_incomplete() => {
-                vec![format!(
-                    "locks are taken in so many orders that the search for cycles stopped after {STEPS} steps; \
-                     there may be more deadlocks"
-                )]
-            }
-            _ => Vec::new(),
+    fn remarks(&self, _: &Findings) -> Vec<String> {
+        match self.collection.is_incomplete() {
+            true => vec![format!(
+                "locks are taken in so many orders that the search for cycles stopped after {STEPS} steps; \
+                 there may be more deadlocks"
+            )],
+            false => Vec::new(),
         }
     }
 }

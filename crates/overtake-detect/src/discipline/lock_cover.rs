@@ -28,12 +28,13 @@ use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::findings::Findings;
 use crate::locks::{Held, HeldLocks, SetId};
+use crate::passes::Analysis;
 use crate::race::{Race, Verdict};
-use crate::registry::{Analysis, OnePass, OptionError, Options};
+use crate::registry::{OptionError, Options};
 
 /// Starts the detector.
-pub(crate) fn start(_options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(OnePass::new(ByLocks::<LockCover>::default())))
+pub(crate) fn start(_options: &Options) -> Result<Analysis, OptionError> {
+    Ok(Analysis::one_pass(ByLocks::<LockCover>::default()))
 }
 
 /// The detector.

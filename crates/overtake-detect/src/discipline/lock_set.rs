@@ -25,15 +25,16 @@ use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::findings::Findings;
 use crate::locks::{HeldLocks, SetId};
+use crate::passes::Analysis;
 use crate::race::{Race, Verdict};
-use crate::registry::{Analysis, OnePass, OptionError, Options};
+use crate::registry::{OptionError, Options};
 
 /// Starts the detector.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     Ok(if options.eraser {
-        Box::new(OnePass::new(ByLocks::<LockSet<Eraser>>::default()))
+        Analysis::one_pass(ByLocks::<LockSet<Eraser>>::default())
     } else {
-        Box::new(OnePass::new(ByLocks::<LockSet<Definition>>::default()))
+        Analysis::one_pass(ByLocks::<LockSet<Definition>>::default())
     })
 }
 

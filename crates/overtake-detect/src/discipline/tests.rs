@@ -11,7 +11,8 @@ use overtake_oracle::{
 use overtake_trace::{LockId, ThreadId, Trace, VarId};
 
 use crate::Race;
-use crate::registry::{Analysis, Options};
+use crate::passes::Analysis;
+use crate::registry::Options;
 use crate::testing::run;
 
 const TRACES: u64 = 100_000;
@@ -24,7 +25,7 @@ fn shapes(events: u32) -> Vec<Shape> {
     shapes
 }
 
-fn reported(analysis: &dyn Analysis) -> BTreeSet<Pair> {
+fn reported(analysis: &Analysis) -> BTreeSet<Pair> {
     let pair = |race: &Race| Pair { first: race.first.at.index, second: race.second.at.index, var: race.var };
     analysis.findings().groups().iter().map(|group| pair(&group.example)).collect()
 }
@@ -34,7 +35,7 @@ fn lock_set_reports_each_unprotected_variable_when_it_becomes_one() {
     for_each_random_trace(&shapes(30), TRACES, |trace| {
         let analysis = run("lock-set", &Options::default(), trace);
         same("variables", lock_set_variables(trace), analysis.findings().racy_variables())?;
-        same("pairs", first_reports(trace, by_definition), reported(analysis.as_ref()))
+        same("pairs", first_reports(trace, by_definition), reported(&analysis))
     });
 }
 
@@ -43,7 +44,7 @@ fn eraser_goes_through_its_states() {
     let options = Options { eraser: true, ..Options::default() };
     for_each_random_trace(&shapes(30), TRACES, |trace| {
         let analysis = run("lock-set", &options, trace);
-        same("pairs", first_reports(trace, by_eraser), reported(analysis.as_ref()))
+        same("pairs", first_reports(trace, by_eraser), reported(&analysis))
     });
 }
 
@@ -133,7 +134,7 @@ fn lock_cover_finds_exactly_the_second_events() {
         let analysis = run("lock-cover", &Options::default(), trace);
         same("second events", second_events(&expected), analysis.findings().racy_events())?;
         same("variables", variables(&expected), analysis.findings().racy_variables())?;
-        same("pairs that do not race", reported(analysis.as_ref()).difference(&expected).copied(), [])
+        same("pairs that do not race", reported(&analysis).difference(&expected).copied(), [])
     });
 }
 

@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 use overtake_rules::{Flows, flow};
 use overtake_trace::{
-    Checked, EventIndex, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, TraceIds, VarId,
+    Checked, EventIndex, IdVec, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId, TraceIds, VarId,
 };
 
 use self::network::{Flow, Network};
@@ -33,8 +33,9 @@ use super::last_accesses::{Entry, LastAccesses};
 use crate::access::{Access, AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
+use crate::passes::{After, Analysis, Pass};
 use crate::race::{Race, Verdict};
-use crate::registry::{Analysis, OptionError, Options, Outcome};
+use crate::registry::{OptionError, Options};
 use crate::run::{LiveBlocks, feed};
 use crate::visitor::Touch;
 
@@ -42,66 +43,60 @@ use crate::visitor::Touch;
 const LEAST_CHUNK: usize = 16 * 1024;
 
 /// Starts the detector.
-pub(crate) fn start(_options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(Lockstamp::new(LEAST_CHUNK)))
+pub(crate) fn start(_options: &Options) -> Result<Analysis, OptionError> {
+    Ok(analysis(LEAST_CHUNK))
 }
 
-/// The analysis: the pass at work, and the races.
-pub(crate) struct Lockstamp {
-    pass: Pass,
-    blocks: LiveBlocks,
-    races: Findings,
+/// An analysis with checkpoints at least `least_chunk` flows apart.
+pub(crate) fn analysis(least_chunk: usize) -> Analysis {
+    Analysis::new(First { walk: Walk { network: Network::default(), work: Vec::new() }, least_chunk })
+}
+
+/// The first pass.
+struct First {
+    walk: Walk<Vec<Flow>>,
     least_chunk: usize,
 }
 
-enum Pass {
-    First(Box<Walk<Vec<Flow>>>),
-    Second(Box<Walk<StampJudge>>),
-}
-
-impl Lockstamp {
-    /// An analysis with checkpoints at least `least_chunk` flows apart.
-    pub(crate) fn new(least_chunk: usize) -> Lockstamp {
-        let pass = Pass::First(Box::new(Walk { network: Network::default(), work: Vec::new() }));
-        Lockstamp { pass, blocks: LiveBlocks::new(), races: Findings::new(), least_chunk }
-    }
-}
-
-impl Analysis for Lockstamp {
-    fn feed(&mut self, checked: &Checked<'_>) {
-        match &mut self.pass {
-            Pass::First(walk) => feed(&mut **walk, &mut self.blocks, checked, &mut self.races),
-            Pass::Second(walk) => feed(&mut **walk, &mut self.blocks, checked, &mut self.races),
-        }
+impl Pass for First {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
+        feed(&mut self.walk, blocks, checked, findings);
     }
 
-    fn end_of_trace(&mut self) -> Outcome {
-        let Pass::First(walk) = &mut self.pass else { return Outcome::Done };
-        let flows = std::mem::take(&mut walk.work);
-        let network = std::mem::take(&mut walk.network);
-        let work = StampJudge::new(network, flows, self.least_chunk);
-        self.pass = Pass::Second(Box::new(Walk { network: Network::default(), work }));
-        self.blocks = LiveBlocks::new();
-        Outcome::AnotherPass
-    }
-
-    fn findings(&self) -> &Findings {
-        &self.races
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        let Walk { network, work } = self.walk;
+        let work = StampJudge::new(network, work, self.least_chunk);
+        After::Pass(Box::new(Second(Walk { network: Network::default(), work })))
     }
 
     fn state_bytes(&self) -> usize {
-        match &self.pass {
-            Pass::First(walk) => walk.state_bytes(),
-            Pass::Second(walk) => walk.state_bytes(),
-        }
+        self.walk.state_bytes()
+    }
+
+    fn readings(&self) -> u32 {
+        2
+    }
+}
+
+/// The second pass.
+struct Second(Walk<StampJudge>);
+
+impl Pass for Second {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
+        feed(&mut self.0, blocks, checked, findings);
+    }
+
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        After::Done(self)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.0.state_bytes()
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
-        let (network, flows) = match &self.pass {
-            Pass::First(walk) => (&walk.network, walk.work.len()),
-            Pass::Second(walk) => (&walk.work.network, walk.work.flows.len()),
-        };
-        vec![("channels", network.channels() as u64), ("flows", flows as u64)]
+        let StampJudge { network, flows, .. } = &self.0.work;
+        vec![("channels", network.channels() as u64), ("flows", flows.len() as u64)]
     }
 }
 

@@ -39,8 +39,9 @@ use super::last_accesses::Entry;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
+use crate::passes::Analysis;
 use crate::race::{Race, Verdict};
-use crate::registry::{Analysis, OnePass, OptionError, Options};
+use crate::registry::{OptionError, Options};
 use crate::visitor::Touch;
 
 /// How often to do what need not be done at every event.
@@ -66,7 +67,7 @@ impl Upkeep {
 const DIRECT_VARIABLES: u64 = 4;
 
 /// Starts the detector with the narrowest time that holds the window.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     let window = options.window.min(u64::MAX / 2); // no trace is longer
     if window == 0 {
         return Err(OptionError(
@@ -74,11 +75,11 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError>
         ));
     }
     Ok(if fits::<u16>(window) {
-        Box::new(OnePass::new(ShortHb::<u16>::new(window, Upkeep::USUAL)))
+        Analysis::one_pass(ShortHb::<u16>::new(window, Upkeep::USUAL))
     } else if fits::<u32>(window) {
-        Box::new(OnePass::new(ShortHb::<u32>::new(window, Upkeep::USUAL)))
+        Analysis::one_pass(ShortHb::<u32>::new(window, Upkeep::USUAL))
     } else {
-        Box::new(OnePass::new(ShortHb::<u64>::new(window, Upkeep::USUAL)))
+        Analysis::one_pass(ShortHb::<u64>::new(window, Upkeep::USUAL))
     })
 }
 

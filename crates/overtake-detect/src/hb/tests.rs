@@ -8,10 +8,10 @@ use overtake_oracle::{
 };
 use overtake_trace::{Action, Event, LocationId, Op, OperandKind, ThreadId, Trace, VarId, Variable};
 
-use super::lockstamp::Lockstamp;
 use super::short::{Live, ShortHb, Upkeep};
-use crate::registry::{Analysis, OnePass, Options};
-use crate::testing::{run, run_analysis, run_analysis_with};
+use crate::passes::Analysis;
+use crate::registry::Options;
+use crate::testing::{run, run_analysis, run_analysis_with, run_detector};
 
 /// Random traces.
 const TRACES: u64 = 100_000;
@@ -24,7 +24,7 @@ fn shapes(events: u32) -> Vec<Shape> {
     shapes
 }
 
-fn same_races(analysis: &dyn Analysis, expected: &BTreeSet<Pair>) -> Result<(), String> {
+fn same_races(analysis: &Analysis, expected: &BTreeSet<Pair>) -> Result<(), String> {
     same("second events", second_events(expected), analysis.findings().racy_events())?;
     same("variables", variables(expected), analysis.findings().racy_variables())?;
     for group in analysis.findings().groups() {
@@ -44,13 +44,13 @@ fn short_hb_finds_exactly_the_second_events_in_the_window() {
         for (window, cleaning) in [(2, 1), (3, 2), (5, 1), (9, 3), (17, 1), (length, 5)] {
             // Times are moved back every few events, so that all of that happens within a short trace.
             let upkeep = Upkeep { cleaning, least_period: 6 };
-            let mut analysis = OnePass::new(ShortHb::<u16>::new(window, upkeep));
+            let mut analysis = Analysis::one_pass(ShortHb::<u16>::new(window, upkeep));
             run_analysis(&mut analysis, trace);
             same_races(&analysis, &within(&all, window))
                 .map_err(|complaint| format!("window {window}: {complaint}"))?;
         }
         let options = Options { window: length / 2 + 1, ..Options::default() };
-        same_races(run("short-hb", &options, trace).as_ref(), &within(&all, options.window))
+        same_races(&run("short-hb", &options, trace), &within(&all, options.window))
     });
 }
 
@@ -108,9 +108,9 @@ fn nothing_is_left_when_the_window_has_passed() {
         let mut trace = long_trace(&Shape::everything().with_events(60), 200);
         let upkeep = Upkeep::USUAL;
         let short = |trace: &Trace| {
-            let mut analysis = OnePass::new(ShortHb::<u16>::new(window, upkeep));
-            run_analysis(&mut analysis, trace);
-            analysis.detector().live()
+            let mut detector = ShortHb::<u16>::new(window, upkeep);
+            run_detector(&mut detector, trace);
+            detector.live()
         };
         let before = short(&trace);
         assert!(before.records > 0 && before.carriers > 0 && before.threads_that_know > 0, "{before:?}");
@@ -122,7 +122,7 @@ fn nothing_is_left_when_the_window_has_passed() {
 #[test]
 fn state_follows_the_window_and_not_the_trace() {
     let bytes = |parts| {
-        let mut analysis = OnePass::new(ShortHb::<u16>::new(4000, Upkeep::USUAL));
+        let mut analysis = Analysis::one_pass(ShortHb::<u16>::new(4000, Upkeep::USUAL));
         let shape = Shape { fork_join: false, ..Shape::everything() };
         let mut peak = 0;
         run_analysis_with(&mut analysis, &long_trace(&shape, parts), |analysis| {
@@ -140,7 +140,7 @@ fn any_window_works_with_its_time() {
     for window in [1, 2, 3, 5, 7, 9, 30_000, 32_767, 32_768, 1 << 31, 1 << 40, u64::MAX] {
         let options = Options { window, ..Options::default() };
         let expected = within(&happens_before_races(&trace), window);
-        same_races(run("short-hb", &options, &trace).as_ref(), &expected).unwrap();
+        same_races(&run("short-hb", &options, &trace), &expected).unwrap();
     }
 }
 
@@ -151,8 +151,8 @@ fn a_window_of_nothing_is_refused() {
     assert_eq!(error.to_string(), "window is 0 events, expected at least 1 (2 or more to find anything)");
 }
 
-fn lockstamp(trace: &Trace, least_chunk: usize) -> Lockstamp {
-    let mut analysis = Lockstamp::new(least_chunk);
+fn lockstamp(trace: &Trace, least_chunk: usize) -> Analysis {
+    let mut analysis = super::lockstamp::analysis(least_chunk);
     run_analysis(&mut analysis, trace);
     analysis
 }

@@ -19,12 +19,13 @@ mod order;
 
 pub(crate) use check::Saturation;
 
-use crate::registry::{Analysis, OptionError, Options};
-use crate::summary::{Beyond, Limits, Method};
+use crate::passes::Analysis;
+use crate::registry::{OptionError, Options};
+use crate::summary::{Limits, Method, beyond};
 
 /// Starts `m2`.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     let limits = Limits { window: u64::MAX, instances: options.instances() };
     let method = Method::Saturation(options.schedule_limit);
-    Ok(Box::new(Beyond::<false>::new(method, limits, !options.no_filter)))
+    Ok(beyond::<false>(method, limits, !options.no_filter))
 }

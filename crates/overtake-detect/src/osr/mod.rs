@@ -20,20 +20,21 @@ mod check;
 
 pub(crate) use check::Checker;
 
-use crate::registry::{Analysis, OptionError, Options};
-use crate::summary::{Beyond, Limits, Method};
+use crate::passes::Analysis;
+use crate::registry::{OptionError, Options};
+use crate::summary::{Limits, Method, beyond};
 
 /// Starts `osr`.
-pub(crate) fn start_full(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start_full(options: &Options) -> Result<Analysis, OptionError> {
     let limits = Limits { window: u64::MAX, instances: options.instances() };
-    Ok(Box::new(Beyond::<false>::new(Method::Reversal, limits, !options.no_filter)))
+    Ok(beyond::<false>(Method::Reversal, limits, !options.no_filter))
 }
 
 /// Starts `short-osr`.
-pub(crate) fn start_short(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start_short(options: &Options) -> Result<Analysis, OptionError> {
     if options.window < 2 {
         return Err(OptionError("expected a window of at least 2 events".into()));
     }
     let limits = Limits { window: options.window, instances: options.instances() };
-    Ok(Box::new(Beyond::<true>::new(Method::Reversal, limits, !options.no_filter)))
+    Ok(beyond::<true>(Method::Reversal, limits, !options.no_filter))
 }

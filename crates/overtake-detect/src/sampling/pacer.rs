@@ -20,7 +20,8 @@ use overtake_trace::EventIndex;
 
 use super::accesses::{SampledAccesses, Sampler, Sampling, checked_rate};
 use super::random::Chance;
-use crate::registry::{Analysis, OnePass, OptionError, Options};
+use crate::passes::Analysis;
+use crate::registry::{OptionError, Options};
 
 /// Looks for races with accesses in sampled periods.
 type Pacer = SampledAccesses<Periods>;
@@ -50,11 +51,11 @@ impl Sampling for Periods {
 }
 
 /// Starts the analysis.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     if options.period == 0 {
         return Err(OptionError("expected a period of at least 1 event, found 0".into()));
     }
     let chance = Chance::new(options.seed, checked_rate(options.rate)?);
     let periods = Periods { chance, length: options.period, until: 0, is_sampled: false };
-    Ok(Box::new(OnePass::new(Pacer::new(Sampler::new(periods)))))
+    Ok(Analysis::one_pass(Pacer::new(Sampler::new(periods))))
 }

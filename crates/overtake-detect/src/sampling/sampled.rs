@@ -12,7 +12,8 @@ use overtake_trace::EventIndex;
 
 use super::accesses::{SampledAccesses, Sampler, Sampling, checked_rate};
 use super::random::Chance;
-use crate::registry::{Analysis, OnePass, OptionError, Options};
+use crate::passes::Analysis;
+use crate::registry::{OptionError, Options};
 
 /// Looks for races between sampled accesses.
 type SampledHappensBefore = SampledAccesses<Each>;
@@ -31,7 +32,7 @@ impl Sampling for Each {
 }
 
 /// Starts the analysis.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     let chance = Chance::new(options.seed, checked_rate(options.rate)?);
-    Ok(Box::new(OnePass::new(SampledHappensBefore::new(Sampler::new(Each(chance))))))
+    Ok(Analysis::one_pass(SampledHappensBefore::new(Sampler::new(Each(chance)))))
 }

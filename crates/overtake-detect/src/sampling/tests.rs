@@ -8,8 +8,9 @@ use overtake_trace::{EventIndex, Trace};
 
 use super::random::Chance;
 use crate::drive::{Driver, Strictness};
+use crate::passes::Outcome;
 use crate::race::Race;
-use crate::registry::{Options, Outcome, find};
+use crate::registry::{Options, find};
 
 /// Random traces per test; the shapes take turns, and one in ten needs repairs.
 const TRACES: u64 = 100_000;

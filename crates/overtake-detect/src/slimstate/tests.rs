@@ -6,15 +6,15 @@ use overtake_oracle::random::Shape;
 use overtake_oracle::{Pair, for_each_random_trace, happens_before_races, same, variables};
 use overtake_trace::{EventIndex, LocationId, ThreadId, Trace, VarId, Variable};
 
-use super::analysis::SlimAnalysis;
+use super::SlimState;
 use super::commit::ArrayLimits;
 use super::footprint::{Collected, Pending};
 use super::partition::Partition;
 use super::range::StridedRange;
 use crate::access::At;
 use crate::findings::RaceGroup;
+use crate::passes::Analysis;
 use crate::race::Race;
-use crate::registry::Analysis;
 use crate::testing::run_analysis_with;
 
 /// The longest array that partitions are checked on.
@@ -162,10 +162,9 @@ fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
 }
 
 /// The detector with its log after a trace in blocks of a few events, and how much state it had at most.
-fn examined(limits: ArrayLimits, trace: &Trace) -> (SlimAnalysis, usize) {
-    let (mut analysis, mut most) = (SlimAnalysis::new(limits), 0);
+fn examined(limits: ArrayLimits, trace: &Trace) -> (Analysis, usize) {
+    let (mut analysis, mut most) = (Analysis::new(SlimState::new(limits)), 0);
     run_analysis_with(&mut analysis, trace, |analysis| most = most.max(analysis.state_bytes()));
-    analysis.name_elements(&trace.symbols);
     (analysis, most)
 }
 

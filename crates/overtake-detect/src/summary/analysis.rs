@@ -1,7 +1,7 @@
 //! The passes behind `osr`, `short-osr` and `m2`: the survey of `syncp`, then `syncp` itself and beside it the summary of the trace.
 //! When the trace is over, the pairs that `syncp` left open are judged.
 
-use overtake_trace::{Checked, LockId, MemoryOrder, Sizes, SyncId, ThreadId};
+use overtake_trace::{Checked, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId};
 
 use super::candidates::{Candidates, Counts, Limits};
 use super::{Builder, Judgement, Position, Summary};
@@ -10,7 +10,7 @@ use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::m2::Saturation;
 use crate::osr::Checker;
-use crate::registry::{Analysis, Outcome};
+use crate::passes::{After, Analysis, Pass};
 use crate::run::{LiveBlocks, feed, visit};
 use crate::syncp::{Census, Survey, SyncPreserving};
 use crate::visitor::{Touch, Visitor};
@@ -24,124 +24,106 @@ pub(crate) enum Method {
     Saturation(u64),
 }
 
-/// The analysis.
-pub(crate) struct Beyond<const BOUNDED: bool> {
+/// An analysis by the given method.
+pub(crate) fn beyond<const BOUNDED: bool>(method: Method, limits: Limits, filter: bool) -> Analysis {
+    Analysis::new(First::<BOUNDED> { method, limits, survey: Survey::new(filter) })
+}
+
+/// The first pass.
+struct First<const BOUNDED: bool> {
     method: Method,
     limits: Limits,
-    stage: Stage<BOUNDED>,
-    blocks: LiveBlocks,
-    findings: Findings,
-    counts: Counts,
-    /// The most that the summary took.
-    summary_bytes: usize,
+    survey: Survey,
 }
 
-enum Stage<const BOUNDED: bool> {
-    Survey(Box<Survey>),
-    Detection(Box<Detection<BOUNDED>>),
-    Over,
+impl<const BOUNDED: bool> Pass for First<BOUNDED> {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
+        visit(&mut self.survey, blocks, checked);
+    }
+
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        let First { method, limits, survey } = *self;
+        let census = survey.into_census();
+        After::Pass(Box::new(Second::<BOUNDED> {
+            method,
+            limits,
+            syncp: SyncPreserving::new(limits.window, census.clone()),
+            collector: Collector { census, builder: Builder::default(), every_event: false },
+            blocks: LiveBlocks::new(),
+        }))
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.survey.state_bytes()
+    }
+
+    fn readings(&self) -> u32 {
+        2
+    }
 }
 
-struct Detection<const BOUNDED: bool> {
+/// The second pass: the detector, and beside it the collector, which follows heap blocks of its own.
+struct Second<const BOUNDED: bool> {
+    method: Method,
+    limits: Limits,
     syncp: SyncPreserving<BOUNDED>,
     collector: Collector,
     blocks: LiveBlocks,
 }
 
-/// Hands events that can matter to the builder of the summary.
-pub(crate) struct Collector {
-    census: Census,
-    builder: Builder,
-    /// Events that order nothing are wanted as well.
-    every_event: bool,
-}
-
-impl<const BOUNDED: bool> Beyond<BOUNDED> {
-    pub(crate) fn new(method: Method, limits: Limits, filter: bool) -> Self {
-        Beyond {
-            method,
-            limits,
-            stage: Stage::Survey(Box::new(Survey::new(filter))),
-            blocks: LiveBlocks::new(),
-            findings: Findings::new(),
-            counts: Counts::default(),
-            summary_bytes: 0,
-        }
+impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
+        feed(&mut self.syncp, blocks, checked, findings);
+        visit(&mut self.collector, &mut self.blocks, checked);
     }
 
-    /// Judges what `syncp` left open.
-    fn search(&mut self, builder: Builder) {
-        let summary = builder.finish();
-        self.summary_bytes = summary.state_bytes();
-        let known = self.findings.racy_events();
-        let mut judge: Box<dyn FnMut(Position, Position) -> Judgement> = match self.method {
-            Method::Reversal => {
-                let mut checker = Checker::new(&summary);
-                Box::new(move |first, second| checker.judge(first, second))
-            }
-            Method::Saturation(limit) => {
-                let saturation = Saturation::new(&summary, limit);
-                Box::new(move |first, second| saturation.judge(first, second))
-            }
-        };
-        let mut candidates = Candidates::new(&summary, &known, self.limits, &mut *judge);
-        for group in self.findings.groups() {
-            candidates.note(&group.example);
-        }
-        candidates.search(&mut self.findings);
-        self.counts = candidates.counts;
-    }
-}
-
-impl<const BOUNDED: bool> Analysis for Beyond<BOUNDED> {
-    fn feed(&mut self, checked: &Checked<'_>) {
-        match &mut self.stage {
-            Stage::Survey(survey) => visit(&mut **survey, &mut self.blocks, checked),
-            Stage::Detection(detection) => {
-                let Detection { syncp, collector, blocks } = &mut **detection;
-                feed(syncp, &mut self.blocks, checked, &mut self.findings);
-                visit(collector, blocks, checked);
-            }
-            Stage::Over => {}
-        }
-    }
-
-    fn end_of_trace(&mut self) -> Outcome {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Survey(survey) => {
-                let census = survey.into_census();
-                self.blocks = LiveBlocks::new();
-                self.stage = Stage::Detection(Box::new(Detection {
-                    syncp: SyncPreserving::new(self.limits.window, census.clone()),
-                    collector: Collector { census, builder: Builder::default(), every_event: false },
-                    blocks: LiveBlocks::new(),
-                }));
-                Outcome::AnotherPass
-            }
-            Stage::Detection(detection) => {
-                self.search(detection.collector.builder);
-                Outcome::Done
-            }
-            Stage::Over => Outcome::Done,
-        }
-    }
-
-    fn findings(&self) -> &Findings {
-        &self.findings
+    fn end(self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
+        let Second { method, limits, collector, .. } = *self;
+        After::Done(Box::new(search(method, limits, &collector.finish(), findings)))
     }
 
     fn state_bytes(&self) -> usize {
-        match &self.stage {
-            Stage::Survey(survey) => survey.state_bytes(),
-            Stage::Detection(detection) => {
-                detection.syncp.state_bytes() + detection.collector.builder.state_bytes()
-            }
-            Stage::Over => self.summary_bytes,
+        Detector::state_bytes(&self.syncp) + self.collector.builder.state_bytes()
+    }
+}
+
+/// Judges what `syncp` left open.
+fn search(method: Method, limits: Limits, summary: &Summary, findings: &mut Findings) -> Searched {
+    let known = findings.racy_events();
+    let mut judge: Box<dyn FnMut(Position, Position) -> Judgement> = match method {
+        Method::Reversal => {
+            let mut checker = Checker::new(summary);
+            Box::new(move |first, second| checker.judge(first, second))
         }
+        Method::Saturation(limit) => {
+            let saturation = Saturation::new(summary, limit);
+            Box::new(move |first, second| saturation.judge(first, second))
+        }
+    };
+    let mut candidates = Candidates::new(summary, &known, limits, &mut *judge);
+    for group in findings.groups() {
+        candidates.note(&group.example);
+    }
+    candidates.search(findings);
+    Searched { counts: candidates.counts, summary_bytes: summary.state_bytes() }
+}
+
+/// What remains when all is judged.
+struct Searched {
+    counts: Counts,
+    /// The most that the summary took.
+    summary_bytes: usize,
+}
+
+impl Pass for Searched {
+    fn feed(&mut self, _: &Checked<'_>, _: &mut LiveBlocks, _: &mut Findings) {}
+
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        After::Done(self)
     }
 
-    fn passes(&self) -> u32 {
-        if matches!(self.stage, Stage::Survey(_)) { 2 } else { 1 }
+    fn state_bytes(&self) -> usize {
+        self.summary_bytes
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
@@ -152,7 +134,7 @@ impl<const BOUNDED: bool> Analysis for Beyond<BOUNDED> {
         ]
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self, _: &Findings) -> Vec<String> {
         let Counts { not_judged, too_large, .. } = self.counts;
         let mut remarks = Vec::new();
         if not_judged > 0 {
@@ -168,6 +150,14 @@ impl<const BOUNDED: bool> Analysis for Beyond<BOUNDED> {
         }
         remarks
     }
+}
+
+/// Hands events that can matter to the builder of the summary.
+pub(crate) struct Collector {
+    census: Census,
+    builder: Builder,
+    /// Events that order nothing are wanted as well.
+    every_event: bool,
 }
 
 impl Collector {

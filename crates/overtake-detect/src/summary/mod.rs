@@ -27,7 +27,7 @@ use overtake_trace::{EventIndex, IdVec, LocationId, LockId, SyncId, ThreadId, Va
 use crate::access::{Access, AccessKind, At};
 use crate::detector::LockMode;
 
-pub(crate) use analysis::{Beyond, Collector, Method};
+pub(crate) use analysis::{Collector, Method, beyond};
 pub(crate) use build::Builder;
 pub(crate) use candidates::Limits;
 pub(crate) use chosen::{Chosen, any_exclude};

@@ -5,10 +5,11 @@
 //! **State.** The accesses that can still race and the critical sections that can still matter (`collect.rs`). Where
 //! threads learn of each other that is a short stretch of the trace; in the worst case it is all of it.
 
-use super::two_pass::TwoPass;
-use crate::registry::{Analysis, OptionError, Options};
+use super::two_pass::analysis;
+use crate::passes::Analysis;
+use crate::registry::{OptionError, Options};
 
 /// Starts the analysis.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
-    Ok(Box::new(TwoPass::<false>::new(u64::MAX, !options.no_filter)))
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
+    Ok(analysis::<false>(u64::MAX, !options.no_filter))
 }

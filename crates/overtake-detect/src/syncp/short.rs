@@ -5,13 +5,14 @@
 //! **State.** The accesses in the window that can still race and the critical sections that can still matter
 //! (`collect.rs`); what else there is grows with threads, locks and variables, not with events.
 
-use super::two_pass::TwoPass;
-use crate::registry::{Analysis, OptionError, Options};
+use super::two_pass::analysis;
+use crate::passes::Analysis;
+use crate::registry::{OptionError, Options};
 
 /// Starts the analysis.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     if options.window == 0 {
         return Err(OptionError("expected a window of at least 1 event, found 0".into()));
     }
-    Ok(Box::new(TwoPass::<true>::new(options.window, !options.no_filter)))
+    Ok(analysis::<true>(options.window, !options.no_filter))
 }

@@ -8,20 +8,21 @@ use overtake_oracle::{
 };
 use overtake_trace::{EventIndex, Trace};
 
-use crate::registry::{Analysis, Options};
+use crate::passes::Analysis;
+use crate::registry::Options;
 use crate::testing::run_analysis;
 
-fn short_syncp(trace: &Trace, window: u64, no_filter: bool) -> Box<dyn Analysis> {
+fn short_syncp(trace: &Trace, window: u64, no_filter: bool) -> Analysis {
     let options = Options { window, no_filter, ..Options::default() };
     run(super::start_short(&options).expect("a window that fits"), trace)
 }
 
-fn run(mut analysis: Box<dyn Analysis>, trace: &Trace) -> Box<dyn Analysis> {
-    run_analysis(analysis.as_mut(), trace);
+fn run(mut analysis: Analysis, trace: &Trace) -> Analysis {
+    run_analysis(&mut analysis, trace);
     analysis
 }
 
-fn figure(analysis: &dyn Analysis, name: &str) -> u64 {
+fn figure(analysis: &Analysis, name: &str) -> u64 {
     analysis.figures().into_iter().find(|&(known, _)| known == name).map_or(0, |(_, count)| count)
 }
 
@@ -71,9 +72,9 @@ fn sections_that_cannot_matter_are_forgotten() {
     let round = "A acq l; A w x; A rel l; B acq l; B r x; B w y; B rel l; A r y; ";
     let trace = trace(&round.repeat(200));
     let analysis = short_syncp(&trace, 16, false);
-    assert!(figure(&*analysis, "critical sections kept") <= 12, "{:?}", analysis.figures());
+    assert!(figure(&analysis, "critical sections kept") <= 12, "{:?}", analysis.figures());
     assert_eq!(
-        figure(&*analysis, "critical sections kept") + figure(&*analysis, "critical sections collected"),
+        figure(&analysis, "critical sections kept") + figure(&analysis, "critical sections collected"),
         400
     );
 }

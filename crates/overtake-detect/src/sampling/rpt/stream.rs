@@ -1,100 +1,98 @@
 //! The tester over a trace that passes by: once to count, once to judge the windows.
 
 use overtake_rules::HoldingCount;
-use overtake_trace::{Checked, Op, Parameters};
+use overtake_trace::{Checked, Op, Parameters, Symbols};
 
-use super::judge::WindowJudge;
+use super::judge::{Judge, WindowJudge};
 use super::plan::Plan;
 use crate::findings::Findings;
-use crate::registry::{Analysis, OptionError, Options, Outcome};
+use crate::passes::{After, Analysis, Pass};
+use crate::registry::{OptionError, Options};
+use crate::run::LiveBlocks;
 
 /// Starts the analysis.
-pub(crate) fn start(options: &Options) -> Result<Box<dyn Analysis>, OptionError> {
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     Plan::new(Parameters::default(), options.epsilon, options.delta, options.seed)?;
-    Ok(Box::new(StreamTester {
+    Ok(Analysis::new(Counting {
         options: options.clone(),
-        stage: Stage::Counting { parameters: Parameters::default(), holdings: HoldingCount::default() },
-        judge: options.judge.start(),
-        races: Findings::new(),
+        parameters: Parameters::default(),
+        holdings: HoldingCount::default(),
     }))
 }
 
-struct StreamTester {
+/// The first pass.
+struct Counting {
     options: Options,
-    stage: Stage,
-    judge: Box<dyn WindowJudge>,
-    races: Findings,
+    parameters: Parameters,
+    holdings: HoldingCount,
 }
 
-enum Stage {
-    Counting {
-        parameters: Parameters,
-        holdings: HoldingCount,
-    },
-    Judging {
-        plan: Plan,
-        /// The window that is next or has begun.
-        window: usize,
-    },
-}
+impl Pass for Counting {
+    fn feed(&mut self, checked: &Checked<'_>, _: &mut LiveBlocks, _: &mut Findings) {
+        count(&mut self.parameters, &mut self.holdings, checked);
+    }
 
-impl Analysis for StreamTester {
-    fn feed(&mut self, checked: &Checked<'_>) {
-        match &mut self.stage {
-            Stage::Counting { parameters, holdings } => count(parameters, holdings, checked),
-            Stage::Judging { plan, window } => {
-                let (first, end) = (checked.first().0, checked.first().0 + checked.len() as u64);
-                while let Some(range) = plan.windows.get(*window)
-                    && range.start < end
-                {
-                    if range.start >= first {
-                        self.judge.begin(range.start);
-                    }
-                    self.judge.feed(checked, range.clone(), &mut self.races);
-                    if range.end > end {
-                        break;
-                    }
-                    self.judge.end(checked.symbols(), &mut self.races);
-                    *window += 1;
-                }
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        let Options { epsilon, delta, seed, judge, .. } = self.options;
+        match Plan::new(self.parameters, epsilon, delta, seed) {
+            Ok(plan) => {
+                let windows = Windows { plan, next: 0, question: judge, judge: judge.start() };
+                After::Pass(Box::new(windows))
             }
+            Err(_) => After::Done(self), // the options were tried at the start
         }
     }
 
-    fn end_of_trace(&mut self) -> Outcome {
-        let Stage::Counting { parameters, .. } = &self.stage else { return Outcome::Done };
-        let Options { epsilon, delta, seed, .. } = self.options;
-        let Ok(plan) = Plan::new(*parameters, epsilon, delta, seed) else { return Outcome::Done };
-        self.stage = Stage::Judging { plan, window: 0 };
-        Outcome::AnotherPass
+    fn state_bytes(&self) -> usize {
+        0
     }
 
-    fn findings(&self) -> &Findings {
-        &self.races
+    fn readings(&self) -> u32 {
+        2
+    }
+}
+
+/// The second pass.
+struct Windows {
+    plan: Plan,
+    /// The window that is next or has begun.
+    next: usize,
+    question: Judge,
+    judge: Box<dyn WindowJudge>,
+}
+
+impl Pass for Windows {
+    fn feed(&mut self, checked: &Checked<'_>, _: &mut LiveBlocks, findings: &mut Findings) {
+        let (first, end) = (checked.first().0, checked.first().0 + checked.len() as u64);
+        while let Some(range) = self.plan.windows.get(self.next)
+            && range.start < end
+        {
+            if range.start >= first {
+                self.judge.begin(range.start);
+            }
+            self.judge.feed(checked, range.clone(), findings);
+            if range.end > end {
+                break;
+            }
+            self.judge.end(checked.symbols(), findings);
+            self.next += 1;
+        }
+    }
+
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        After::Done(self)
     }
 
     fn state_bytes(&self) -> usize {
         self.judge.state_bytes()
     }
 
-    fn passes(&self) -> u32 {
-        2
-    }
-
     fn figures(&self) -> Vec<(&'static str, u64)> {
-        match &self.stage {
-            Stage::Counting { .. } => Vec::new(),
-            Stage::Judging { plan, .. } => plan.figures(),
-        }
+        self.plan.figures()
     }
 
-    fn remarks(&self) -> Vec<String> {
-        match &self.stage {
-            Stage::Counting { .. } => Vec::new(),
-            Stage::Judging { plan, .. } => {
-                plan.remarks(self.options.judge, plan.events(), !self.races.is_empty())
-            }
-        }
+    fn remarks(&self, findings: &Findings) -> Vec<String> {
+        self.plan.remarks(self.question, self.plan.events(), !findings.is_empty())
     }
 }
 

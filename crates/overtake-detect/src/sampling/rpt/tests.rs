@@ -14,8 +14,9 @@ use overtake_trace::{Action, Block, Event, EventIndex, Parameters, Result, Symbo
 use super::{Judge, Limits, Plan, RandomAccess, Stop, Tested, refine, test};
 use crate::drive::{Driver, Strictness};
 use crate::findings::Findings;
+use crate::passes::Outcome;
 use crate::race::Verdict;
-use crate::registry::{Options, Outcome, find};
+use crate::registry::{Options, find};
 
 const TRACES: u64 = 100_000;
 

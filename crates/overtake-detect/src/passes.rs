@@ -1,0 +1,161 @@
+//! How an analysis reads a trace: in one pass or several, by one mechanism.
+//!
+//! An [`Analysis`] is a chain of passes over the same events. A [`Pass`] sees the whole trace, block by block; at its end
+//! it is done or makes the next pass, which begins with what it found out. The analysis keeps what all passes share: the
+//! log of findings, and which heap blocks are allocated.
+
+use overtake_trace::{Checked, Symbols};
+
+use crate::detector::Detector;
+use crate::findings::Findings;
+use crate::run::{LiveBlocks, feed};
+
+/// What remains to be done after a pass over the trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The log is complete.
+    Done,
+    /// The analysis needs to see the trace again, from the start.
+    AnotherPass,
+}
+
+/// One reading of the whole trace, whatever reads it: one virtual call per block, none per event.
+pub trait Pass {
+    /// Takes the next checked block. `blocks` are the heap blocks allocated before it in this pass.
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings);
+
+    /// The trace is over, and all its names are known.
+    fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After;
+
+    /// Bytes of state held now.
+    fn state_bytes(&self) -> usize;
+
+    /// How often the trace is read from this pass on, at most: an input that can be read only once is kept for the others.
+    fn readings(&self) -> u32 {
+        1
+    }
+
+    /// Figures of the detector's own, for people: `("clock joins", 1234)`.
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// What people must know to understand the result, a sentence each.
+    fn remarks(&self, findings: &Findings) -> Vec<String> {
+        let _ = findings;
+        Vec::new()
+    }
+}
+
+/// What comes after a pass.
+pub enum After {
+    /// Nothing: this was the last one, kept for its figures.
+    Done(Box<dyn Pass>),
+    /// Another pass.
+    Pass(Box<dyn Pass>),
+}
+
+/// A detector at work on one trace, in as many passes as it needs.
+pub struct Analysis {
+    pass: Box<dyn Pass>,
+    blocks: LiveBlocks,
+    findings: Findings,
+}
+
+impl Analysis {
+    /// An analysis that begins with `first`.
+    pub fn new(first: impl Pass + 'static) -> Analysis {
+        Analysis { pass: Box::new(first), blocks: LiveBlocks::new(), findings: Findings::new() }
+    }
+
+    /// An analysis in one pass, in which the detector sees every event.
+    pub fn one_pass(detector: impl Detector + 'static) -> Analysis {
+        Analysis::new(Detection(detector))
+    }
+
+    /// Takes the next checked block.
+    pub fn feed(&mut self, checked: &Checked<'_>) {
+        self.pass.feed(checked, &mut self.blocks, &mut self.findings);
+    }
+
+    /// The trace is over; `symbols` are its names.
+    pub fn end_of_trace(&mut self, symbols: &Symbols) -> Outcome {
+        let readings = self.pass.readings();
+        let pass = std::mem::replace(&mut self.pass, Box::new(Nothing));
+        self.blocks = LiveBlocks::new();
+        match pass.end(symbols, &mut self.findings) {
+            After::Done(last) => {
+                self.pass = last;
+                self.findings.name_elements(symbols);
+                Outcome::Done
+            }
+            After::Pass(next) => {
+                debug_assert!(next.readings() < readings, "more passes than the first one announced");
+                self.pass = next;
+                Outcome::AnotherPass
+            }
+        }
+    }
+
+    /// What was found so far.
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// Bytes of state held now.
+    pub fn state_bytes(&self) -> usize {
+        self.pass.state_bytes()
+    }
+
+    /// How often it asks to see the trace from now on, at most: an input that can be read only once is kept for it.
+    pub fn readings(&self) -> u32 {
+        self.pass.readings()
+    }
+
+    /// Figures of the detector's own, for people.
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
+        self.pass.figures()
+    }
+
+    /// What people must know to understand the result, a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        self.pass.remarks(&self.findings)
+    }
+}
+
+/// The pass of a detector that needs no other.
+struct Detection<D>(D);
+
+impl<D: Detector + 'static> Pass for Detection<D> {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
+        feed(&mut self.0, blocks, checked, findings);
+    }
+
+    fn end(mut self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
+        self.0.finish(findings);
+        After::Done(self)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.0.state_bytes()
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        self.0.figures()
+    }
+}
+
+/// Stands in for a pass that is ending.
+struct Nothing;
+
+impl Pass for Nothing {
+    fn feed(&mut self, _: &Checked<'_>, _: &mut LiveBlocks, _: &mut Findings) {}
+
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        After::Done(self)
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
