@@ -1,7 +1,8 @@
 //! Symbols as their programmers wrote them.
 //!
 //! A mangled name can be short and mean a text that is exponentially longer, and templates nest deeper than demanglers go by
-//! themselves. Both have limits here; a symbol beyond them stays as it is.
+//! themselves. Both have limits here; a symbol beyond them stays as it is. Of a function whose result or parameters the demangler
+//! does not understand, the name alone is given.
 
 use std::fmt;
 
@@ -10,6 +11,9 @@ use cpp_demangle::{BorrowedSymbol, DemangleOptions, DemangleWrite, ParseOptions}
 
 /// Bytes of a name. Names of a few thousand letters are common in C++.
 const LONGEST: usize = 64 << 10;
+/// Longer symbols are not searched for a name that can be read, and so many beginnings of a symbol are tried.
+const LONGEST_SHORTENED: usize = 4 << 10;
+const MOST_TRIES: usize = 64;
 /// How deep the grammar of a name may nest; a level takes a few hundred bytes of stack.
 const DEEPEST: u32 = 600;
 
@@ -17,7 +21,9 @@ const DEEPEST: u32 = 600;
 pub(crate) fn readable(symbol: &str) -> String {
     let demangled = match symbol.get(..2) {
         Some("_R") => addr2line::demangle(symbol, gimli::DW_LANG_Rust),
-        Some("_Z") => addr2line::demangle(symbol, gimli::DW_LANG_Rust).or_else(|| cpp(symbol)),
+        Some("_Z") => addr2line::demangle(symbol, gimli::DW_LANG_Rust)
+            .or_else(|| cpp(symbol))
+            .or_else(|| name_alone(symbol)),
         _ => None,
     };
     demangled.unwrap_or_else(|| symbol.to_owned())
@@ -29,6 +35,18 @@ fn cpp(symbol: &str) -> Option<String> {
     let mut text = Bounded(String::new());
     parsed.structured_demangle(&mut text, &DemangleOptions::new().recursion_limit(DEEPEST)).ok()?;
     Some(text.0)
+}
+
+/// A function's name with its template arguments, without result and parameters. In a mangled name they come last, behind an `E`: a
+/// beginning that is a whole name once `v` (no parameters) follows it is the name.
+fn name_alone(symbol: &str) -> Option<String> {
+    if symbol.len() > LONGEST_SHORTENED {
+        return None;
+    }
+    let ends = symbol.match_indices('E').map(|(at, letter)| at + letter.len()).take(MOST_TRIES);
+    let name = ends.map(|end| format!("{}v", &symbol[..end])).find_map(|shortened| cpp(&shortened))?;
+    let name = name.strip_prefix("void ").unwrap_or(&name);
+    Some(name.strip_suffix("()").unwrap_or(name).to_owned())
 }
 
 struct Bounded(String);
@@ -55,6 +73,24 @@ mod tests {
         assert_eq!(readable("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
         assert_eq!(readable("_RNvC7mycrate3foo"), "mycrate::foo");
         assert_eq!(readable("_Zébra"), "_Zébra");
+    }
+
+    #[test]
+    fn of_what_the_demangler_does_not_understand_the_name_is_read() {
+        for (symbol, expected) in [
+            (
+                "_ZSt11make_sharedIiJRKiEESt10shared_ptrINSt9enable_ifIXntsrSt8is_arrayIT_E5valueES5_E4typeEEDpOT0_",
+                "std::make_shared<int, int const&>",
+            ),
+            (
+                "_ZSt14__relocate_a_1IiiENSt9enable_ifIXsrSt24__is_bitwise_relocatableIT_vE5valueEPS2_E4typeES4_S4_S4_RSaIT0_E",
+                "std::__relocate_a_1<int, int>",
+            ),
+            ("_ZN3foo3barE??", "foo::bar"),
+            ("_ZEEEE", "_ZEEEE"),
+        ] {
+            assert_eq!(readable(symbol), expected);
+        }
     }
 
     #[test]
