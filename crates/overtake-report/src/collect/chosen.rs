@@ -1,4 +1,4 @@
-//! A witness cut down to the events that tell the story, so that the whole of it need not be kept.
+//! A witness cut down to the events that matter, so that the whole of it need not be kept.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use overtake_trace::{Action, ThreadId, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Steps of a witness that are kept.
-const MOST_STEPS: usize = 1_000;
+const MOST_STEPS: usize = 400;
 
 /// The events of a verified witness that matter.
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ mod tests {
         let overtaken = Overtaken { lock: LockId(0), left_out: step(7), left_out_end: None, by: step(9) };
         let kept = within_reason(steps, &[overtaken]);
         assert_eq!(kept.len(), MOST_STEPS + 1);
-        assert_eq!((kept[0], kept[1]), (step(9), step(4_000)));
+        assert_eq!((kept[0], kept[1]), (step(9), step(4_600)));
         assert_eq!(within_reason(vec![step(1)], &[]), [step(1)]);
     }
 }

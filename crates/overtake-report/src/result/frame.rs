@@ -27,7 +27,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Whether it is code of the program itself, as far as one can tell: of a known file, outside the system's directories, and
+    /// Whether it is code of the program itself, as far as one can see: of a known file, outside the system's directories, and
     /// no function of a language's library.
     pub fn is_own(&self) -> bool {
         let system =
@@ -68,6 +68,6 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-fn is_zero_wide(number: &u64) -> bool {
+pub(super) fn is_zero_wide(number: &u64) -> bool {
     *number == 0
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::frame::is_zero_wide;
+
 /// What happened around the two accesses, and in which order it might have happened.
 ///
 /// Steps are listed in the order of the run. Most events matter to nobody and are only counted, before the step that follows
@@ -31,13 +33,16 @@ pub struct Step {
     /// The operation in words: `acquire`, `write`, ...
     pub operation: String,
     /// On what; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub operand: String,
     /// `function file:line` or the trace's location; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
     /// Which access of the finding it is, as a position in [`Finding::accesses`](super::Finding::accesses); none if it is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<u32>,
     /// Events of its thread between the step before (of the same thread) and this one that are not listed.
+    #[serde(default, skip_serializing_if = "is_zero_wide")]
     pub omitted: u64,
 }
 

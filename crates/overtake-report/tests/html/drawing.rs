@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::{assert_no_complaints, browse, sample};
+use crate::{assert_no_complaints, browse, sample, schedules};
 
 const WIDTHS: [u32; 3] = [1400, 1000, 420];
 
@@ -12,7 +12,7 @@ const ACCESSES_IN_VIEW: &str = "(() => {
     const stage = document.querySelector('.stage').getBoundingClientRect();
     const marks = [...document.querySelectorAll('.stage .step .mark')].map((mark) => mark.getBoundingClientRect());
     const inside = ({ left, right, top, bottom }) => left >= stage.left && right <= stage.right && top >= stage.top && bottom <= stage.bottom;
-    return marks.length === 2 && marks.every(inside) && stage.left >= 0 && stage.right <= innerWidth;
+    return marks.length >= 2 && marks.every(inside) && stage.left >= 0 && stage.right <= innerWidth;
 })()";
 
 /// Pairs of labels in the lanes of the accesses that overlap.
@@ -31,7 +31,7 @@ fn open(browser: &mut Browser, file: &std::path::Path) {
 #[test]
 fn both_accesses_are_in_view_at_any_width_with_any_number_of_threads() {
     for threads in [3, 16, 200] {
-        let report = sample::crowd(threads, 4 * threads + 8);
+        let report = schedules::crowd(threads, 4 * threads + 8);
         let Some((mut browser, file)) = browse(&report, 1400, 900) else { return };
         for width in WIDTHS {
             browser.resize(width, 900);
@@ -57,7 +57,7 @@ fn both_accesses_are_in_view_at_any_width_with_any_number_of_threads() {
 
 #[test]
 fn other_threads_share_a_lane_that_opens() {
-    let Some((mut browser, file)) = browse(&sample::crowd(16, 72), 1400, 900) else { return };
+    let Some((mut browser, file)) = browse(&schedules::crowd(16, 72), 1400, 900) else { return };
     open(&mut browser, &file);
     let lanes = "document.querySelectorAll('.stage .head').length";
     assert_eq!(browser.number(lanes), 3.0, "two threads with an access, and one lane for all others");
@@ -68,14 +68,18 @@ fn other_threads_share_a_lane_that_opens() {
         "every thread has room, so that there is something to scroll"
     );
     browser.evaluate("document.querySelector('.stage').scrollLeft = 10000");
+    browser.evaluate("document.querySelector('.stage').scrollIntoView()");
     browser.picture("crowd-opened");
+    let topmost =
+        "[...document.querySelectorAll('.stage .head title')].slice(-2).map((title) => title.textContent)";
+    assert_eq!(browser.evaluate(topmost), json!(["T1", "T0"]), "their names cover those of the others");
     assert_eq!(browser.evaluate(ACCESSES_IN_VIEW), json!(true), "the lanes of the accesses stay");
     assert_no_complaints(&mut browser);
 }
 
 #[test]
 fn what_was_overtaken_stays_as_a_ghost_and_the_hand_over_has_a_name() {
-    let Some((mut browser, file)) = browse(&sample::crowd(5, 28), 1400, 900) else { return };
+    let Some((mut browser, file)) = browse(&schedules::crowd(5, 28), 1400, 900) else { return };
     open(&mut browser, &file);
     let hand_over = "document.querySelector('.stage .hand-over text').textContent";
     assert_eq!(browser.text(hand_over), "hand-over of m");
@@ -95,7 +99,7 @@ fn what_was_overtaken_stays_as_a_ghost_and_the_hand_over_has_a_name() {
 
 #[test]
 fn a_witness_of_ten_thousand_steps_opens_at_once() {
-    let Some((mut browser, file)) = browse(&sample::crowd(40, 10_000), 1400, 900) else { return };
+    let Some((mut browser, file)) = browse(&schedules::crowd(40, 10_000), 1400, 900) else { return };
     open(&mut browser, &file);
     assert_eq!(browser.evaluate(ACCESSES_IN_VIEW), json!(true));
     browser.click(".stage-buttons [aria-pressed]:last-child");
@@ -116,7 +120,7 @@ fn a_witness_of_ten_thousand_steps_opens_at_once() {
 
 #[test]
 fn the_drawing_plays_by_itself_and_zooms() {
-    let Some((mut browser, file)) = browse(&sample::crowd(4, 24), 1400, 900) else { return };
+    let Some((mut browser, file)) = browse(&schedules::crowd(4, 24), 1400, 900) else { return };
     open(&mut browser, &file);
     browser.press("p");
     browser.wait_for("document.getElementById('slider').value === '1000'");
@@ -133,7 +137,7 @@ fn the_drawing_plays_by_itself_and_zooms() {
 
 #[test]
 fn long_lines_show_what_is_accessed() {
-    let Some((mut browser, file)) = browse(&sample::long_lines(), 1400, 900) else { return };
+    let Some((mut browser, file)) = browse(&schedules::long_lines(), 1400, 900) else { return };
     for width in WIDTHS {
         browser.resize(width, 900);
         browser.open(&file, &format!("#{}", sample::PREDICTED));
@@ -145,6 +149,70 @@ fn long_lines_show_what_is_accessed() {
         browser.wait_for(&format!("{marks}.every(Boolean)"));
         assert_eq!(browser.evaluate(marks), json!([true, true]), "{width} pixels");
         browser.picture(&format!("long-line-{width}"));
+    }
+    assert_no_complaints(&mut browser);
+}
+
+#[test]
+fn a_deadlock_shows_who_waits_for_whom() {
+    for threads in [2, 3, 5] {
+        let Some((mut browser, file)) = browse(&schedules::deadlock(threads), 1400, 900) else { return };
+        for (width, scheme) in [(1400, "light"), (1000, "dark"), (420, "light")] {
+            browser.resize(width, 900);
+            browser.prefer(&[("prefers-color-scheme", scheme), ("prefers-reduced-motion", "reduce")]);
+            browser.open(&file, &format!("#{}", sample::PREDICTED));
+            browser.wait_for("document.querySelector('.stage [data-step]') !== null");
+            let waits = "[...document.querySelectorAll('.stage .waits-for')].map((node) => +getComputedStyle(node).opacity)";
+            let marks = "document.querySelectorAll('.stage .step .mark').length";
+            browser.choose("slider", "0");
+            assert_eq!(browser.evaluate(waits), json!(vec![0; threads as usize]), "nobody waits in the run");
+            browser.choose("slider", "1000");
+            assert_eq!(browser.evaluate(waits), json!(vec![1; threads as usize]), "everybody waits");
+            assert_eq!(browser.number(marks), f64::from(threads));
+            assert_eq!(browser.number(OVERLAPS), 0.0, "{threads} threads, {width} pixels");
+            assert_eq!(browser.evaluate(ACCESSES_IN_VIEW), json!(true), "{threads} threads, {width} pixels");
+            browser.evaluate("document.querySelector('.schedule').scrollIntoView()");
+            browser.picture(&format!("deadlock-{threads}-{width}-{scheme}"));
+        }
+        assert_no_complaints(&mut browser);
+    }
+}
+
+#[test]
+fn a_possible_race_that_was_confirmed_has_its_drawing() {
+    let Some((mut browser, file)) = browse(&schedules::confirmed(), 1400, 900) else { return };
+    open(&mut browser, &file);
+    assert_eq!(
+        browser.text("document.querySelector('.verdict strong').textContent"),
+        "Confirmed, possible race"
+    );
+    let confirmed = browser.text("document.querySelector('section.confirmed').textContent");
+    assert!(confirmed.contains("The threads met in 9 of 10 runs, B before A."), "{confirmed}");
+    let hint = "document.querySelector('.schedule .hint').textContent";
+    assert!(browser.text(hint).contains("if the reads of the recording saw"), "{}", browser.text(hint));
+    browser.choose("slider", "1000");
+    assert_eq!(browser.evaluate(ACCESSES_IN_VIEW), json!(true));
+    let clipped = "[...document.querySelectorAll('#verdicts button')].filter((button) => button.scrollWidth > button.clientWidth).length";
+    assert_eq!(browser.number(clipped), 0.0, "four verdicts have room");
+    browser.picture("confirmed");
+    assert_no_complaints(&mut browser);
+}
+
+#[test]
+fn twelve_hundred_findings_fit_at_any_width_in_both_schemes() {
+    let Some((mut browser, file)) = browse(&sample::many(1_200), 1400, 900) else { return };
+    for (width, scheme) in WIDTHS.into_iter().flat_map(|width| [(width, "light"), (width, "dark")]) {
+        browser.resize(width, 900);
+        browser.prefer(&[("prefers-color-scheme", scheme)]);
+        browser.open(&file, "");
+        browser.wait_for("document.querySelector('.row') !== null");
+        assert!(browser.number("document.documentElement.scrollWidth") <= f64::from(width));
+        let collisions = "(() => {
+            const rows = [...document.querySelectorAll('.row')].map((row) => row.getBoundingClientRect()).sort((one, other) => one.top - other.top);
+            return rows.filter((row, at) => at > 0 && row.top < rows[at - 1].bottom - 1).length;
+        })()";
+        assert_eq!(browser.number(collisions), 0.0, "{width} pixels, {scheme}");
+        browser.picture(&format!("many-{width}-{scheme}"));
     }
     assert_no_complaints(&mut browser);
 }

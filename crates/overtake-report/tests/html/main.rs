@@ -8,6 +8,7 @@ mod drawing;
 mod list;
 mod looks;
 mod sample;
+mod schedules;
 mod usage;
 
 use std::path::PathBuf;

@@ -71,82 +71,6 @@ pub(crate) fn many(count: u32) -> Report {
     report
 }
 
-/// A predicted race in a schedule with so many threads and steps: `T1` overtakes a section of `T0`, the others do other things.
-pub(crate) fn crowd(threads: u32, steps: u32) -> Report {
-    let mut schedule = Schedule {
-        threads: (0..threads).map(|thread| format!("T{thread}")).collect(),
-        ..Schedule::default()
-    };
-    let others = threads - 2;
-    let noise = steps.saturating_sub(7) / 2;
-    let add_noise = |schedule: &mut Schedule| {
-        for number in 0..noise / 2 {
-            let thread = 2 + number % others.max(1);
-            let from = schedule.steps.len() as u32;
-            for operation in ["acquire", "release"] {
-                schedule.steps.push(step(thread, operation, &format!("n{thread}"), "work other.c:9"));
-            }
-            let (lock, to) = (format!("n{thread}"), Some(from + 1));
-            schedule.sections.push(Section { lock, shared: false, thread, from: Some(from), to });
-        }
-    };
-    schedule.steps.push(step(0, "fork", "T1", "main a.c:2"));
-    add_noise(&mut schedule);
-    let first = schedule.steps.len() as u32;
-    schedule.steps.push(step(0, "write", "x", "producer a.c:4"));
-    schedule.steps.push(step(0, "acquire", "m", "producer a.c:5"));
-    schedule.steps.push(step(0, "release", "m", "producer a.c:6"));
-    add_noise(&mut schedule);
-    let second = schedule.steps.len() as u32 + 2;
-    schedule.steps.push(step(1, "acquire", "m", "consumer b.c:3"));
-    schedule.steps.push(step(1, "release", "m", "consumer b.c:4"));
-    schedule.steps.push(step(1, "read", "x", "consumer b.c:5"));
-    schedule.steps[first as usize].role = Some(0);
-    schedule.steps[second as usize].role = Some(1);
-    let is_overtaken = |at: &u32| [first, first + 1, first + 2, second].contains(at);
-    schedule.witness = (0..=second).filter(|at| !is_overtaken(at)).chain([first, second]).collect();
-    let section = |thread, from| Section {
-        lock: "m".into(),
-        shared: false,
-        thread,
-        from: Some(from),
-        to: Some(from + 1),
-    };
-    schedule.sections.extend([section(0, first + 1), section(1, second - 2)]);
-    schedule.arrows = vec![
-        Arrow { from: 0, to: second - 2, kind: ArrowKind::Fork },
-        Arrow { from: first + 2, to: second - 2, kind: ArrowKind::LockOrder },
-    ];
-    let stack = |line| vec![Frame { file: format!("a.c:{line}"), ..Frame::default() }];
-    let mut report = clean();
-    report.findings = vec![Finding {
-        id: 1,
-        schedule: Some(schedule),
-        ..finding(
-            PREDICTED,
-            Verdict::Predicted,
-            "x: producer writes while consumer reads",
-            access("write", 4, thread("T0", vec![]), stack(4)),
-            access("read", 9, thread("T1", vec![]), stack(5)),
-        )
-    }];
-    report
-}
-
-/// A race on lines that are longer than any screen, one of them longer than what a report keeps of it.
-pub(crate) fn long_lines() -> Report {
-    let mut report = crowd(3, 8);
-    let (before, after) = ("call(a, b, c); ".repeat(14), " + f(d, e);".repeat(14));
-    let line = format!("    {before}shared->value{after}");
-    let column = line.find("value").unwrap() as u32 + 1;
-    let lines = BTreeMap::from([(4, line.clone()), (5, "    short();".into()), (6, line)]);
-    let excerpt = Excerpt { lines, cut: BTreeMap::from([(6, 5_000)]) };
-    report.sources.insert("src/long.cpp".into(), excerpt);
-    report.findings[0].accesses[0].stack = vec![frame("producer", "src/long.cpp", 4, column)];
-    report.findings[0].accesses[1].stack = vec![frame("consumer", "src/long.cpp", 6, column + 5_000)];
-    report
-}
-
 fn run(command: &str, events: u64) -> Run {
     Run {
         trace: "server.otr".into(),
@@ -178,7 +102,7 @@ fn run(command: &str, events: u64) -> Run {
     }
 }
 
-fn frame(function: &str, file: &str, line: u32, column: u32) -> Frame {
+pub(crate) fn frame(function: &str, file: &str, line: u32, column: u32) -> Frame {
     Frame {
         function: function.into(),
         file: file.into(),
@@ -189,16 +113,22 @@ fn frame(function: &str, file: &str, line: u32, column: u32) -> Frame {
     }
 }
 
-fn thread(name: &str, created_at: Vec<Frame>) -> Thread {
+pub(crate) fn thread(name: &str, created_at: Vec<Frame>) -> Thread {
     Thread { name: name.into(), main: false, creator: "main".into(), created_at }
 }
 
-fn access(operation: &str, event: u64, thread: Thread, stack: Vec<Frame>) -> Access {
+pub(crate) fn access(operation: &str, event: u64, thread: Thread, stack: Vec<Frame>) -> Access {
     let writes = operation.contains("write");
     Access { operation: operation.into(), writes, bytes: 8, event, thread, stack, ..Access::default() }
 }
 
-fn finding(fingerprint: &str, verdict: Verdict, headline: &str, first: Access, second: Access) -> Finding {
+pub(crate) fn finding(
+    fingerprint: &str,
+    verdict: Verdict,
+    headline: &str,
+    first: Access,
+    second: Access,
+) -> Finding {
     Finding {
         id: 0,
         fingerprint: fingerprint.into(),
@@ -287,7 +217,7 @@ fn predicted() -> Finding {
     }
 }
 
-fn step(thread: u32, operation: &str, operand: &str, place: &str) -> Step {
+pub(crate) fn step(thread: u32, operation: &str, operand: &str, place: &str) -> Step {
     Step {
         event: 0,
         thread,

@@ -14,6 +14,8 @@ const HEAD_HEIGHT = 40;
 const FOOT_HEIGHT = 14;
 /** Room between the race and what is still to come after it. */
 const GHOST_GAP = 26;
+/** Labels with less room have the name only. */
+const NARROW_LABEL = 70;
 /** How much of a ghost one sees. */
 const GHOST = 0.42;
 /** The parts of the way in which steps fade, steps move, and the race shows. */
@@ -95,7 +97,8 @@ function createDrawing(schedule, verdict, width, { opened = false } = {}) {
     ...meetingParts(layout).map((part) => ["arrows", part]),
     ...layout.lanes.filter((lane) => lane.folded && !lane.strip && schedule.hidden > 0).map((lane) => ["below", hiddenNote(layout, lane)]),
     ...schedule.steps.map((step, at) => [roleOf(step) !== undefined ? "pinnable" : layout.lane(at).lead ? "steps" : "below", stepPart(layout, step, at)]),
-    ...layout.lanes.map((lane) => ["heads", headPart(layout, lane)]),
+    // The names of the accesses' lanes cover those that are scrolled behind them.
+    ...[...layout.lanes].reverse().map((lane) => ["heads", headPart(layout, lane)]),
   ];
   const svg = drawn("svg", {
     class: `drawing ${verdict}`, role: "img",
@@ -168,7 +171,7 @@ function headPart(layout, lane) {
   const make = () => drawn("g", { class: "head" }, drawn("title", {}, lane.name),
     drawn("rect", { class: "ground", width: lane.width, height: HEAD_HEIGHT - 10 }),
     drawn("text", { class: "lane-name", x: lane.strip ? 2 : gutter - 8, y: 20 },
-      fitting(lane.strip && lane.folded ? lane.name.replace(/ .*/, " more") : lane.name, lane.width - (lane.strip ? 2 : gutter - 8), lane.strip ? 11 : 13)));
+      fitting(lane.strip && lane.folded ? lane.name.replace(/^(\S+) .*/, "+$1") : lane.name, lane.width - (lane.strip ? 2 : gutter - 8), lane.strip ? 11 : 13)));
   return {
     make,
     span: EVERYWHERE,
@@ -227,7 +230,8 @@ function sectionPart(layout, section, depth, colour) {
 
 /**
  * An arrow leaves its step downwards, runs sideways between two rows, and enters the other step from the gutter left of it: no
- * label is crossed. One that the witness no longer has fades; the hand-over that kept the accesses apart has a name.
+ * label is crossed. One that the witness no longer has fades; the hand-over that kept the accesses apart has a name. Nobody waits
+ * for a lock before the threads meet, unless it was so in the run.
  */
 function arrowPart(layout, arrow, at) {
   const { stays, witness } = layout;
@@ -236,11 +240,12 @@ function arrowPart(layout, arrow, at) {
   const path = drawn("path", { "marker-end": `url(#head-${arrow.kind})` });
   const name = apart && drawn("text", { class: "hand-over-name" }, handOverName(layout.schedule, arrow));
   const remains = stays[from] && stays[to] && witness.at.get(from) < witness.at.get(to);
+  const appears = arrow.kind === "waits-for" && layout.schedule.witness.length > 0;
   const level = (y) => y(from) + STEP_HEIGHT / 2 - 1 + (at % 3);
   return {
     make: () => drawn("g", { class: `arrow ${arrow.kind}${apart ? " hand-over" : ""}` }, drawn("title", {}, ARROWS[arrow.kind]), path, name),
     span: ({ y }) => [Math.min(y(from), y(to)), Math.max(level(y), y(to))],
-    place({ y, gone }) {
+    place({ y, gone, met }) {
       const [x1, x2] = [layout.axis(layout.lane(from)), layout.axis(layout.lane(to))];
       const gutter = x2 - 13 - (at % 3) * 3;
       path.setAttribute("d", angular([x1, y(from) + 6], [gutter, y(to)], x2 - 8, level(y)));
@@ -248,7 +253,7 @@ function arrowPart(layout, arrow, at) {
         name.setAttribute("x", Math.max(x1, gutter) - 12);
         name.setAttribute("y", level(y) + 4);
       }
-      this.node.style.opacity = remains ? 1 : 1 - gone;
+      this.node.style.opacity = appears ? met : remains ? 1 : 1 - gone;
     },
   };
 }
@@ -281,7 +286,7 @@ function meetingFrame(layout) {
   const frame = drawn("rect", { class: "meeting", height: STEP_HEIGHT, rx: 8 });
   const middle = ({ y }) => roles.reduce((sum, step) => sum + y(step), 0) / roles.length;
   return {
-    make: () => drawn("g", {}, drawn("title", {}, MEETING_TITLES[layout.verdict] ?? MEETING_TITLES.predicted), frame),
+    make: () => drawn("g", {}, drawn("title", {}, waitsInCircle(layout.schedule) ? "here each thread waits for the next one" : "here both accesses can happen next, in either order"), frame),
     span: (state) => [middle(state) - STEP_HEIGHT, middle(state) + STEP_HEIGHT],
     place(state) {
       const left = Math.min(...lanes.map(layout.left)) + 1.5;
@@ -293,7 +298,10 @@ function meetingFrame(layout) {
   };
 }
 
-const MEETING_TITLES = { predicted: "here both accesses can happen next, in either order" };
+/** Whether the meeting of a schedule is a deadlock. */
+function waitsInCircle(schedule) {
+  return schedule.arrows.some((arrow) => arrow.kind === "waits-for");
+}
 
 /** Says what the ghosts are. */
 function ghostNote(layout) {
@@ -351,16 +359,18 @@ function stepPart(layout, step, at) {
 
 function stepNode(layout, step, at, lane) {
   const room = lane.left + lane.width - lane.axis - 20;
-  const words = joined([lane.folded && `${layout.schedule.threads[step.thread]}:`, step.operation, step.operand], " ").join("");
+  // Where there is no room for more, the name says most.
+  const narrow = room < NARROW_LABEL;
+  const words = narrow && step.operand ? step.operand : joined([lane.folded && `${layout.schedule.threads[step.thread]}:`, step.operation, step.operand], " ").join("");
   const label = !lane.strip && [
-    drawn("text", { class: "operation", x: 14, y: step.place ? -3 : 4 }, fitting(words, room, 12.5)),
-    step.place && drawn("text", { class: "place", x: 14, y: 12 }, fitting(withoutDirectories(step.place), room, 11)),
+    drawn("text", { class: "operation", x: 14, y: step.place && !narrow ? -3 : 4 }, fitting(words, room, 12.5)),
+    step.place && !narrow && drawn("text", { class: "place", x: 14, y: 12 }, fitting(withoutDirectories(step.place), room, 11)),
   ];
   const who = layout.schedule.threads[step.thread];
   const full = joined([who, joined([step.operation, step.operand], " ").join(""), step.place, `event ${grouped(step.event)}`], "\n").join("");
   const role = roleOf(step);
   return drawn("g", { class: joined(["step", role !== undefined && roleClass(role), !layout.stays[at] && "overtaken"], " ").join(""), "data-step": at },
-    drawn("title", {}, full), role !== undefined && accessMark(lane), !lane.strip && omittedPart(step, room),
+    drawn("title", {}, full), role !== undefined && accessMark(lane), !lane.strip && !narrow && omittedPart(step, room),
     role !== undefined ? roleMark(role) : drawn("circle", { class: "dot", r: 4 }), label);
 }
 
@@ -388,7 +398,7 @@ function roleMark(role) {
 }
 
 function omittedPart(step, room) {
-  if (step.omitted === 0) return null;
+  if (!step.omitted) return null;
   const y = -STEP_HEIGHT / 2 - OMITTED_HEIGHT / 2 + 2;
   return drawn("g", { class: "omitted" },
     drawn("line", { x1: 0, x2: 0, y1: y - 8, y2: y + 8 }),

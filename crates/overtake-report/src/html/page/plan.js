@@ -1,7 +1,7 @@
 // What a drawing shows of a schedule: which steps, and in which lanes.
 //
 // The threads of the accesses come first, side by side. All others share one lane until somebody opens it. Of a long schedule
-// only the steps are drawn that tell why the accesses can meet; the others are counted, and drawn on demand.
+// only the steps are drawn that show why the accesses can meet; the others are counted, and drawn on demand.
 
 /** Most steps of a drawing before somebody asks for all of them: both accesses stay on one screen. */
 const KEY_STEPS = 14;
@@ -35,7 +35,7 @@ function handOver(schedule) {
   return broken.sort((left, right) => ofLeads(right) - ofLeads(left) || left.to - right.to)[0];
 }
 
-/** The schedule with the steps that tell the story; the others are counted as omitted events. */
+/** The schedule with the steps that matter; the others are counted as omitted events. */
 function keySchedule(schedule) {
   const kept = keySteps(schedule);
   const position = new Map(kept.map((at, place) => [at, place]));
@@ -43,7 +43,7 @@ function keySchedule(schedule) {
   const omitted = new Map();
   const steps = [];
   schedule.steps.forEach((step, at) => {
-    const before = (omitted.get(step.thread) ?? 0) + step.omitted;
+    const before = (omitted.get(step.thread) ?? 0) + (step.omitted ?? 0);
     if (position.has(at)) steps.push({ ...step, omitted: before });
     omitted.set(step.thread, position.has(at) ? 0 : before + 1);
   });

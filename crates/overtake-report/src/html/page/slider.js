@@ -31,7 +31,8 @@ function scheduleHint(schedule, verdict, kind) {
   const dropped = schedule.steps.length - schedule.witness.length;
   const rest = dropped === 0 ? "All steps take part in it." : `${counted(dropped, "step")} will not have happened yet and ${dropped === 1 ? "stays" : "stay"} as ${dropped === 1 ? "a ghost" : "ghosts"}.`;
   const end = kind === "deadlock" ? "one in which every thread waits for the next" : "one in which both accesses can happen next";
-  return `Slide from the order that happened to ${end}. ${rest}`;
+  const condition = verdict === "possible" ? " It is possible if the reads of the recording saw what the order of the recording suggests." : "";
+  return `Slide from the order that happened to ${end}. ${rest}${condition}`;
 }
 
 /** Names what kept the accesses apart in the run. */

@@ -89,6 +89,9 @@ function markedExpression(line, column, indent) {
   const at = column > 0 ? new TextDecoder().decode(new TextEncoder().encode(line).slice(0, column - 1)).length : -1;
   const [before, after] = [line.slice(0, at), line.slice(at)];
   const found = (pattern, text) => new RegExp(pattern).exec(text)?.[0] ?? "";
+  // Compilers name the parenthesis of a call.
+  const callee = after[0] === "(" && found(`${CHAIN}(?:<[^()]*>)?$`, before);
+  if (callee && at - callee.length >= indent) return [line.slice(indent, at - callee.length), element("mark", {}, callee), after];
   const operator = found("^[-+*/%&|^<>=!~]+", after);
   const left = operator ? found(`${CHAIN}\\s*$`, before) : found(`${CHAIN}(?:->|::|\\.)$`, before);
   const right = operator ? operator + (left ? "" : found(`^${CHAIN}`, after.slice(operator.length))) : found(`^${CHAIN}|^\\S`, after);
