@@ -11,6 +11,10 @@ pub(crate) fn short(name: &str) -> String {
 /// Whether a function has no name of its own: a lambda of C++ or a closure of Rust.
 pub(crate) fn is_lambda(name: &str) -> bool {
     let name = name.strip_suffix(" const").unwrap_or(name);
+    // Debug information names functions of local classes so, and most of these are lambdas. Others have their class before it.
+    if name == "operator()" {
+        return true;
+    }
     let caller = name.find("::operator()(").map(|end| &name[..end]).or(name.strip_suffix("::operator()"));
     match caller {
         Some(caller) => caller.ends_with('}') && caller.contains("{lambda(") || is_numbered(caller),
@@ -152,6 +156,7 @@ mod tests {
             "Queue::push(int)::{lambda(int)#2}::operator()(int) const",
             "main::$_0::operator()() const",
             "app::run::{{closure}}",
+            "operator()",
         ] {
             assert!(is_lambda(name), "{name}");
         }

@@ -1,7 +1,7 @@
 //! What Overtake found, as text for people and as JSON for programs.
 //!
 //! [`Analysed`] holds results as the detectors left them, in ids. [`collect`] makes a [`result::Report`] of them, which has
-//! everything spelled out and can be stored; every [`Renderer`] takes that. [`text`] and [`json`] also tell of traces and
+//! everything spelled out and can be stored; every [`Renderer`] takes that. [`text`] and [`json`] also report on traces and
 //! measurements. There are no algorithms here, and this is the only crate that knows serde.
 //!
 //! ```

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use crate::result::Report;
 use crate::{ci, html, perfetto, sarif, text, tsan};
 
-/// A way to tell what was found.
+/// A format of reports.
 pub struct Renderer {
     /// The name on the command line.
     pub name: &'static str,

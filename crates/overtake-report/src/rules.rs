@@ -2,6 +2,8 @@
 //!
 //! To add one: a row here. Renderers, suppressions and the documentation walk over this table.
 
+use overtake_detect::Verdict;
+
 use crate::result::Kind;
 
 /// What a finding is a violation of.
@@ -13,7 +15,7 @@ pub struct Rule {
     pub kind: Kind,
     /// A few words for people.
     pub title: &'static str,
-    /// What is wrong and what to do about it, for who never heard of it.
+    /// What is wrong and what to do about it, for people who meet it for the first time.
     pub help: &'static str,
     /// What ThreadSanitizer calls it.
     pub tsan: &'static str,
@@ -111,6 +113,14 @@ pub const RULES: &[Rule] = &[
 pub fn find_rule(id: &str, kind: Kind) -> &'static Rule {
     let known = RULES.iter().find(|rule| rule.id == id);
     known.or_else(|| RULES.iter().find(|rule| rule.kind == kind)).unwrap_or(&RULES[0])
+}
+
+/// How loud a finding is in tools that know errors and warnings: only what is proved is an error.
+pub(crate) fn level_of(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Observed | Verdict::Predicted => "error",
+        Verdict::Possible | Verdict::Suspected => "warning",
+    }
 }
 
 #[cfg(test)]

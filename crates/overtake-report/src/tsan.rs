@@ -4,7 +4,7 @@
 //! `SUMMARY:`; these lines have the form they expect. CodeChecker wants a line that begins with `==N==ERROR: ThreadSanitizer:`;
 //! it stands before the block and carries what the block has no place for: how sure the race is and what it is about.
 //!
-//! What fails a run is told: suppressed and known races are only counted, as ThreadSanitizer does, or CTest would fail on them.
+//! What fails a run is reported: suppressed and known races are only counted, as ThreadSanitizer does, or CTest would fail on them.
 //!
 //! **Differs.** A result has no addresses, so that it is the same every time: addresses are counted from the beginning of the
 //! block or global that is accessed. Threads have the number that their name has in the trace, or the next free one; the number
@@ -68,7 +68,7 @@ impl Block<'_> {
         let sentence = clean(&finding.sentence());
         writeln!(self.out, "=={process}==ERROR: ThreadSanitizer: {sentence}")?;
         writeln!(self.out, "{LINE}\nWARNING: ThreadSanitizer: {what} (pid={process})")?;
-        // The access that fails is told first, as if the other one had come before.
+        // The access that fails is named first, as if the other one had come before.
         let accesses: Vec<&Access> = finding.accesses.iter().rev().collect();
         match (finding.kind, &finding.memory) {
             (Kind::Race, Some(memory)) => self.race(&accesses, memory)?,
@@ -80,10 +80,10 @@ impl Block<'_> {
                 self.lock(lock, &access.thread)?;
             }
         }
-        let mut told: Vec<&str> = Vec::new();
+        let mut named: Vec<&str> = Vec::new();
         for access in &accesses {
-            if !told.contains(&access.thread.name.as_str()) {
-                told.push(&access.thread.name);
+            if !named.contains(&access.thread.name.as_str()) {
+                named.push(&access.thread.name);
                 self.thread(&access.thread)?;
             }
         }

@@ -122,7 +122,7 @@ fn a_deadlock_is_told_with_what_each_thread_waits_for() {
         "lock of b by T1",
         "holds a, taken at Account::lock src/bank.cc:19:3",
         "lock of a by T2",
-        "1 predicted finding in",
+        "1 predicted deadlock in",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

@@ -46,10 +46,10 @@ fn threads_that_do_the_same_are_told_in_one_order() {
     assert!(text_of(&one).contains("Previous write of size 8 at 0x000000000008 by thread T2:"));
     let sarif = |report| rendered(overtake_report::sarif::write, report);
     assert_eq!(sarif(&one), sarif(&other));
-    // Where the explanation tells who is who, it stays so.
-    let mut told = one.clone();
-    told.findings[0].why = "T2 never waits for T10.".into();
-    assert!(text_of(&told).contains("Previous write of size 8 at 0x000000000008 by thread T10:"));
+    // Where the explanation names the threads, they stay.
+    let mut named = one.clone();
+    named.findings[0].why = "T2 never waits for T10.".into();
+    assert!(text_of(&named).contains("Previous write of size 8 at 0x000000000008 by thread T10:"));
 }
 
 /// CodeChecker wants a numbered headline at the beginning of a line; then it takes every `path:line:column` up to a blank line.

@@ -4,7 +4,7 @@ mod support;
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::schema::check_result;
 use support::{Files, RACY, expect_golden, overtake, overtake_with_input, race_free};
 
@@ -236,4 +236,69 @@ fn every_format_is_written() {
         let again = overtake(&["report", &stored, "--format", renderer.name]).expect_code(66);
         assert!(!again.stdout.is_empty(), "{}", renderer.name);
     }
+}
+
+/// Stores the result of a trace and returns the file.
+fn store(files: &Files, name: &str, trace: &str) -> String {
+    let stored = files.path(name);
+    let report = format!("result={stored}");
+    let run = overtake_with_input(&["analyze", "-", "-d", "hb", "--report", &report], trace.as_bytes());
+    assert!([0, 66].contains(&run.code), "{}", run.stderr);
+    stored
+}
+
+const ON_X: &str = "T0|fork(T1)|main.c:1\nT0|w(x)|main.c:2\nT1|r(x)|worker.c:3\n";
+const ON_Y: &str = "T0|fork(T1)|main.c:1\nT0|w(y)|main.c:5\nT1|w(y)|worker.c:6\n";
+
+#[test]
+fn results_of_shards_are_one_report() {
+    let files = Files::new();
+    let shards = [("1.json", ON_X), ("2.json", ON_Y), ("3.json", ON_X)];
+    let stored = shards.map(|(name, trace)| store(&files, name, trace));
+    let merged = files.path("all.json");
+    let report = format!("json={merged}");
+    let [one, two, three] = &stored;
+    let run = overtake(&["report", one, two, three, "--report", &report]).expect_code(66);
+    assert!(run.text().contains("2 observed races in 9 events of 3 traces"), "{}", run.text());
+    let merged = read_json(&merged);
+    check_result(&merged);
+    let findings = merged["findings"].as_array().expect("a list");
+    let seen: Vec<_> =
+        findings.iter().map(|finding| (&finding["memory"]["name"], &finding["runs"])).collect();
+    // Two writes are worse than a write and a read.
+    assert_eq!(seen, [(&json!("y"), &json!([1])), (&json!("x"), &json!([0, 2]))]);
+}
+
+#[test]
+fn diff_says_what_is_new_and_what_is_gone() {
+    let files = Files::new();
+    let (old, new) = (store(&files, "old.json", ON_X), store(&files, "new.json", ON_Y));
+    let text = overtake(&["diff", &old, &new]).expect_code(66).text();
+    assert!(text.starts_with("+ observed race on y: main.c:5 writes while worker.c:6 writes ["), "{text}");
+    assert!(text.contains("\n- observed race on x: main.c:2 writes while worker.c:3 reads ["), "{text}");
+    assert!(text.ends_with("\n1 finding new, 1 gone, 0 in both\n"), "{text}");
+    let changes = overtake(&["diff", &old, &new, "--json"]).expect_code(66).json();
+    assert_eq!(changes["new"][0]["headline"], "y: main.c:5 writes while worker.c:6 writes");
+    let same = overtake(&["diff", &old, &old]).expect_code(0).text();
+    assert_eq!(same, "0 findings new, 0 gone, 1 in both\n");
+}
+
+#[test]
+fn sources_of_a_trace_are_found_below_the_root() {
+    let files = Files::new();
+    std::fs::create_dir(files.path("project")).expect("a directory");
+    files.write("project/main.c", "int x;\nvoid f(void) { x = 1; }\n");
+    let root = files.path("project");
+    let arguments = ["analyze", "-", "-d", "hb", "--source-root", &root];
+    let text = overtake_with_input(&arguments, ON_X.as_bytes()).expect_code(66).text();
+    assert!(text.contains("> 2 | void f(void) { x = 1; }"), "{text}");
+}
+
+#[test]
+fn results_are_small() {
+    let files = Files::new();
+    let trace: String = (0..100).map(|at| format!("T0|w(x{at})|a.c:{at}\nT1|w(x{at})|b.c:{at}\n")).collect();
+    let stored = store(&files, "result.json", &format!("T0|fork(T1)|a.c:0\n{trace}"));
+    let bytes = std::fs::metadata(stored).expect("it was written").len();
+    assert!(bytes < 100 * 2_500, "{bytes} bytes for 100 races");
 }

@@ -5,12 +5,11 @@
 
 use std::io::{self, Write};
 
-use overtake_detect::Verdict;
-
 use super::place_of;
 use crate::cause::{Cause, Share, causes};
 use crate::number::counted;
 use crate::result::{Finding, Report};
+use crate::rules::level_of;
 
 /// Rows of the summary's table; GitHub refuses summaries of more than a megabyte.
 const ROWS: usize = 100;
@@ -21,7 +20,7 @@ const EXPLAINED: usize = 10;
 pub fn write_annotations(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     for cause in causes(report.new_findings()) {
         let finding = cause.head;
-        let command = if finding.verdict == Verdict::Suspected { "warning" } else { "error" };
+        let command = level_of(finding.verdict);
         let mut properties = vec![format!("title={}", property(&finding.title()))];
         if let Some(frame) = place_of(finding) {
             properties.push(format!("file={}", property(&frame.file)));
@@ -31,14 +30,14 @@ pub fn write_annotations(out: &mut dyn Write, report: &Report) -> io::Result<()>
             }
         }
         let paragraphs = [finding.headline.as_str(), &finding.why, &finding.remedy];
-        let told: Vec<_> = paragraphs.into_iter().filter(|text| !text.is_empty()).collect();
+        let message: Vec<_> = paragraphs.into_iter().filter(|text| !text.is_empty()).collect();
         let more = match cause.variants.len() {
             0 => String::new(),
             more => {
                 format!(" (and {} with the same cause)", counted(more as u64, "more place", "more places"))
             }
         };
-        let message = escaped(&format!("{}{more}", told.join("\n")));
+        let message = escaped(&format!("{}{more}", message.join("\n")));
         writeln!(out, "::{command} {}::{message}", properties.join(","))?;
     }
     Ok(())

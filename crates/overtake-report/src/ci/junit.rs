@@ -43,11 +43,11 @@ fn write_case(out: &mut dyn Write, report: &Report, cause: &Cause<'_>) -> io::Re
     writeln!(out, "<testcase classname=\"{class}\" name=\"{name}\">")?;
     match status_of(cause) {
         Status::New => {
-            let told = text::cause(report, cause, &Layout::default());
-            let told = escaped(&anstream::adapter::strip_str(&told).to_string());
+            let explained = text::cause(report, cause, &Layout::default());
+            let explained = escaped(&anstream::adapter::strip_str(&explained).to_string());
             writeln!(
                 out,
-                "<failure type=\"{}\" message=\"{name}\">{told}</failure>",
+                "<failure type=\"{}\" message=\"{name}\">{explained}</failure>",
                 escaped(&finding.rule)
             )?;
         }

@@ -101,7 +101,7 @@ struct Lines {
     of: FxHashMap<LocationId, u32>,
 }
 
-/// What tells code locations apart for whoever reads about them: functions, files and lines from the innermost frame to the
+/// What makes two code locations different for a reader: functions, files and lines from the innermost frame to the
 /// first of the program itself.
 type Line = (Vec<Frame>, Option<LocationId>);
 
@@ -151,7 +151,7 @@ fn line(location: LocationId, names: &Names<'_>) -> Line {
     (frames.map(|frame| Frame { column: 0, offset: 0, ..frame }).collect(), None)
 }
 
-/// Which of two examples to tell, whatever the timing of a recorded program was: the surer one, then writes, which any
+/// Which of two examples to show, whatever the timing of a recorded program was: the surer one, then writes, which any
 /// access conflicts with, then by stacks. In a trace the earlier one.
 fn prefer(one: &Race, other: &Race, names: &Names<'_>) -> Ordering {
     let events = |race: &Race| (race.second.at.index, race.first.at.index);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::cause;
 use crate::result::{Excerpt, Finding, RESULT_SCHEMA, Report};
 
-/// One report of several: findings with one fingerprint are one, told as the surest of them.
+/// One report of several: findings with one fingerprint are one, shown as the surest of them.
 pub fn merge(reports: Vec<Report>) -> Report {
     let mut reports = reports.into_iter();
     let mut merged = reports.next().unwrap_or_else(empty);

@@ -234,7 +234,7 @@ impl<'a> Collector<'a> {
         let [first, second] = [0, 1].map(|side| self.access(&accesses[side], scene(side)));
         let memory = self.names.memory(group.race.var, group.extent);
         let detectors = group.detectors.iter().map(|&at| self.analysed.findings[at].detector.name.to_owned());
-        let explained = facts.as_ref().map(|facts| self.explained(at, accesses, facts));
+        let explained = facts.as_ref().map(|facts| self.explained(at, accesses, &memory, facts));
         let (mut why, remedy) = explained.unwrap_or_default();
         if group.extent.is_some() {
             why.push_str(" Each access stands for those of its thread up to its next synchronisation.");
@@ -260,12 +260,19 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn explained(&self, at: usize, accesses: [Access; 2], facts: &Facts) -> (String, String) {
+    fn explained(
+        &self,
+        at: usize,
+        accesses: [Access; 2],
+        memory: &result::Memory,
+        facts: &Facts,
+    ) -> (String, String) {
         let case = Case {
             names: &self.names,
             analysed: self.analysed,
             verdict: self.groups[at].race.verdict,
             accesses,
+            memory,
             detectors: &self.groups[at].detectors,
             facts,
             chosen: self.chosen.get(&at),

@@ -85,7 +85,7 @@ impl<'a> Names<'a> {
     }
 
     fn relative(&self, file: &str) -> String {
-        // Relative names are those of libraries; how they begin tells whose they are.
+        // Relative names are those of libraries; how they begin shows whose they are.
         if !file.starts_with('/') {
             return file.to_owned();
         }

@@ -38,7 +38,7 @@ struct Section {
 }
 
 impl TimelineRecorder {
-    /// How many sections are kept unless told otherwise: more are no longer told apart on a screen.
+    /// How many sections are kept by default: more cannot be distinguished on a screen.
     pub const SECTIONS: usize = 20_000;
 
     /// Keeps at most so many sections.

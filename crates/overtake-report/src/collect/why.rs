@@ -4,11 +4,11 @@ use overtake_detect::{Access, AccessKind, Notion, Promise, Verdict};
 use overtake_trace::{MemoryOrder, SyncId, ThreadId};
 
 use super::chosen::Chosen;
-use super::contracts;
+use super::contracts::{self, Call};
 use super::facts::{AtomicUse, Facts, Held, LockUse, Placed};
 use super::names::Names;
 use crate::model::Analysed;
-use crate::result::Frame;
+use crate::result::{Frame, Memory, innermost_own};
 
 /// Locks, atomics and objects that one explanation names, at most, of each.
 const MOST_NAMED: usize = 2;
@@ -19,6 +19,7 @@ pub(super) struct Case<'a> {
     pub(super) analysed: &'a Analysed<'a>,
     pub(super) verdict: Verdict,
     pub(super) accesses: [Access; 2],
+    pub(super) memory: &'a Memory,
     pub(super) detectors: &'a [usize],
     pub(super) facts: &'a Facts,
     pub(super) chosen: Option<&'a Chosen>,
@@ -284,15 +285,27 @@ impl Case<'_> {
     fn contract(&self) -> Option<String> {
         let stacks = self.accesses().map(|access| self.names.stack(access.at.location));
         let [one, other] = [0, 1].map(|side| contracts::call_of(&stacks[side]));
-        let contract = one.or(other)?.contract;
+        let Call { contract, object, .. } = one.or(other)?;
+        let object = format!("{object}{}", self.which_object());
         let calls: Vec<String> = [one, other].iter().flatten().map(|call| call.describe()).collect();
-        let object = contract.object;
         let shared = match &calls[..] {
             [call, same] if call == same => format!("Both threads are in {call}: they share a {object}."),
             [call] => format!("One thread is in {call}, and the other uses the same {object}."),
             _ => format!("The threads are in {}: they share a {object}.", calls.join(" and in ")),
         };
         Some(format!("{shared} {}", contract.rule))
+    }
+
+    /// Which of the program's objects it is, as far as its memory has a name or a place.
+    fn which_object(&self) -> String {
+        let memory = self.memory;
+        let allocated = innermost_own(&memory.allocated_at).filter(|frame| frame.is_own());
+        match (memory.kind.as_str(), allocated) {
+            ("global", _) => format!(" (the global `{}`)", memory.whole()),
+            ("stack", _) if !memory.owner.is_empty() => format!(" (on the stack of {})", memory.owner),
+            (_, Some(frame)) => format!(" (its memory was allocated at {})", frame.place()),
+            _ => String::new(),
+        }
     }
 
     fn about_threads(&self) -> Vec<String> {

@@ -95,7 +95,7 @@ pub struct Confirmed {
     pub met: u32,
     /// How many runs there were.
     pub runs: u32,
-    /// Which access went first in the run that is told: a position in [`Finding::accesses`] each.
+    /// Which access went first in the run that `outcome` is about: a position in [`Finding::accesses`] each.
     pub order: Vec<u32>,
     /// What the program did then: `exit code 1 instead of 0`.
     pub outcome: String,
@@ -219,8 +219,8 @@ impl Finding {
         entry(first).is_some() && entry(first) == entry(second) && !first.thread.main && !second.thread.main
     }
 
-    /// The finding as every run of the program tells it: of two threads that are alike, that with the lower number makes the
-    /// first access. It stays as it is where a witness or an explanation tells who is who.
+    /// The finding as every run of the program shows it: of two threads that are alike, that with the lower number makes the
+    /// first access. It stays as it is where a witness or an explanation names the threads.
     pub fn settled(&self) -> Cow<'_, Finding> {
         let Some(pair) = self.pair() else { return Cow::Borrowed(self) };
         let number = |access: &Access| (access.thread.name.len(), access.thread.name.clone());
@@ -266,7 +266,7 @@ pub struct Memory {
     pub name: String,
     /// `variable` (of a trace), `heap`, `global`, `stack`, `mapped` or `unknown`.
     pub kind: String,
-    /// How the name ends if debug information tells which member or element of a global it is: `.hits`, `[3].name`.
+    /// How the name ends if debug information names the member or element of a global: `.hits`, `[3].name`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub member: String,
     /// Size of the whole block or global; 0 if unknown.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::flow::CodeFlow;
 use super::place::{Location, Place};
-use super::rules::{capitalised, id_of, index_of, level_of, rank_of};
+use super::rules::{capitalised, id_of, index_of, rank_of};
 use super::{Limits, Message};
 use crate::result::{Access, Finding, Frame, Report, Run, Status, innermost_own};
 
@@ -70,12 +70,12 @@ impl<'a> ResultForm<'a> {
         let rule = finding.rule();
         let run = finding.runs.first().and_then(|run| report.runs.get(*run as usize));
         let trace = run.map_or("", |run| &run.trace);
-        // How often a program ran into a race, and at which event, another run tells otherwise.
+        // How often a program ran into a race, and at which event, is different in another run.
         let is_recorded = run.is_some_and(Run::is_recorded);
         let primary = Location::primary(shown.and_then(Access::site), trace, report);
         let related = related(finding, others, report, limits);
         let fingerprint = &finding.fingerprint;
-        // In which order a program happened to do things, another run tells otherwise, too; a witness stays.
+        // In which order a program happened to do things, is different in another run, too; a witness stays.
         let schedule =
             finding.schedule.as_ref().filter(|schedule| !is_recorded || !schedule.witness.is_empty());
         let flow = schedule.and_then(|schedule| CodeFlow::of(schedule, report, limits.flow, !is_recorded));
@@ -83,7 +83,7 @@ impl<'a> ResultForm<'a> {
             rule_id: id_of(rule),
             rule_index: index_of(rule),
             kind: "fail",
-            level: level_of(finding.verdict),
+            level: crate::rules::level_of(finding.verdict),
             rank: rank_of(finding),
             message: message(finding, others.first().copied(), related.first()),
             locations: [primary.saying(shown.map(said_of).unwrap_or_default())],

@@ -9,7 +9,7 @@
 //! - `baselineState` is there if a baseline was given. Races that were not found again are named in a notification: GitHub would
 //!   show a result for them as an open alert.
 //!
-//! Results of a recorded program have no counts and no numbers of events, and two threads that do the same are told in the order of
+//! Results of a recorded program have no counts and no numbers of events, and two threads that do the same are listed in the order of
 //! their numbers: same findings, same bytes, whatever the timing.
 //!
 //! **Limits.** GitHub rejects files past its limits, and shows the most severe 5,000 results of the 25,000 it takes. We keep

@@ -18,14 +18,6 @@ pub(super) fn index_of(rule: &Rule) -> usize {
     RULES.iter().position(|known| known.id == rule.id).unwrap_or(0)
 }
 
-/// How loud a finding is.
-pub(super) fn level_of(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Observed | Verdict::Predicted => "error",
-        Verdict::Possible | Verdict::Suspected => "warning",
-    }
-}
-
 /// How much a finding matters.
 pub(super) fn rank_of(finding: &Finding) -> f32 {
     match finding.verdict {

@@ -78,7 +78,7 @@ fn results_past_the_limit_are_left_out_the_known_ones_first() {
     assert_eq!(ids(&run), [2, 3, 4]);
     assert_eq!(
         notes(&run),
-        ["2 races were left out: the file is full", "code scanning shows 2 of these 3 races"]
+        ["2 findings were left out: the file is full", "code scanning shows 2 of these 3 findings"]
     );
 }
 

@@ -28,11 +28,11 @@ pub struct Layout {
     pub width: Option<u16>,
     /// How many races to show; `None` is all.
     pub limit: Option<usize>,
-    /// How much to tell of each race.
+    /// How much to print about each finding.
     pub detail: Detail,
 }
 
-/// How much to tell of each race.
+/// How much to print about each finding.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Detail {
     /// A line.

@@ -27,7 +27,7 @@ pub fn witness(facts: &WitnessFacts<'_>, full: bool, layout: &Layout) -> String 
     let length = counted(schedule.steps.len() as u64, "event", "events");
     line(
         &mut text,
-        format_args!("After these {length} of the run, in this order, both accesses are next:\n"),
+        format_args!("After these {length} of the run, in this order, both accesses can happen next:\n"),
     );
     let rows = if full { every_step(schedule) } else { shorten(schedule, CONTEXT) };
     text.push_str(&columns(&rows, schedule, symbols, layout));

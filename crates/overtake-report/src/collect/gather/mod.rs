@@ -51,7 +51,7 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Synchronisation that is more than so many events before an access is not told; after it, a quarter of that.
+    /// Synchronisation that is more than so many events before an access is not reported; after it, a quarter of that.
     fn near(&self) -> u64 {
         (NEAR_EACH * self.threads as u64).clamp(NEAR_LEAST, NEAR_MOST)
     }

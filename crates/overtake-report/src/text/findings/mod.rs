@@ -1,6 +1,6 @@
-//! Findings for people: each one told, a table of all of them last.
+//! Findings for people: each one explained, a table of all of them last.
 //!
-//! What the next run of a recorded program numbers otherwise (events, processes, how often something happened) is told of
+//! What the next run of a recorded program numbers otherwise (events, processes, how often something happened) is printed for
 //! traces only, or when everything is wanted: same findings, same bytes.
 
 mod lines;
@@ -47,13 +47,13 @@ pub fn write(out: &mut dyn Write, report: &Report) -> io::Result<()> {
 /// The causes of findings, then a table of the findings.
 pub fn findings(report: &Report, layout: &Layout) -> String {
     let mut text = String::new();
-    // What was accepted is counted, not told.
+    // What was accepted is counted, not explained.
     let causes = causes(report.new_findings());
     let mut share = Share::new(&causes, layout.limit);
     let (shown, hidden): (Vec<_>, Vec<_>) =
         causes.into_iter().partition(|cause| share.take(cause.head.verdict));
-    for told in &shown {
-        text.push_str(&cause(report, told, layout));
+    for one in &shown {
+        text.push_str(&cause(report, one, layout));
         if layout.detail != Detail::Headlines {
             text.push('\n');
         }
@@ -71,8 +71,8 @@ pub fn findings(report: &Report, layout: &Layout) -> String {
         text.push('\n');
     }
     line(&mut text, format_args!("{}", summary::total(report)));
-    let mut told = BTreeSet::new();
-    for remark in remarks(report).filter(|remark| told.insert(*remark)) {
+    let mut printed = BTreeSet::new();
+    for remark in remarks(report).filter(|remark| printed.insert(*remark)) {
         // In a file a remark is one line, for those who search it.
         let room = layout.width.map_or(usize::MAX, |_| width(layout) - 2);
         for part in wrapped(&printable(remark), room) {
@@ -131,8 +131,8 @@ pub fn one(report: &Report, finding: &Finding, layout: &Layout) -> String {
     let times = if exact { times(finding) } else { String::new() };
     line(&mut text, format_args!("{id}. {style}{title}{style:#}{joint}{BOLD}{headline}{BOLD:#}{times}"));
     if layout.detail != Detail::Headlines {
-        let teller = Teller { report, finding, layout, exact, width: width(layout) };
-        teller.tell(&mut text);
+        let explainer = Explainer { report, finding, layout, exact, width: width(layout) };
+        explainer.write(&mut text);
     }
     text
 }
@@ -157,8 +157,8 @@ fn times(finding: &Finding) -> String {
     }
 }
 
-/// Tells one finding.
-struct Teller<'a> {
+/// Explains one finding.
+struct Explainer<'a> {
     report: &'a Report,
     finding: &'a Finding,
     layout: &'a Layout,
@@ -168,8 +168,8 @@ struct Teller<'a> {
 
 const INDENT: usize = 3;
 
-impl Teller<'_> {
-    fn tell(&self, text: &mut String) {
+impl Explainer<'_> {
+    fn write(&self, text: &mut String) {
         for part in wrapped(meaning(self.finding), self.width - INDENT) {
             stacked(text, &[Line::new(DIM, &part)], INDENT, self.width);
         }

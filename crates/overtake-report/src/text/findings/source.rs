@@ -108,7 +108,7 @@ fn window(length: usize, marked: Option<Marked>, room: usize, is_cut: bool) -> R
     }
 }
 
-/// The expression at a position, as far as letters tell: the operand there with what it is a member or an element of, or an
+/// The expression at a position, as far as the letters show: the operand there with what it is a member or an element of, or an
 /// operator with the operand before it.
 fn expression(letters: &[char], at: usize) -> (usize, usize) {
     if is_name(letters[at]) {
@@ -116,6 +116,9 @@ fn expression(letters: &[char], at: usize) -> (usize, usize) {
     }
     let operator_end =
         at + letters[at..].iter().take_while(|letter| "=+-*/%&|^<>!".contains(**letter)).count();
+    if let Some(start) = callee_start(letters, at) {
+        return (start, at + 1);
+    }
     let before = letters[..at].iter().rposition(|letter| *letter != ' ');
     match before {
         Some(before) if operator_end > at && (is_name(letters[before]) || letters[before] == ']') => {
@@ -127,6 +130,29 @@ fn expression(letters: &[char], at: usize) -> (usize, usize) {
             _ => (at, operator_end.max(at + 1)),
         },
     }
+}
+
+/// Where the function begins that is called by the parenthesis at a position: compilers name that for a call.
+fn callee_start(letters: &[char], at: usize) -> Option<usize> {
+    let before = if letters[at] == '(' { at.checked_sub(1)? } else { return None };
+    let name_end = match letters[before] {
+        '>' => template_start(letters, before)?.checked_sub(1)?,
+        _ => before,
+    };
+    is_name(letters[name_end]).then(|| operand_start(letters, name_end))
+}
+
+/// Where the template arguments begin that end at a position.
+fn template_start(letters: &[char], end: usize) -> Option<usize> {
+    let mut depth = 0_u32;
+    (0..=end).rev().find(|&at| {
+        match letters[at] {
+            '>' => depth += 1,
+            '<' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
 }
 
 fn is_name(letter: char) -> bool {
@@ -184,6 +210,10 @@ mod tests {
             ("  delete shared;", 10, "         ^~~~~~"),
             ("  ++count;", 3, "  ^~~~~~~"),
             ("ä = x;", 6, "    ^"),
+            ("  items.push_back(i);", 18, "  ~~~~~~~~~~~~~~~^"),
+            ("  p = std::make_shared<Pair<int>>(1);", 34, "      ~~~~~~~~~~~~~~~~~~~~~~~~~~~^"),
+            ("  if (a > (b)) {", 11, "          ^"),
+            ("  (x)->run();", 3, "  ^"),
         ] {
             let (source, marker) = windowed(text, false, marked(text, column), 100);
             assert_eq!((marker.as_str(), source), (expected, text.replace('\t', "    ")));

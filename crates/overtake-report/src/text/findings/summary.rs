@@ -58,12 +58,12 @@ fn status(status: &Status) -> &'static str {
 /// One line that sums them up.
 pub(super) fn total(report: &Report) -> String {
     let mut parts = Vec::new();
-    for verdict in Verdict::ALL {
-        let number = report.new_findings().filter(|finding| finding.verdict == verdict).count();
+    let kinds = [Kind::Race, Kind::Deadlock, Kind::Misuse];
+    for (verdict, kind) in Verdict::ALL.into_iter().flat_map(|verdict| kinds.map(|kind| (verdict, kind))) {
+        let alike = |finding: &&Finding| finding.verdict == verdict && finding.kind == kind;
+        let number = report.new_findings().filter(alike).count();
         if number > 0 {
-            let mut of_verdict = report.new_findings().filter(|finding| finding.verdict == verdict);
-            let what = if of_verdict.all(|finding| finding.kind == Kind::Race) { "race" } else { "finding" };
-            let singular = format!("{} {what}", verdict.word());
+            let singular = format!("{} {}", verdict.word(), kind.word());
             let style = verdict_style(verdict);
             parts.push(format!(
                 "{style}{}{style:#}",
@@ -91,23 +91,31 @@ fn nothing(report: &Report) -> String {
         true => "no race found in a sample of",
         false => "no race in",
     };
-    let mut names: Vec<&str> = detectors().map(|detector| detector.name.as_str()).collect();
-    names.dedup();
+    let names = distinct(detectors().map(|detector| detector.name.as_str()));
     format!("{looked_at} {} ({})", examined(&report.runs), names.join(", "))
 }
 
 /// What was examined: the program, or so many events of a trace.
 fn examined(runs: &[Run]) -> String {
-    let mut programs: Vec<&str> =
-        runs.iter().filter_map(|run| run.command.first()).map(|path| base_name(path)).collect();
-    programs.dedup();
+    let programs = distinct(runs.iter().filter_map(|run| run.command.first()).map(|path| base_name(path)));
     let events: u64 = runs.iter().map(|run| run.events).sum();
     let events = counted(events, "event", "events");
     match (&*programs, runs) {
-        ([], _) => events,
+        ([], [] | [_]) => events,
+        ([], _) => format!("{events} of {}", counted(runs.len() as u64, "trace", "traces")),
         (_, [_]) => programs.join(", "),
         _ => format!("{} ({})", programs.join(", "), counted(runs.len() as u64, "process", "processes")),
     }
+}
+
+/// Each name once, in the order of first appearance.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    names.fold(Vec::new(), |mut distinct, name| {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+        distinct
+    })
 }
 
 fn base_name(path: &str) -> &str {

@@ -98,7 +98,7 @@ pub(crate) enum Command {
     #[command(after_help = REPORT_EXAMPLES)]
     Report(StoredArguments),
 
-    /// Tell which findings of a result are new and which are gone
+    /// Show which findings of a result are new and which are gone
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArguments),
 
