@@ -9,7 +9,7 @@ use std::fmt::Write;
 use overtake_trace::{Action, Event, MemoryOrder, Op, OperandKind, Symbols, Trace};
 
 /// The operations and how they are written.
-const WORDS: [(Op, &str); 20] = [
+const WORDS: [(Op, &str); 21] = [
     (Op::Read, "r"),
     (Op::Write, "w"),
     (Op::Acquire, "acq"),
@@ -30,6 +30,7 @@ const WORDS: [(Op, &str); 20] = [
     (Op::Free, "free"),
     (Op::Request, "request"),
     (Op::Branch, "branch"),
+    (Op::Misuse, "misuse"),
 ];
 
 /// The trace that `text` describes.
@@ -122,7 +123,7 @@ fn show_event(event: &Event, index: usize, symbols: &Symbols) -> String {
         | Action::AcquireShared(lock)
         | Action::ReleaseShared(lock)
         | Action::Request(lock) => symbols.locks.display(lock),
-        Action::Begin(marker) | Action::End(marker) | Action::Branch(marker) => {
+        Action::Begin(marker) | Action::End(marker) | Action::Branch(marker) | Action::Misuse(marker) => {
             symbols.markers.display(marker)
         }
         Action::Fence(_) | Action::Skip => String::new(),

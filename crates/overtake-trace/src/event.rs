@@ -53,11 +53,13 @@ pub enum Op {
     Branch = 19,
     /// An input event that the checker dropped; it keeps its index and has no meaning.
     Skip = 20,
+    /// The program did something wrong that concerns no other thread; no ordering meaning. See [`MisuseKind`](crate::MisuseKind).
+    Misuse = 21,
 }
 
 impl Op {
     /// Every operation, in the order of its code.
-    pub const ALL: [Op; 21] = [
+    pub const ALL: [Op; 22] = [
         Op::Read,
         Op::Write,
         Op::Acquire,
@@ -79,6 +81,7 @@ impl Op {
         Op::Request,
         Op::Branch,
         Op::Skip,
+        Op::Misuse,
     ];
 
     /// The operation with this code.
@@ -99,7 +102,7 @@ impl Op {
             }
             Op::Fork | Op::Join => OperandKind::Thread,
             Op::Post | Op::Wait => OperandKind::Sync,
-            Op::Begin | Op::End | Op::Branch => OperandKind::Marker,
+            Op::Begin | Op::End | Op::Branch | Op::Misuse => OperandKind::Marker,
             Op::Fence | Op::Skip => OperandKind::None,
         }
     }
@@ -144,6 +147,7 @@ impl Op {
             Op::Request => "request",
             Op::Branch => "branch",
             Op::Skip => "skipped event",
+            Op::Misuse => "misuse",
         }
     }
 }
@@ -190,6 +194,7 @@ pub enum Action {
     Request(LockId),
     Branch(MarkerId),
     Skip,
+    Misuse(MarkerId),
 }
 
 /// One event. Its index is its position in the trace and is not stored.
@@ -232,6 +237,7 @@ impl Event {
             Action::Request(lock) => (Op::Request, lock.0, relaxed),
             Action::Branch(marker) => (Op::Branch, marker.0, relaxed),
             Action::Skip => (Op::Skip, 0, relaxed),
+            Action::Misuse(marker) => (Op::Misuse, marker.0, relaxed),
         };
         Event { thread, operand, location, op, order }
     }
@@ -304,6 +310,7 @@ impl Event {
             Op::Request => Action::Request(LockId(operand)),
             Op::Branch => Action::Branch(MarkerId(operand)),
             Op::Skip => Action::Skip,
+            Op::Misuse => Action::Misuse(MarkerId(operand)),
         }
     }
 

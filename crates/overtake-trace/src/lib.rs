@@ -13,6 +13,7 @@ mod event;
 pub mod fuzzing;
 mod id;
 mod input;
+mod misuse;
 mod open;
 mod otr;
 mod parameters;
@@ -27,6 +28,7 @@ pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
 pub use id::{
     ArrayId, EventIndex, Id, IdVec, LocationId, LockId, MarkerId, SyncId, ThreadId, TraceIds, VarId,
 };
+pub use misuse::{Misuse, MisuseKind, Misuses};
 pub use open::{Format, Opened, open};
 pub use otr::{Damage, OtrFile, OtrReader, OtrWriter};
 pub use parameters::Parameters;

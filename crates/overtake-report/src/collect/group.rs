@@ -120,10 +120,12 @@ impl Lines {
         };
         let facts = names.symbols.program.memory.get(array).copied().unwrap_or_default();
         Some(match (facts.kind, facts.allocated_at) {
-            (MemoryKind::Heap | MemoryKind::Mapped, Some(location)) => {
+            (MemoryKind::Heap | MemoryKind::Mapped | MemoryKind::Descriptor, Some(location)) => {
                 Block::AllocatedAt(self.number(location, names))
             }
-            (MemoryKind::Heap | MemoryKind::Mapped, None) => Block::AllocatedAt(u32::MAX),
+            (MemoryKind::Heap | MemoryKind::Mapped | MemoryKind::Descriptor, None) => {
+                Block::AllocatedAt(u32::MAX)
+            }
             (MemoryKind::Stack, _) => Block::Stack,
             _ => Block::Of(array),
         })

@@ -184,6 +184,7 @@ impl<'a> Names<'a> {
         match (facts.kind, offset) {
             (MemoryKind::Heap, _) => format!("a heap block of {}", counted(facts.bytes, "byte", "bytes")),
             (MemoryKind::Stack, _) => format!("the {name}"),
+            (MemoryKind::Descriptor, _) => name,
             (MemoryKind::Unknown, _) => format!("{name}[{offset:#x}]"),
             (MemoryKind::Global | MemoryKind::Mapped, 0) => name,
             (MemoryKind::Global | MemoryKind::Mapped, _) => format!("{name}+{offset}"),
@@ -206,6 +207,7 @@ fn kind_name(kind: MemoryKind) -> &'static str {
         MemoryKind::Global => "global",
         MemoryKind::Stack => "stack",
         MemoryKind::Mapped => "mapped",
+        MemoryKind::Descriptor => "descriptor",
     }
 }
 

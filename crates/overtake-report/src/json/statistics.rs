@@ -129,5 +129,6 @@ fn op_name(op: Op) -> &'static str {
         Op::Request => "request",
         Op::Branch => "branch",
         Op::Skip => "skip",
+        Op::Misuse => "misuse",
     }
 }

@@ -1,15 +1,16 @@
-//! Blocks of memory: allocated once, freed once. A block that is allocated again is another one, with elements of its own.
+//! Blocks of memory: allocated once, freed once by each thread (two threads that free one block race). A block that is allocated again
+//! is another one, with elements of its own.
 
 use super::{Checker, Mode, Repair, skip};
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::event::Event;
-use crate::id::{ArrayId, EventIndex, VarId};
+use crate::id::{ArrayId, EventIndex, ThreadId, VarId};
 use crate::symbols::{Symbols, Variable};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct ArrayState {
     allocated: bool,
-    freed: bool,
+    freed_by: Option<ThreadId>,
     incarnation: Option<ArrayId>,
     window: u32,
 }
@@ -49,13 +50,13 @@ impl Checker {
         let is_mid_trace = self.mode == Mode::RepairMidTrace;
         let current = self.array(array).incarnation.unwrap_or(array);
         let state = self.array(current);
-        if !(state.allocated || is_mid_trace) || state.freed {
+        if !(state.allocated || is_mid_trace) || state.freed_by == Some(event.thread()) {
             self.mend(Repair::UnallocatedFree, index, || {
                 format!("{} freed but not allocated", block_name(symbols, array))
             })?;
             return Ok(skip(event));
         }
-        (state.allocated, state.freed) = (true, true);
+        (state.allocated, state.freed_by) = (true, Some(event.thread()));
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 

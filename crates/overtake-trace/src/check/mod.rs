@@ -10,7 +10,8 @@
 //!       holds it exclusively, and the thread does not hold it shared.
 //!   W3  A release names a lock that its thread holds in that mode; mid-trace (below), possibly one held from before.
 //!   W4  No thread forks or joins itself.
-//!   W5  `free b` comes after `alloc b`, mid-trace possibly one from before, and there is one `alloc` per block.
+//!   W5  `free b` comes after `alloc b`, mid-trace possibly one from before, and there is one `alloc` per block. Two threads
+//!       may both free a block: that is a race, or else a finding, and no matter of form.
 //!
 //! A thread may run before its fork and after its join; a fork is an edge to the thread's *next* event, a join an edge
 //! from its *last* one, and what comes after is ordered with nothing by it.
@@ -44,6 +45,7 @@ use crate::block::Block;
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::event::{Action, Event};
 use crate::id::{ArrayId, EventIndex, IdVec, LockId, ThreadId};
+use crate::misuse::Misuses;
 use crate::symbols::Symbols;
 
 /// Checks blocks of one trace, in order, and mends or refuses what is not well formed.
@@ -58,6 +60,7 @@ pub struct Checker {
     any_reused_blocks: bool,
     lives: Lives,
     repairs: Repairs,
+    misuses: Misuses,
     insertions: Vec<Insertion>,
     /// The number of the window that is being checked: what states say of another one is over.
     window: u32,
@@ -110,6 +113,7 @@ impl Checker {
             any_reused_blocks: false,
             lives: Lives::default(),
             repairs: Repairs::default(),
+            misuses: Misuses::default(),
             insertions: Vec::new(),
             window: FIRST_WINDOW,
         }
@@ -133,6 +137,11 @@ impl Checker {
     /// What was mended so far.
     pub fn repairs(&self) -> &Repairs {
         &self.repairs
+    }
+
+    /// The misuses that the trace told of so far.
+    pub fn misuses(&self) -> &Misuses {
+        &self.misuses
     }
 
     /// Checks the next block of the trace, mending it in place.
@@ -207,6 +216,10 @@ impl Checker {
             Action::Join(child) => self.join(event, child, symbols, index),
             Action::Alloc(block) => self.alloc(event, block, symbols, index),
             Action::Free(block) => self.free(event, block, symbols, index),
+            Action::Misuse(marker) => {
+                self.misuses.note(index, event, marker);
+                Ok(event)
+            }
             _ => Ok(event),
         }
     }

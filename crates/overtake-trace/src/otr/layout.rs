@@ -12,7 +12,9 @@ pub(super) const SEAL: [u8; 8] = *b"\xf5\x0eOTR\xc3\xb7\x5e";
 pub(super) const MARKER_PREFIX: &[u8] = SYNC.split_at(7).0;
 
 /// The version this crate writes.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
+/// The oldest version this crate reads. Version 2 added operations.
+const OLDEST_VERSION: u32 = 1;
 
 pub(super) const FILE_HEADER_BYTES: usize = 16;
 pub(super) const CHUNK_HEADER_BYTES: usize = 36;
@@ -154,8 +156,9 @@ pub(super) fn check_file_header(bytes: &[u8]) -> Result<()> {
     };
     check_seal(bytes, "file header").map_err(|error| error.at(start))?;
     let version = u32_at(bytes, 8);
-    if version != VERSION {
-        let message = format!("sealed trace of version {version}: this reader knows version {VERSION}");
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
+        let known = format!("versions {OLDEST_VERSION} to {VERSION}");
+        let message = format!("sealed trace of version {version}: this reader knows {known}");
         return Err(Error::new(ErrorKind::Unsupported, start, message));
     }
     Ok(())

@@ -47,12 +47,20 @@ pub enum MemoryKind {
     Stack = 3,
     /// Other mapped memory.
     Mapped = 4,
+    /// A file descriptor; allocating it is opening it.
+    Descriptor = 5,
 }
 
 impl MemoryKind {
     /// Every kind, in the order of its code.
-    pub const ALL: [MemoryKind; 5] =
-        [MemoryKind::Unknown, MemoryKind::Heap, MemoryKind::Global, MemoryKind::Stack, MemoryKind::Mapped];
+    pub const ALL: [MemoryKind; 6] = [
+        MemoryKind::Unknown,
+        MemoryKind::Heap,
+        MemoryKind::Global,
+        MemoryKind::Stack,
+        MemoryKind::Mapped,
+        MemoryKind::Descriptor,
+    ];
 }
 
 /// What is known of the memory behind an array.

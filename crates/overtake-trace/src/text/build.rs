@@ -136,6 +136,7 @@ impl Builder {
             Op::Fork => Action::Fork(self.symbols.threads.intern(operand(call, place)?)?),
             Op::Join => Action::Join(self.symbols.threads.intern(operand(call, place)?)?),
             Op::Branch => Action::Branch(self.symbols.markers.intern(call.operand.unwrap_or_default())?),
+            Op::Misuse => Action::Misuse(self.symbols.markers.intern(operand(call, place)?)?),
             Op::Post => Action::Post(self.symbols.objects.intern(operand(call, place)?)?),
             Op::Wait => Action::Wait(self.symbols.objects.intern(operand(call, place)?)?),
             Op::Alloc => Action::Alloc(self.block(call, place)?),

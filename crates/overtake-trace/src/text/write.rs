@@ -24,6 +24,7 @@ pub(super) struct CallWriter {
     begins: Seen<MarkerId>,
     ends: Seen<MarkerId>,
     branches: Seen<MarkerId>,
+    misuses: Seen<MarkerId>,
     locations: Seen<LocationId>,
     acquired: Seen<LockId>,
     acquired_names: FxHashSet<Vec<u8>>,
@@ -63,6 +64,7 @@ impl CallWriter {
             begins: Seen::none(),
             ends: Seen::none(),
             branches: Seen::none(),
+            misuses: Seen::none(),
             locations: Seen::none(),
             acquired: Seen::none(),
             acquired_names: FxHashSet::default(),
@@ -118,6 +120,12 @@ impl CallWriter {
                     [] => Ok(()),
                     _ => check_name(self.forbidden, "branch", text),
                 })?;
+                out.extend_from_slice(text);
+                Ok(())
+            }
+            Action::Misuse(marker) => {
+                let text = symbols.markers.name(marker);
+                self.misuses.first(marker, || check_name(self.forbidden, "misuse", text))?;
                 out.extend_from_slice(text);
                 Ok(())
             }

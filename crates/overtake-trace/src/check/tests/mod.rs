@@ -156,7 +156,7 @@ fn a_block_freed_in_the_middle_of_a_trace_was_allocated_before() {
     let mut checker = Checker::repairing_mid_trace();
     let mut script = Script::of(&[(0, Free(BLOCK)), (1, Free(BLOCK)), (1, Alloc(BLOCK))]);
     let out = script.check(&mut checker).unwrap();
-    assert_eq!(out[..2], [(0, event(0, Free(BLOCK))), (1, event(1, Skip))]);
+    assert_eq!(out[..2], [(0, event(0, Free(BLOCK))), (1, event(1, Free(BLOCK)))], "two threads that race");
     assert_ne!(out[2].1.operand(), BLOCK.0, "a block that is allocated again is another one");
 }
 
@@ -358,6 +358,18 @@ fn freeing_what_is_not_allocated_is_dropped() {
         &[(Repair::UnallocatedFree, 1)],
         2,
     );
+}
+
+#[test]
+fn a_block_that_two_threads_free_keeps_both_frees() {
+    use Action::*;
+    let events = [(0, Fork(ThreadId(1))), (0, Alloc(BLOCK)), (0, Free(BLOCK)), (1, Free(BLOCK))];
+    let kept: Vec<_> =
+        events.iter().enumerate().map(|(at, &(thread, action))| (at as u64, event(thread, action))).collect();
+    for mut checker in [Checker::strict(), Checker::repairing()] {
+        assert_eq!(Script::of(&events).check(&mut checker).unwrap(), kept);
+        assert_eq!(checker.repairs().total(), 0);
+    }
 }
 
 #[test]

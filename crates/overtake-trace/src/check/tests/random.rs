@@ -5,8 +5,8 @@ use super::*;
 /// W2-W5 of the module doc, restated plainly and apart from the checker.
 fn assert_well_formed(events: &[(u64, Event)]) {
     let mut held: Vec<(ThreadId, LockId, bool)> = Vec::new();
-    let mut live = Vec::new();
     let mut ever = Vec::new();
+    let mut freed_by: Vec<(VarId, ThreadId)> = Vec::new();
     for &(_, event) in events {
         let thread = event.thread();
         match event.action() {
@@ -27,11 +27,12 @@ fn assert_well_formed(events: &[(u64, Event)]) {
             Action::Alloc(block) => {
                 assert!(!ever.contains(&block), "W5");
                 ever.push(block);
-                live.push(block);
             }
             Action::Free(block) => {
-                let at = live.iter().position(|&b| b == block).expect("W5");
-                live.remove(at);
+                assert!(ever.contains(&block), "W5");
+                let last = freed_by.iter().rfind(|(freed, _)| *freed == block);
+                assert!(last.is_none_or(|&(_, last)| last != thread), "W5");
+                freed_by.push((block, thread));
             }
             _ => {}
         }

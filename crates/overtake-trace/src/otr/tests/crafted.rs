@@ -220,12 +220,12 @@ fn chunks_of_unknown_kind_are_skipped_if_they_say_so() {
 #[test]
 fn later_versions_are_refused() {
     let mut bytes = file_header().to_vec();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let crc = crc32fast::hash(&bytes[..12]).to_le_bytes();
     bytes[12..16].copy_from_slice(&crc);
     for outcome in [read(&bytes), salvage(&bytes)] {
         let error = outcome.error.unwrap();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert_eq!(error.message(), "sealed trace of version 2: this reader knows version 1");
+        assert_eq!(error.message(), "sealed trace of version 3: this reader knows versions 1 to 2");
     }
 }

@@ -92,6 +92,7 @@ fn action_of(op: Op, order: MemoryOrder, operand: u16, symbols: &mut Symbols) ->
         Op::Request => Action::Request(lock(symbols)),
         Op::Branch => Action::Branch(marker(symbols)),
         Op::Skip => Action::Skip,
+        Op::Misuse => Action::Misuse(marker(symbols)),
     }
 }
 
@@ -112,11 +113,16 @@ pub(super) fn sealed(most_events: usize) -> impl Strategy<Value = (Trace, Vec<u8
 
 /// A fixed trace with every operation, in several blocks.
 pub(super) fn sample(events: usize, block_events: usize) -> (Trace, Vec<u8>) {
+    sample_of(Op::ALL.len(), events, block_events)
+}
+
+/// As [`sample`], with the first `operations` of all.
+pub(super) fn sample_of(operations: usize, events: usize, block_events: usize) -> (Trace, Vec<u8>) {
     let mut builder = Builder::new(block_events);
     for at in 0..events {
         let location = (at % 7 != 0).then_some((at * 5 % 23) as u8);
         builder.push((
-            at % Op::ALL.len(),
+            at % operations,
             at % MemoryOrder::ALL.len(),
             (at * 3 % 5) as u8,
             (at * 31) as u16,

@@ -86,6 +86,7 @@ fn action(random: &mut Random, trace: &mut Trace, shape: &Shape) -> Action {
         Op::Branch => Action::Branch(symbols.markers.intern(&text).unwrap()),
         Op::Alloc | Op::Free => block(random, op, &text, trace),
         Op::Skip => Action::Skip,
+        Op::Misuse => Action::Misuse(symbols.markers.intern(&text).unwrap()),
     }
 }
 
