@@ -122,7 +122,7 @@ pub mod process_keys {
 }
 
 /// Version of this layout.
-pub const VERSION: u64 = 4;
+pub const VERSION: u64 = 5;
 
 /// The first bytes of a thread file, updated in place while the thread runs.
 #[derive(Clone, Copy, Debug)]
@@ -213,9 +213,9 @@ record_kinds! {
     Release = 13, 3;
     /// Lock at value taken shared; extra as above; pc; stamp.
     AcquireShared = 14, 3;
-    /// Lock at value given back, whichever mode the thread holds it in; pc; stamp.
+    /// Lock at value given back, whichever mode the thread holds it in; extra is 0 or [`release_extra`]; pc; stamp.
     ReleaseAny = 15, 3;
-    /// The synchronisation object at value is new or gone: what happened there before has nothing to do with it; pc; stamp.
+    /// The synchronisation object at value is new: what happened there before has nothing to do with it; pc; stamp.
     Forget = 16, 3;
     /// Atomic load (or failed compare-exchange) at value; extra is [`atomic_extra`]; pc; stamp.
     AtomicLoad = 17, 3;
@@ -245,23 +245,24 @@ record_kinds! {
     CondSignal = 29, 3;
     /// Return from a wait on the condition variable at value, extra 1 if it timed out; pc; stamp.
     CondWake = 30, 3;
-    /// Heap block allocated at value; pc; stamp; size. Extra: bytes behind it that the allocator rounded up to and programs that
-    /// ask may use.
+    /// Heap block allocated at value; pc; stamp; [`block_size`]. Extra: bytes behind it that the allocator rounded up to and programs
+    /// that ask may use.
     Alloc = 31, 4;
-    /// Heap block at value freed; pc; stamp.
+    /// Heap block at value freed; extra is 1 if that is no access: the thread ignores its accesses, or the loader frees; pc;
+    /// stamp.
     Free = 32, 3;
     /// Memory mapped at value; pc; stamp; size.
     Map = 33, 4;
     /// Memory unmapped at value; pc; stamp; size.
     Unmap = 34, 4;
-    /// About to write to file descriptor value (or to close it); pc; stamp.
+    /// About to write to file descriptor value; pc; stamp.
     FdPost = 35, 3;
     /// File descriptor value was read from; pc; stamp.
     FdWait = 36, 3;
     /// File descriptor value now means the same object as the descriptor in the fourth word (the other end of a pipe, a
-    /// duplicate, [`NETWORK`]); pc; stamp.
+    /// duplicate, [`NETWORK`]); pc; stamp. Extra: 1 if value was open before and meant something else.
     FdAlias = 37, 4;
-    /// File descriptor value is a new object, or none any more; pc; stamp.
+    /// File descriptor value is a new object; pc; stamp.
     FdForget = 38, 3;
     /// The bytes from value, length in the fourth word, are not to be checked; pc; stamp.
     Benign = 39, 4;
@@ -282,6 +283,18 @@ record_kinds! {
     /// What goes into file descriptor value comes out of the descriptor in the fourth word from now on (`splice` and the like);
     /// pc; stamp.
     FdMerge = 46, 4;
+    /// The synchronisation object at value is destroyed; pc; stamp.
+    Destroy = 47, 3;
+    /// Thread number value needs no join; pc; stamp.
+    Detach = 48, 3;
+    /// The program did something wrong with what is at value; extra is a [`misuse`]; pc; stamp.
+    Misuse = 49, 3;
+    /// File descriptor value is about to be closed; pc; stamp.
+    FdClose = 50, 3;
+    /// About to wait for the condition variable at value; pc; stamp.
+    CondWait = 51, 3;
+    /// File descriptor value is used, which orders nothing; pc; stamp.
+    FdUse = 52, 3;
 }
 
 /// Codes of brief records are not below this.
@@ -372,6 +385,61 @@ pub const fn split_run(word: u64) -> (i64, u64) {
 #[inline]
 pub const fn acquire_extra(tried: bool, owner_died: bool) -> u8 {
     tried as u8 | (owner_died as u8) << 1
+}
+
+/// Codes of [`RecordKind::Misuse`].
+pub mod misuse {
+    /// Value is a lock that libc says is none: it was destroyed or never made.
+    pub const INVALID_LOCK: u8 = 1;
+    /// Value is a signal whose handler left another `errno`.
+    pub const ERRNO: u8 = 2;
+    /// A signal handler called a function that it must not call.
+    pub const UNSAFE_CALL: u8 = 3;
+    /// A thread held a lock where it must hold none. Sealing knows which.
+    pub const MUST_HOLD_NONE: u8 = 4;
+    /// Value is a lock that libc refuses to give to the thread that holds it.
+    pub const DOUBLE_LOCK: u8 = 5;
+}
+
+/// How a lock is given back, by the word of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReleaseMode {
+    /// Whichever mode it is held in.
+    Any = 0,
+    /// As one that is held exclusively.
+    Exclusive = 1,
+    /// As one that is held shared.
+    Shared = 2,
+}
+
+/// Extra byte of [`RecordKind::ReleaseAny`] where the program says in which mode it holds the lock.
+#[inline]
+pub const fn release_extra(shared: bool) -> u8 {
+    if shared { ReleaseMode::Shared as u8 } else { ReleaseMode::Exclusive as u8 }
+}
+
+/// The mode from the extra byte of a release.
+#[inline]
+pub const fn split_release_extra(extra: u8) -> ReleaseMode {
+    match extra {
+        1 => ReleaseMode::Exclusive,
+        2 => ReleaseMode::Shared,
+        _ => ReleaseMode::Any,
+    }
+}
+
+const BLOCK_IS_IGNORED: u64 = 1 << 55;
+
+/// Fourth word of [`RecordKind::Alloc`]: the size that was asked for, and whether allocating counts as an access.
+#[inline]
+pub const fn block_size(bytes: u64, is_access: bool) -> u64 {
+    bytes & (BLOCK_IS_IGNORED - 1) | if is_access { 0 } else { BLOCK_IS_IGNORED }
+}
+
+/// Size and whether allocating counts as an access.
+#[inline]
+pub const fn split_block_size(word: u64) -> (u64, bool) {
+    (word & (BLOCK_IS_IGNORED - 1), word & BLOCK_IS_IGNORED == 0)
 }
 
 /// Depth at which a [`RecordKind::Push`] with this extra byte puts its frame: the deepest that is not above the `frames` there

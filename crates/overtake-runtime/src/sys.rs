@@ -328,6 +328,16 @@ pub(crate) struct NoSignals {
 }
 
 impl NoSignals {
+    /// Takes over from one that was forgotten, perhaps on another thread: `before` is what its drop gives back.
+    pub(crate) fn from_mask(before: u64) -> NoSignals {
+        NoSignals { before }
+    }
+
+    /// The signals that were blocked before.
+    pub(crate) fn mask(&self) -> u64 {
+        self.before
+    }
+
     pub(crate) fn new() -> NoSignals {
         let all = u64::MAX;
         let mut before = 0_u64;

@@ -1,6 +1,7 @@
 //! The state of a thread, and what hooks tell it. What becomes of that is the recorder's business, or that of another back end
 //! (`back_end`). How threads start, end and fork is in `life`.
 
+mod handlers;
 mod life;
 
 use core::cell::Cell;
@@ -30,6 +31,8 @@ pub(crate) struct ThreadState {
     ignore_reads: Cell<u32>,
     ignore_writes: Cell<u32>,
     ignore_sync: Cell<u32>,
+    /// Signal handlers that run on this thread, one inside the other.
+    handlers: Cell<u32>,
     /// What `pthread_once` is about to call for which control, see `libc_hooks::once`.
     pub(crate) once: Cell<(usize, usize)>,
     /// Who called a function of the C++ library that is about to call one of ours; 0 if nobody did.
@@ -198,10 +201,15 @@ impl ThreadState {
 
     /// A synchronisation operation with one more number.
     pub(crate) fn sync_with(&self, kind: RecordKind, value: u64, pc: u64, more: u64) {
+        self.sync_more(kind, 0, value, pc, more);
+    }
+
+    /// As [`sync_with`](Self::sync_with), with an extra byte.
+    pub(crate) fn sync_more(&self, kind: RecordKind, extra: u8, value: u64, pc: u64, more: u64) {
         if self.recorder.is_sync_muted() {
-            return self.sync_elsewhere(Operation { kind, extra: 0, object: value, pc, more });
+            return self.sync_elsewhere(Operation { kind, extra, object: value, pc, more });
         }
-        self.recorder.sync_with(kind, value, pc, more);
+        self.recorder.sync_with(kind, extra, value, pc, more);
     }
 
     /// What can be done before a lock is taken, so that it is held for a shorter time.
@@ -237,7 +245,13 @@ impl ThreadState {
         self.recorder.released(lock, pc);
     }
 
-    /// A block of memory was allocated, of which `usable` bytes may be used. Also while synchronisation is ignored.
+    /// Whether the program asked for its writes to be ignored.
+    fn is_ignoring_writes(&self) -> bool {
+        self.ignore_writes.get() > 0
+    }
+
+    /// A block of memory was allocated, of which `usable` bytes may be used. Also while synchronisation is ignored. That is no
+    /// access while writes are ignored.
     pub(crate) fn allocated(&self, address: u64, size: u64, usable: u64, pc: u64) {
         let pc = self.caller_or(pc);
         match back_end::other() {
@@ -245,19 +259,22 @@ impl ThreadState {
                 self,
                 Operation { kind: RecordKind::Alloc, extra: 0, object: address, pc, more: size },
             ),
-            None => self.recorder.allocated(address, size, usable, pc),
+            None => self.recorder.allocated(address, (size, usable), !self.is_ignoring_writes(), pc),
         }
     }
 
-    /// A block of memory is about to be freed. Also while synchronisation is ignored.
-    pub(crate) fn freed(&self, address: u64, size: u64, pc: u64) {
+    /// A block of memory is about to be freed. Also while synchronisation is ignored. That is no access while writes are ignored, or
+    /// if it is done `by_loader`.
+    pub(crate) fn freed(&self, address: u64, size: u64, by_loader: bool, pc: u64) {
         let pc = self.caller_or(pc);
+        let is_access = !by_loader && !self.is_ignoring_writes();
+        let extra = u8::from(!is_access);
         match back_end::other() {
             Some(other) => other.operation(
                 self,
-                Operation { kind: RecordKind::Free, extra: 0, object: address, pc, more: size },
+                Operation { kind: RecordKind::Free, extra, object: address, pc, more: size },
             ),
-            None => self.recorder.freed(address, size, pc),
+            None => self.recorder.freed(address, size, extra, pc),
         }
     }
 

@@ -8,6 +8,7 @@
 mod code;
 mod debug_info;
 mod demangle;
+mod descriptors;
 mod error;
 mod log;
 mod members;

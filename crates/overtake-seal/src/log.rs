@@ -89,6 +89,12 @@ impl Log {
         Ok(log)
     }
 
+    /// Whether every record that was made is in the log.
+    pub(crate) fn is_complete(&self) -> bool {
+        let lost = |thread: &ThreadLog| thread.lost_bytes > 0 || thread.dropped_bytes > 0;
+        self.lost_events == 0 && self.damage.is_empty() && !self.threads.iter().any(lost)
+    }
+
     fn read_process_file(&mut self) -> Result<()> {
         let path = self.directory.join("process");
         let text = fs::read(&path).map_err(|source| Error::io(&path, source))?;

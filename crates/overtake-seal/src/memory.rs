@@ -39,7 +39,7 @@ struct Area {
     name: AreaName,
     /// The array, once a word of the area was touched.
     array: Option<ArrayId>,
-    freed: bool,
+    freed_by: Option<ThreadId>,
 }
 
 /// Most areas are never named.
@@ -73,28 +73,67 @@ impl AddressSpace {
         }
     }
 
-    /// A heap block comes into being, with `more` bytes behind it that are its own as well.
+    /// A heap block comes into being, with `more` bytes behind it that are its own as well. Its allocation is an event of the
+    /// thread, unless that is no access.
     pub(crate) fn alloc(
         &mut self,
         start: u64,
-        bytes: u64,
-        more: u64,
-        thread: ThreadId,
+        (bytes, more): (u64, u64),
+        is_access: bool,
         location: LocationId,
-    ) {
+        context: &mut Naming<'_>,
+    ) -> Result<()> {
         self.heap_blocks += 1;
-        let memory =
-            Memory { kind: MemoryKind::Heap, bytes, thread: Some(thread), allocated_at: Some(location) };
+        let thread = Some(context.thread);
+        let memory = Memory { kind: MemoryKind::Heap, bytes, thread, allocated_at: Some(location) };
         self.begin(start, bytes.saturating_add(more).max(1), memory, AreaName::Heap(self.heap_blocks));
+        if is_access { self.allocated(start, context) } else { Ok(()) }
     }
 
-    /// A heap block is freed. Returns the variable of the block if anything in it was accessed.
-    pub(crate) fn free(&mut self, start: u64, symbols: &Symbols) -> Option<VarId> {
+    /// Writes the event of an area that was just made.
+    fn allocated(&mut self, start: u64, context: &mut Naming<'_>) -> Result<()> {
+        let Some(area) = self.areas.get_mut(&start) else { return Ok(()) };
+        let array = area.make_array(start, &mut self.names, context)?;
+        let block = context.symbols.variables.intern_block(array)?;
+        let location = area.memory.allocated_at.unwrap_or(LocationId::UNKNOWN);
+        context.events.push(Event::new(context.thread, Action::Alloc(block), location));
+        Ok(())
+    }
+
+    /// A heap block is freed. Returns the variable of the block if its allocation is in the trace, and who freed it before, if
+    /// anybody did.
+    pub(crate) fn free(
+        &mut self,
+        start: u64,
+        thread: ThreadId,
+        symbols: &Symbols,
+    ) -> Option<(VarId, Option<ThreadId>)> {
         let area = self.areas.get_mut(&start).filter(|area| area.memory.kind == MemoryKind::Heap)?;
-        if std::mem::replace(&mut area.freed, true) {
-            return None;
+        let before = area.freed_by.replace(thread);
+        Some((symbols.variables.array_facts(area.array?).block?, before))
+    }
+
+    /// A heap block is freed by code whose frees are not compared with accesses.
+    pub(crate) fn free_unseen(&mut self, start: u64) {
+        let area = self.areas.get(&start).filter(|area| area.memory.kind == MemoryKind::Heap);
+        if let Some(area) = area {
+            self.clear(start..area.end);
         }
-        symbols.variables.array_facts(area.array?).block
+    }
+
+    /// Whether an address lies in a block of the heap.
+    pub(crate) fn is_heap(&self, address: u64) -> bool {
+        self.is_in(address, MemoryKind::Heap)
+    }
+
+    /// Whether an address lies in the stack of a thread.
+    pub(crate) fn is_stack(&self, address: u64) -> bool {
+        self.is_in(address, MemoryKind::Stack)
+    }
+
+    fn is_in(&self, address: u64, kind: MemoryKind) -> bool {
+        let area = self.areas.range(..=address).next_back();
+        area.is_some_and(|(_, area)| address < area.end && area.memory.kind == kind)
     }
 
     /// A thread's stack is in use from now on.
@@ -107,10 +146,17 @@ impl AddressSpace {
     }
 
     /// Memory is mapped: whatever was there is gone.
-    pub(crate) fn map(&mut self, start: u64, bytes: u64, thread: ThreadId, location: LocationId) {
-        let memory =
-            Memory { kind: MemoryKind::Mapped, bytes, thread: Some(thread), allocated_at: Some(location) };
+    pub(crate) fn map(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        location: LocationId,
+        context: &mut Naming<'_>,
+    ) -> Result<()> {
+        let thread = Some(context.thread);
+        let memory = Memory { kind: MemoryKind::Mapped, bytes, thread, allocated_at: Some(location) };
         self.begin(start, bytes.max(1), memory, AreaName::Mapping);
+        self.allocated(start, context)
     }
 
     /// Memory is unmapped.
@@ -126,14 +172,15 @@ impl AddressSpace {
     fn begin(&mut self, start: u64, bytes: u64, memory: Memory, name: AreaName) {
         let end = start.saturating_add(bytes);
         self.clear(start..end);
-        self.areas.insert(start, Area { end, memory, name, array: None, freed: false });
+        self.areas.insert(start, Area { end, memory, name, array: None, freed_by: None });
     }
 
     /// Ends what is within a range. An area that starts before it stays, unless it is a freed block: a heap in a mapping.
     fn clear(&mut self, range: Range<u64>) {
         self.latest = None;
         let before = self.areas.range(..range.start).next_back();
-        let overlapped = before.filter(|(_, area)| area.freed && area.end > range.start).map(|(&at, _)| at);
+        let overlapped =
+            before.filter(|(_, area)| area.freed_by.is_some() && area.end > range.start).map(|(&at, _)| at);
         if let Some(start) = overlapped {
             self.areas.remove(&start);
         }
@@ -238,7 +285,7 @@ impl AddressSpace {
             let memory = Memory { kind: MemoryKind::Global, bytes: global.bytes, ..Memory::default() };
             let (start, end) = (address - global.offset, address - global.offset + global.bytes);
             let name = AreaName::Given(printable(&global.name));
-            let mut area = Area { end, memory, name, array: None, freed: false };
+            let mut area = Area { end, memory, name, array: None, freed_by: None };
             let array = area.make_array(start, &mut self.names, context)?;
             self.areas.insert(start, area);
             return Ok((array, start));
@@ -298,12 +345,8 @@ impl Area {
         let array = variables.intern_array(name.as_bytes())?;
         self.array = Some(array);
         *context.symbols.program.memory.entry(array) = self.memory;
-        if self.memory.kind == MemoryKind::Heap && !self.freed {
-            variables.set_length(array, (self.end - start).max(self.memory.bytes));
-            let block = variables.intern_block(array)?;
-            // The allocation orders nothing, so it may stand here, where the block first matters.
-            let location = self.memory.allocated_at.unwrap_or(LocationId::UNKNOWN);
-            context.events.push(Event::new(context.thread, Action::Alloc(block), location));
+        if matches!(self.memory.kind, MemoryKind::Heap | MemoryKind::Mapped) {
+            variables.set_length(array, self.memory.bytes);
         }
         Ok(array)
     }

@@ -7,17 +7,21 @@
 //! Stamps of operations on one object are in the order in which they took effect, and a thread's never decrease; so the merged
 //! trace is well formed.
 
+mod accessed;
+mod faults;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use overtake_rawlog::{Record, RecordKind, split_atomic_extra};
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_block_size};
 use overtake_rules::LockMode;
 use overtake_trace::{
     Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, ThreadFacts, ThreadId, VarId,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::code::Code;
+use crate::descriptors::DescriptorVariables;
 use crate::error::Result;
 use crate::log::{Log, Reader, ThreadLog};
 use crate::memory::{AddressSpace, Naming};
@@ -25,6 +29,7 @@ use crate::objects::{Objects, Release, Taken};
 use crate::pages::Cuts;
 use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, addresses, stamp_of};
 use crate::stacks::{Node, Stacks, ThreadStack};
+use faults::Leaks;
 
 /// Accesses of one thread that stand together. Larger batches compress better and interleave less finely.
 const BATCH: usize = 64;
@@ -34,7 +39,7 @@ type Moment = (u64, u8);
 
 /// Merges a log into `out`. Returns the number of events.
 pub(crate) fn merge(log: &Log, mut scan: Scan, out: &mut dyn EventSink) -> Result<(u64, Symbols)> {
-    let mut merger = Merger::new(log, std::mem::take(&mut scan.cuts), &scan.names)?;
+    let mut merger = Merger::new(log, &mut scan)?;
     let mut queue = BinaryHeap::new();
     let mut threads = Vec::new();
     for (at, (thread_log, thread_scan)) in log.threads.iter().zip(&scan.threads).enumerate() {
@@ -47,6 +52,7 @@ pub(crate) fn merge(log: &Log, mut scan: Scan, out: &mut dyn EventSink) -> Resul
             queue.push(Reverse((moment, at)));
         }
     }
+    merger.report_leaks(log)?;
     merger.flush(out)?;
     merger.symbols.program.modules = merger.code.modules();
     out.finish(&merger.symbols)?;
@@ -148,6 +154,14 @@ struct Merger {
     stacks: Stacks,
     memory: AddressSpace,
     objects: Objects,
+    descriptors: DescriptorVariables,
+    leaks: Leaks,
+    /// Synchronisation objects that are made or destroyed at some time: using them reads them.
+    mortal: FxHashSet<u64>,
+    /// No record of the log is lost.
+    is_complete: bool,
+    /// The process is the child of a `fork`: it may hold locks that it never took.
+    is_child: bool,
     events: Vec<Event>,
     written: u64,
     /// Threads by their number in the log.
@@ -155,14 +169,15 @@ struct Merger {
 }
 
 impl Merger {
-    fn new(log: &Log, cuts: Cuts, names: &FxHashMap<u64, (u64, String)>) -> Result<Merger> {
+    fn new(log: &Log, scan: &mut Scan) -> Result<Merger> {
+        let cuts: Cuts = std::mem::take(&mut scan.cuts);
         let mut symbols = Symbols::default();
         symbols.program.pid = log.pid;
         symbols.program.command = log.command.clone();
         let mut by_number = FxHashMap::default();
         for thread in &log.threads {
             let number = u64::from(thread.number);
-            let name = match names.get(&number) {
+            let name = match scan.names.get(&number) {
                 Some((_, name)) if !name.is_empty() => format!("T{number}:{name}"),
                 _ => format!("T{number}"),
             };
@@ -177,6 +192,11 @@ impl Merger {
             stacks: Stacks::new(),
             memory: AddressSpace::new(cuts),
             objects: Objects::default(),
+            descriptors: DescriptorVariables::default(),
+            leaks: Leaks::default(),
+            mortal: std::mem::take(&mut scan.mortal),
+            is_complete: log.is_complete(),
+            is_child: false,
             events: Vec::with_capacity(BLOCK_EVENTS * 2),
             written: 0,
             by_number,
@@ -293,6 +313,7 @@ impl Merger {
     fn synchronise(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
         match record.kind {
             RecordKind::ThreadStart => {
+                self.is_child |= record.extra == 1;
                 let name = self.symbols.threads.display(thread);
                 self.memory.stack(cursor.log.stack.clone(), thread, &name);
                 return Ok(());
@@ -307,12 +328,14 @@ impl Merger {
         }
         let location = self.location(cursor, record.words[0], accessed_bytes(record) as u32)?;
         let address = record.value;
+        self.touch_object(record, thread, location)?;
         let action = match record.kind {
             RecordKind::Fork => self.fork(address, thread, location),
-            RecordKind::Join => self.by_number.get(&address).map(|&child| Action::Join(child)),
-            RecordKind::Acquire => return self.acquire(address, thread, LockMode::Exclusive, location),
-            RecordKind::AcquireShared => return self.acquire(address, thread, LockMode::Shared, location),
-            RecordKind::Release | RecordKind::ReleaseAny => return self.release(address, thread, location),
+            RecordKind::Join | RecordKind::Detach => self.settle(record.kind, address),
+            RecordKind::Acquire | RecordKind::AcquireShared => return self.acquire(record, thread, location),
+            RecordKind::Release | RecordKind::ReleaseAny => return self.release(record, thread, location),
+            RecordKind::Destroy => return self.destroy(address, thread, location),
+            RecordKind::Misuse => return self.recorded_misuse(record.extra, address, thread, location),
             RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
                 return self.atomic(record, thread, location);
             }
@@ -321,11 +344,12 @@ impl Merger {
             | RecordKind::Free
             | RecordKind::Map
             | RecordKind::Unmap
-            | RecordKind::Benign => self.change_memory(record, thread, location),
+            | RecordKind::Benign => return self.change_memory(record, thread, location),
             RecordKind::FdPost
             | RecordKind::FdWait
             | RecordKind::FdAlias
             | RecordKind::FdMerge
+            | RecordKind::FdClose
             | RecordKind::FdForget => self.use_descriptor(record)?,
             _ => self.use_object(record, thread)?,
         };
@@ -340,7 +364,7 @@ impl Merger {
         let describe = || memory.describe(address, code);
         Ok(match record.kind {
             RecordKind::Forget => {
-                objects.forget(address, 1);
+                objects.create(address, describe);
                 None
             }
             RecordKind::Post => Some(Action::Post(objects.post(address, symbols, describe)?)),
@@ -383,6 +407,11 @@ impl Merger {
                 objects.alias_descriptor(descriptor, other);
                 None
             }
+            RecordKind::FdClose => {
+                let object = objects.descriptor(descriptor, symbols)?;
+                objects.forget_descriptor(descriptor);
+                Some(Action::Post(object))
+            }
             RecordKind::FdForget => {
                 objects.forget_descriptor(descriptor);
                 None
@@ -392,41 +421,53 @@ impl Merger {
     }
 
     /// Memory that comes, goes, or is not looked at.
-    fn change_memory(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Option<Action> {
-        let (address, bytes) = (record.value, record.words[2]);
-        let Merger { symbols, memory, objects, .. } = self;
+    fn change_memory(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
+        let (address, number) = (record.value, record.words[2]);
+        let Merger { symbols, code, memory, objects, events, .. } = self;
         match record.kind {
             RecordKind::Alloc => {
+                let (bytes, is_access) = split_block_size(number);
                 objects.forget(address, bytes);
-                memory.alloc(address, bytes, u64::from(record.extra), thread, location);
+                let more = u64::from(record.extra);
+                let mut naming = Naming { symbols, code, thread, events };
+                memory.alloc(address, (bytes, more), is_access, location, &mut naming)?;
             }
             RecordKind::Map => {
-                objects.forget(address, bytes);
-                memory.map(address, bytes, thread, location);
+                objects.forget(address, number);
+                let mut naming = Naming { symbols, code, thread, events };
+                memory.map(address, number, location, &mut naming)?;
             }
-            RecordKind::Unmap => memory.unmap(address, bytes),
-            RecordKind::Benign => memory.ignore(address, bytes.min(LONGEST_RANGE)),
-            RecordKind::Free => return memory.free(address, symbols).map(Action::Free),
+            RecordKind::Unmap => memory.unmap(address, number),
+            RecordKind::Benign => memory.ignore(address, number.min(LONGEST_RANGE)),
+            RecordKind::Free => return self.free(address, record.extra == 0, thread, location),
             _ => {}
         }
-        None
+        Ok(())
     }
 
     fn fork(&mut self, number: u64, creator: ThreadId, location: LocationId) -> Option<Action> {
         let child = *self.by_number.get(&number).filter(|&&child| child != creator)?;
+        self.leaks.created(number, child, location);
         let facts = self.symbols.program.threads.entry(child);
         facts.creator = Some(creator);
         facts.created_at = Some(location);
         Some(Action::Fork(child))
     }
 
-    fn acquire(
-        &mut self,
-        address: u64,
-        thread: ThreadId,
-        mode: LockMode,
-        location: LocationId,
-    ) -> Result<()> {
+    /// A thread was joined or detached.
+    fn settle(&mut self, kind: RecordKind, number: u64) -> Option<Action> {
+        self.leaks.settled(number);
+        let child = self.by_number.get(&number).filter(|_| kind == RecordKind::Join)?;
+        Some(Action::Join(*child))
+    }
+
+    fn acquire(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
+        let address = record.value;
+        let mode = match record.kind {
+            RecordKind::AcquireShared => LockMode::Shared,
+            _ => LockMode::Exclusive,
+        };
+        self.check_acquire(record, thread, mode, location)?;
         let Merger { symbols, code, memory, objects, events, .. } = self;
         let taken = objects.acquire(address, thread, mode, symbols, || memory.describe(address, code))?;
         let Some(Taken { lock, stale, after }) = taken else { return Ok(()) };
@@ -441,9 +482,10 @@ impl Merger {
         Ok(())
     }
 
-    fn release(&mut self, address: u64, thread: ThreadId, location: LocationId) -> Result<()> {
+    fn release(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
+        self.check_release(record, thread, location)?;
         let Merger { symbols, objects, events, .. } = self;
-        match objects.release(address, thread, symbols)? {
+        match objects.release(record.value, thread, symbols)? {
             Release::Nothing => {}
             Release::Own(section) => events.push(section.release(location)),
             Release::ByOther(section, post) => {

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use overtake_rawlog::ReleaseMode;
 use overtake_rules::objects::{Barrier, Condition, Descriptors, Semaphore};
 use overtake_rules::{Acquired, Claim, Handover, Holders, Holding, LockMode, Released};
-use overtake_trace::{Action, Event, LocationId, LockId, Result, Symbols, SyncId, ThreadId};
+use overtake_trace::{Action, Event, LocationId, LockId, MisuseKind, Result, Symbols, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
 
 /// The synchronisation objects at their addresses now.
@@ -33,6 +34,12 @@ struct Object {
     semaphore: Semaphore<VecDeque<SyncId>>,
     barrier: Barrier<BTreeMap<ThreadId, u64>>,
     condition: Condition<SyncId>,
+    /// It was destroyed and not made anew.
+    destroyed: bool,
+    /// It was misused, which is reported once.
+    misused: bool,
+    /// It was made or taken in this log: a release without an acquire is wrong.
+    known: bool,
 }
 
 /// A critical section that ended.
@@ -99,6 +106,82 @@ impl Objects {
         })
     }
 
+    /// The object at an address is made: what was there is gone.
+    pub(crate) fn create(&mut self, address: u64, describe: impl FnOnce() -> String) {
+        self.at.remove(&address);
+        self.object(address, describe).known = true;
+    }
+
+    /// The object at an address is destroyed. Whoever holds it has it no longer: the sections that end.
+    pub(crate) fn destroy(&mut self, address: u64, describe: impl FnOnce() -> String) -> Vec<Section> {
+        let object = self.object(address, describe);
+        object.destroyed = true;
+        let lock = object.lock;
+        let section = |holding: &Holding<ThreadId>| Some(Section::new(lock?, *holding));
+        let ended: Vec<Section> = object.holders.holdings().filter_map(section).collect();
+        object.holders.clear();
+        for section in &ended {
+            self.count_release(section.thread);
+        }
+        ended
+    }
+
+    /// What is wrong with taking the lock now.
+    pub(crate) fn fault_of_acquire(
+        &self,
+        address: u64,
+        thread: ThreadId,
+        mode: LockMode,
+    ) -> Option<MisuseKind> {
+        let object = self.at.get(&address)?;
+        if object.destroyed {
+            return Some(MisuseKind::UseOfDestroyed);
+        }
+        let holder = object.holders.holdings().find(|holding| holding.mode.is_exclusive())?;
+        match mode {
+            LockMode::Shared => Some(MisuseKind::ReadLockOfWriteLocked),
+            LockMode::Exclusive => (holder.thread != thread).then_some(MisuseKind::DoubleLock),
+        }
+    }
+
+    /// What is wrong with giving the lock back now. Of a lock that the log does not know `inherited` says whether it may have been
+    /// taken before the log began.
+    pub(crate) fn fault_of_release(
+        &self,
+        address: u64,
+        thread: ThreadId,
+        mode: ReleaseMode,
+        inherited: bool,
+    ) -> Option<MisuseKind> {
+        let Some(object) = self.at.get(&address).filter(|object| object.known) else {
+            return (!inherited).then_some(MisuseKind::UnlockOfUnlocked);
+        };
+        let others = object.holders.holdings().next().map(|holding| holding.mode);
+        match (mode, object.holders.mode_of(thread), others) {
+            (ReleaseMode::Shared, Some(LockMode::Exclusive), _) => Some(MisuseKind::ReadUnlockOfWriteLocked),
+            (ReleaseMode::Exclusive, Some(LockMode::Shared), _) => Some(MisuseKind::WriteUnlockOfReadLocked),
+            (_, Some(_), _) => None,
+            (_, None, None) => Some(MisuseKind::UnlockOfUnlocked),
+            // A lock that is held shared may be given back by any thread, if only as often as it was taken.
+            (ReleaseMode::Any | ReleaseMode::Shared, None, Some(LockMode::Shared)) => None,
+            (ReleaseMode::Shared, None, _) => Some(MisuseKind::ReadUnlockOfWriteLocked),
+            (_, None, _) => Some(MisuseKind::UnlockByOther),
+        }
+    }
+
+    /// Name of the object at an address, if this is the first time that it is misused.
+    pub(crate) fn first_misuse(&mut self, address: u64, describe: impl FnOnce() -> String) -> Option<String> {
+        let object = self.object(address, describe);
+        let is_first = !std::mem::replace(&mut object.misused, true);
+        is_first.then(|| object.name.clone())
+    }
+
+    /// The locks that a thread holds.
+    pub(crate) fn held_by(&self, thread: ThreadId) -> impl Iterator<Item = &str> {
+        let held = self.at.values().filter(move |object| object.holders.mode_of(thread).is_some());
+        held.map(|object| &*object.name)
+    }
+
     /// A lock is taken. `None` if the thread has it already.
     pub(crate) fn acquire(
         &mut self,
@@ -109,6 +192,7 @@ impl Objects {
         describe: impl FnOnce() -> String,
     ) -> Result<Option<Taken>> {
         let object = self.object(address, describe);
+        object.known = true;
         let lock = match object.lock {
             Some(lock) => lock,
             None => symbols.locks.intern(object.name.as_bytes())?,

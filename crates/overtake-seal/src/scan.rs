@@ -3,7 +3,7 @@
 use std::thread;
 
 use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_run};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Result;
 use crate::log::{Log, ThreadLog};
@@ -45,6 +45,8 @@ pub(crate) struct Scan {
     joins: FxHashMap<u64, u64>,
     /// The largest stamp of all.
     last_stamp: u64,
+    /// Addresses of synchronisation objects that the program makes or destroys.
+    pub(crate) mortal: FxHashSet<u64>,
     /// Ranges too long to be true.
     pub(crate) shortened: u64,
     /// Whether compiled code called the recorder, not only libc functions that are interposed.
@@ -126,6 +128,7 @@ impl Scan {
         self.shortened += other.shortened;
         self.has_instrumented_code |= other.has_instrumented_code;
         self.joins.extend(other.joins);
+        self.mortal.extend(other.mortal);
         for (number, (order, name)) in other.names {
             self.name_thread(number, order, name);
         }
@@ -196,6 +199,12 @@ impl Scan {
                 RecordKind::Benign => self.cuts.cut(record.value, record.words[2].min(LONGEST_RANGE)),
                 RecordKind::Join => {
                     self.joins.insert(record.value, last);
+                }
+                RecordKind::Forget
+                | RecordKind::Destroy
+                | RecordKind::BarrierInit
+                | RecordKind::SemaphoreInit => {
+                    self.mortal.insert(record.value);
                 }
                 RecordKind::ThreadName => self.name_thread(record.value, last, name_in(&record)),
                 _ => {}

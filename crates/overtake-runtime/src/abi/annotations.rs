@@ -4,7 +4,7 @@
 
 use core::ffi::c_char;
 
-use overtake_rawlog::RecordKind;
+use overtake_rawlog::{RecordKind, release_extra};
 
 use super::interface::{ignore, lock_taken, note};
 use crate::libc_hooks::real::define;
@@ -30,12 +30,12 @@ define! {
 
     fn AnnotateRWLockCreate(file: usize, line: i32, lock: usize; pc) { note(RecordKind::Forget, 0, lock, pc); }
     fn AnnotateRWLockCreateStatic(file: usize, line: i32, lock: usize; pc) {}
-    fn AnnotateRWLockDestroy(file: usize, line: i32, lock: usize; pc) { note(RecordKind::Forget, 0, lock, pc); }
+    fn AnnotateRWLockDestroy(file: usize, line: i32, lock: usize; pc) { note(RecordKind::Destroy, 0, lock, pc); }
     fn AnnotateRWLockAcquired(file: usize, line: i32, lock: usize, exclusive: usize; pc) {
         lock_taken(lock, exclusive == 0, 0, pc);
     }
     fn AnnotateRWLockReleased(file: usize, line: i32, lock: usize, exclusive: usize; pc) {
-        note(RecordKind::ReleaseAny, 0, lock, pc);
+        note(RecordKind::ReleaseAny, release_extra(exclusive == 0), lock, pc);
     }
 
     fn AnnotateBenignRace(file: usize, line: i32, address: usize, why: usize; pc) { benign(address, 1, pc); }
@@ -46,10 +46,11 @@ define! {
         benign(address, length, pc);
     }
 
-    fn AnnotateIgnoreReadsBegin(file: usize, line: i32; pc) { ignore(1, 0, 0); }
-    fn AnnotateIgnoreReadsEnd(file: usize, line: i32; pc) { ignore(-1, 0, 0); }
-    fn AnnotateIgnoreWritesBegin(file: usize, line: i32; pc) { ignore(0, 1, 0); }
-    fn AnnotateIgnoreWritesEnd(file: usize, line: i32; pc) { ignore(0, -1, 0); }
+    // Either ignores all accesses, as in ThreadSanitizer: what is built on it relies on that.
+    fn AnnotateIgnoreReadsBegin(file: usize, line: i32; pc) { ignore(1, 1, 0); }
+    fn AnnotateIgnoreReadsEnd(file: usize, line: i32; pc) { ignore(-1, -1, 0); }
+    fn AnnotateIgnoreWritesBegin(file: usize, line: i32; pc) { ignore(1, 1, 0); }
+    fn AnnotateIgnoreWritesEnd(file: usize, line: i32; pc) { ignore(-1, -1, 0); }
     fn AnnotateIgnoreSyncBegin(file: usize, line: i32; pc) { ignore(0, 0, 1); }
     fn AnnotateIgnoreSyncEnd(file: usize, line: i32; pc) { ignore(0, 0, -1); }
     fn AnnotateEnableRaceDetection(file: usize, line: i32, enable: i32; pc) {

@@ -7,7 +7,7 @@
 
 use core::ffi::{c_char, c_void};
 
-use overtake_rawlog::{RecordKind, acquire_extra};
+use overtake_rawlog::{RecordKind, acquire_extra, misuse, release_extra};
 
 use crate::libc_hooks::real::define;
 use crate::process;
@@ -49,7 +49,11 @@ define! {
             note(RecordKind::Forget, 0, mutex, pc);
         }
     }
-    fn __tsan_mutex_destroy(mutex: usize, flags: u32; pc) { note(RecordKind::Forget, 0, mutex, pc); }
+    fn __tsan_mutex_destroy(mutex: usize, flags: u32; pc) {
+        if flags & flags::LINKER_INITIALISED == 0 {
+            note(RecordKind::Destroy, 0, mutex, pc);
+        }
+    }
     fn __tsan_mutex_pre_lock(mutex: usize, flags: u32; pc) { ignore(1, 1, 1); }
     fn __tsan_mutex_post_lock(mutex: usize, flags: u32, recursion: i32; pc) {
         ignore(-1, -1, -1);
@@ -62,7 +66,7 @@ define! {
         }
     }
     fn __tsan_mutex_pre_unlock(mutex: usize, flags: u32; pc) -> i32 {
-        note(RecordKind::ReleaseAny, 0, mutex, pc);
+        note(RecordKind::ReleaseAny, release_extra(flags & flags::READ_LOCK != 0), mutex, pc);
         ignore(1, 1, 1);
         1
     }
@@ -77,6 +81,8 @@ define! {
 
     fn __tsan_ignore_thread_begin(; pc) { ignore(1, 1, 0); }
     fn __tsan_ignore_thread_end(; pc) { ignore(-1, -1, 0); }
+    /// A thread must hold no lock here. Sealing knows which it holds.
+    fn __tsan_check_no_mutexes_held(; pc) { note(RecordKind::Misuse, misuse::MUST_HOLD_NONE, 0, pc); }
     fn __tsan_flush_memory(; pc) {}
     fn __tsan_on_thread_idle(; pc) {}
 
@@ -101,6 +107,7 @@ define! {
         let Some(creator) = thread::current() else { return core::ptr::null_mut() };
         let number = thread::next_number();
         creator.sync(RecordKind::Fork, 0, u64::from(number), pc as u64);
+        creator.sync(RecordKind::Detach, 0, u64::from(number), pc as u64);
         thread::new_fiber(number, creator.number()).cast_mut().cast()
     }
     fn __tsan_destroy_fiber(fiber: *mut c_void; pc) {

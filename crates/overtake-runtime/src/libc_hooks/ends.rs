@@ -9,7 +9,7 @@ use overtake_rawlog::RecordKind;
 
 use super::note;
 use super::real::{Real, hook, symbol};
-use crate::process;
+use crate::{process, thread};
 
 hook! {
     /// A child that shares our memory would write into our log: it gets its own.
@@ -92,6 +92,13 @@ extern "C" fn before_exit_handler() {
     note(RecordKind::Wait, 0, exit_handlers(), 0);
 }
 
+/// A thread that jumps out of a signal handler is not in it any more.
+fn jumps() {
+    if let Some(thread) = thread::recording() {
+        thread.jumps();
+    }
+}
+
 /// Functions that must be entered as if we were not there, because they take any number of arguments or ask who called them:
 /// the handler runs first and says where to jump.
 macro_rules! pass {
@@ -131,4 +138,8 @@ pass! {
     dlopen => process::expect_new_modules();
     dlmopen => process::expect_new_modules();
     dlclose => process::note_modules();
+    longjmp => jumps();
+    _longjmp => jumps();
+    siglongjmp => jumps();
+    __longjmp_chk => jumps();
 }

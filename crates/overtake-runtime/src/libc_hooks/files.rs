@@ -8,6 +8,7 @@
 
 use overtake_rawlog::{NETWORK, RecordKind};
 
+use super::effects::address_told;
 use super::real::hook;
 use super::{note, note_with, touch};
 use crate::{sys, thread};
@@ -29,6 +30,31 @@ pub(super) fn is_new(file: i32, pc: usize) -> i32 {
         note(RecordKind::FdForget, 0, file as usize, pc);
     }
     file
+}
+
+/// The descriptor is used in a way that orders nothing.
+pub(super) fn used(file: i32, pc: usize) {
+    if file >= 0 {
+        note(RecordKind::FdUse, 0, file as usize, pc);
+    }
+}
+
+/// The descriptor is about to be closed, which readers at the other end see.
+pub(super) fn closing(file: i32, pc: usize) {
+    if file >= 0 {
+        note(RecordKind::FdClose, 0, file as usize, pc);
+    }
+}
+
+/// `new` means what `file` means, and meant something else before if `result` says that it was there already.
+fn replaced(result: i32, file: i32, pc: usize) -> i32 {
+    if result >= 0
+        && result != file
+        && let Some(thread) = thread::current()
+    {
+        thread.sync_more(RecordKind::FdAlias, 1, result as u64, pc as u64, file as u64);
+    }
+    result
 }
 
 fn is_same(file: i32, other: u64, pc: usize) -> i32 {
@@ -148,17 +174,20 @@ hook! {
     fn socket(domain: i32, kind: i32, protocol: i32; pc) -> i32 {
         is_same(real(domain, kind, protocol), NETWORK, pc)
     }
-    fn accept(file: i32, address: usize, length: usize; pc) -> i32 { accepted(real(file, address, length), pc) }
+    fn accept(file: i32, address: usize, length: usize; pc) -> i32 {
+        accepted(file, address, length, pc, || real(file, address, length))
+    }
     fn accept4(file: i32, address: usize, length: usize, flags: i32; pc) -> i32 {
-        accepted(real(file, address, length, flags), pc)
+        accepted(file, address, length, pc, || real(file, address, length, flags))
     }
     fn connect(file: i32, address: usize, length: u32; pc) -> i32 {
+        touch::<false>(address, length as usize, pc);
         written(file, pc);
         real(file, address, length)
     }
     fn dup(file: i32; pc) -> i32 { is_same(real(file), file as u64, pc) }
-    fn dup2(file: i32, new: i32; pc) -> i32 { is_same(real(file, new), file as u64, pc) }
-    fn dup3(file: i32, new: i32, flags: i32; pc) -> i32 { is_same(real(file, new, flags), file as u64, pc) }
+    fn dup2(file: i32, new: i32; pc) -> i32 { replaced(real(file, new), file, pc) }
+    fn dup3(file: i32, new: i32, flags: i32; pc) -> i32 { replaced(real(file, new, flags), file, pc) }
     fn fcntl(file: i32, command: i32, argument: usize; pc) -> i32 {
         duplicated(real(file, command, argument), file, command, pc)
     }
@@ -166,8 +195,7 @@ hook! {
         duplicated(real(file, command, argument), file, command, pc)
     }
     fn close(file: i32; pc) -> i32 {
-        written(file, pc);
-        is_new(file, pc);
+        closing(file, pc);
         real(file)
     }
 
@@ -205,7 +233,12 @@ hook! {
         received(real(file, buffer, length, room, flags), file, buffer, pc)
     }
     fn recvfrom(file: i32, buffer: usize, length: usize, flags: i32, address: usize, room: usize; pc) -> isize {
-        received(real(file, buffer, length, flags, address, room), file, buffer, pc)
+        let before = room_at(room);
+        let result = received(real(file, buffer, length, flags, address, room), file, buffer, pc);
+        if result >= 0 {
+            told_address(address, room, before, pc);
+        }
+        result
     }
     fn recvmsg(file: i32, message: *mut libc::msghdr, flags: i32; pc) -> isize {
         let result = real(file, message, flags);
@@ -264,6 +297,7 @@ hook! {
         real(file, buffer, length, flags)
     }
     fn sendto(file: i32, buffer: usize, length: usize, flags: i32, address: usize, room: u32; pc) -> isize {
+        touch::<false>(address, room as usize, pc);
         sending(file, buffer, length, pc);
         real(file, buffer, length, flags, address, room)
     }
@@ -329,20 +363,6 @@ hook! {
         }
         received_parts(real(file, parts, count, flags), file, parts, count, pc)
     }
-
-    /// What was set up before a descriptor was watched comes before what is done when it is ready.
-    fn epoll_ctl(file: i32, operation: i32, watched: i32, event: usize; pc) -> i32 {
-        if operation != libc::EPOLL_CTL_DEL {
-            written(file, pc);
-        }
-        real(file, operation, watched, event)
-    }
-    fn epoll_wait(file: i32, events: usize, count: i32, time: i32; pc) -> i32 {
-        ready(real(file, events, count, time), file, pc)
-    }
-    fn epoll_pwait(file: i32, events: usize, count: i32, time: i32, mask: usize; pc) -> i32 {
-        ready(real(file, events, count, time, mask), file, pc)
-    }
 }
 
 fn duplicated(result: i32, file: i32, command: i32, pc: usize) -> i32 {
@@ -352,15 +372,28 @@ fn duplicated(result: i32, file: i32, command: i32, pc: usize) -> i32 {
     result
 }
 
-fn accepted(file: i32, pc: usize) -> i32 {
+/// Takes a connection of a listening descriptor by `real`.
+fn accepted(listening: i32, address: usize, length: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    let room = room_at(length);
+    let file = real();
+    read_from(listening, pc);
     is_same(file, NETWORK, pc);
-    read_from(file, pc);
+    if file >= 0 {
+        read_from(file, pc);
+        told_address(address, length, room, pc);
+    }
     file
 }
 
-fn ready(count: i32, file: i32, pc: usize) -> i32 {
-    if count > 0 {
-        read_from(file, pc);
+/// What there is room for, from where the program says it; nothing if that is null.
+fn room_at(length: usize) -> u32 {
+    // SAFETY: our caller passes it for libc to read, or null.
+    unsafe { (length as *const u32).as_ref() }.copied().unwrap_or(0)
+}
+
+/// libc wrote the address of a socket, and how long it is, if the program asked for it.
+fn told_address(address: usize, length: usize, room: u32, pc: usize) {
+    if address != 0 && length != 0 {
+        address_told(address, length, room, pc);
     }
-    count
 }

@@ -1,11 +1,12 @@
-//! Formatted text: the format is read, and the text goes to memory or to a stream. What the format makes libc read besides (`%s`)
-//! is not recorded.
+//! Formatted text: the format is read and what it makes libc read besides (`%s`), and the text goes to memory or to a stream; or comes
+//! from there, and what it says is written.
 
 use core::ffi::c_void;
 
+use super::arguments::{printing_reads, scanning_wrote};
 use super::files::written;
 use super::real::{hook, hook_any};
-use super::streams::{Stream, flushing, standard_output};
+use super::streams::{Stream, filled, flushing, standard_input, standard_output};
 use super::strings::read_text;
 use super::touch;
 
@@ -17,55 +18,137 @@ fn put(result: i32, buffer: usize, room: usize, pc: usize) -> i32 {
     result
 }
 
-fn printing(format: usize, stream: *mut Stream, pc: usize) {
+fn reading(format: usize, list: *mut c_void, pc: usize) {
     read_text(format, pc);
+    printing_reads(format, list, pc);
+}
+
+fn printing(format: usize, list: *mut c_void, stream: *mut Stream, pc: usize) {
+    reading(format, list, pc);
     flushing(stream, pc);
+}
+
+/// So many conversions of a text succeeded.
+fn scanned(count: i32, input: usize, format: usize, list: *mut c_void, pc: usize) -> i32 {
+    read_text(input, pc);
+    read_text(format, pc);
+    scanning_wrote(count, format, list, pc);
+    count
+}
+
+/// As [`scanned`], of a stream.
+fn scanned_stream(count: i32, stream: *mut Stream, format: usize, list: *mut c_void, pc: usize) -> i32 {
+    filled(stream, pc);
+    read_text(format, pc);
+    scanning_wrote(count, format, list, pc);
+    count
 }
 
 hook_any! {
     fn sprintf(buffer: usize, format: usize; list; pc) -> i32 = vsprintf {
-        read_text(format, pc);
+        reading(format, list, pc);
         put(real(buffer, format, list), buffer, usize::MAX, pc)
     }
     fn snprintf(buffer: usize, room: usize, format: usize; list; pc) -> i32 = vsnprintf {
-        read_text(format, pc);
+        reading(format, list, pc);
         put(real(buffer, room, format, list), buffer, room, pc)
     }
     fn printf(format: usize; list; pc) -> i32 = vprintf {
-        printing(format, standard_output(), pc);
+        printing(format, list, standard_output(), pc);
         real(format, list)
     }
     fn fprintf(stream: *mut Stream, format: usize; list; pc) -> i32 = vfprintf {
-        printing(format, stream, pc);
+        printing(format, list, stream, pc);
         real(stream, format, list)
     }
     fn dprintf(file: i32, format: usize; list; pc) -> i32 = vdprintf {
-        read_text(format, pc);
+        reading(format, list, pc);
         written(file, pc);
         real(file, format, list)
     }
+    fn asprintf(out: *mut usize, format: usize; list; pc) -> i32 = vasprintf {
+        reading(format, list, pc);
+        allocated(real(out, format, list), out, pc)
+    }
+    fn sscanf(input: usize, format: usize; list; pc) -> i32 = vsscanf {
+        with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
+    }
+    fn __isoc99_sscanf(input: usize, format: usize; list; pc) -> i32 = __isoc99_vsscanf {
+        with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
+    }
+    fn fscanf(stream: *mut Stream, format: usize; list; pc) -> i32 = vfscanf {
+        with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
+    }
+    fn __isoc99_fscanf(stream: *mut Stream, format: usize; list; pc) -> i32 = __isoc99_vfscanf {
+        with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
+    }
+    fn scanf(format: usize; list; pc) -> i32 = vscanf {
+        with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
+    }
+    fn __isoc99_scanf(format: usize; list; pc) -> i32 = __isoc99_vscanf {
+        with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
+    }
+}
+
+/// A text was allocated and written.
+fn allocated(result: i32, out: *mut usize, pc: usize) -> i32 {
+    if result >= 0 {
+        touch::<true>(out as usize, size_of::<usize>(), pc);
+        // SAFETY: libc just wrote it.
+        touch::<true>(unsafe { *out }, result as usize + 1, pc);
+    }
+    result
 }
 
 hook! {
     fn vsprintf(buffer: usize, format: usize, list: *mut c_void; pc) -> i32 {
-        read_text(format, pc);
+        reading(format, list, pc);
         put(real(buffer, format, list), buffer, usize::MAX, pc)
     }
     fn vsnprintf(buffer: usize, room: usize, format: usize, list: *mut c_void; pc) -> i32 {
-        read_text(format, pc);
+        reading(format, list, pc);
         put(real(buffer, room, format, list), buffer, room, pc)
     }
     fn vprintf(format: usize, list: *mut c_void; pc) -> i32 {
-        printing(format, standard_output(), pc);
+        printing(format, list, standard_output(), pc);
         real(format, list)
     }
     fn vfprintf(stream: *mut Stream, format: usize, list: *mut c_void; pc) -> i32 {
-        printing(format, stream, pc);
+        printing(format, list, stream, pc);
         real(stream, format, list)
     }
     fn vdprintf(file: i32, format: usize, list: *mut c_void; pc) -> i32 {
-        read_text(format, pc);
+        reading(format, list, pc);
         written(file, pc);
         real(file, format, list)
     }
+    fn vasprintf(out: *mut usize, format: usize, list: *mut c_void; pc) -> i32 {
+        reading(format, list, pc);
+        allocated(real(out, format, list), out, pc)
+    }
+    fn vsscanf(input: usize, format: usize, list: *mut c_void; pc) -> i32 {
+        with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
+    }
+    fn __isoc99_vsscanf(input: usize, format: usize, list: *mut c_void; pc) -> i32 {
+        with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
+    }
+    fn vfscanf(stream: *mut Stream, format: usize, list: *mut c_void; pc) -> i32 {
+        with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
+    }
+    fn __isoc99_vfscanf(stream: *mut Stream, format: usize, list: *mut c_void; pc) -> i32 {
+        with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
+    }
+    fn vscanf(format: usize, list: *mut c_void; pc) -> i32 {
+        with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
+    }
+    fn __isoc99_vscanf(format: usize, list: *mut c_void; pc) -> i32 {
+        with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
+    }
+}
+
+/// libc may move a list on: `scan` gets a copy of it from before.
+fn with_copy(list: *mut c_void, scan: impl FnOnce(*mut c_void) -> i32) -> i32 {
+    // SAFETY: a list has 24 bytes.
+    let mut copy = unsafe { *list.cast::<[u64; 3]>() };
+    scan((&raw mut copy).cast())
 }

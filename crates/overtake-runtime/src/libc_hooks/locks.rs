@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{RecordKind, acquire_extra};
+use overtake_rawlog::{RecordKind, acquire_extra, misuse};
 
 use super::note;
 use super::real::hook;
@@ -14,6 +14,18 @@ pub(super) fn taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
     if result == 0 || result == libc::EOWNERDEAD {
         let extra = acquire_extra(tried, result == libc::EOWNERDEAD);
         note(RecordKind::Acquire, extra, mutex, pc);
+    }
+    valid(result, tried, mutex, pc)
+}
+
+/// libc says so if a lock is none, because it was destroyed or never made (of a timed lock it says so of a bad time, too), or if the
+/// thread would wait for itself.
+#[inline]
+fn valid(result: i32, tried: bool, lock: usize, pc: usize) -> i32 {
+    match result {
+        libc::EINVAL if !tried => note(RecordKind::Misuse, misuse::INVALID_LOCK, lock, pc),
+        libc::EDEADLK => note(RecordKind::Misuse, misuse::DOUBLE_LOCK, lock, pc),
+        _ => {}
     }
     result
 }
@@ -135,15 +147,15 @@ fn taken_shared(result: i32, tried: bool, lock: usize, pc: usize) -> i32 {
     if result == 0 {
         note(RecordKind::AcquireShared, acquire_extra(tried, false), lock, pc);
     }
-    result
+    valid(result, tried, lock, pc)
 }
 
 /// Passes on the creation or the end of an object.
 macro_rules! lifetimes {
-    ($($name:ident($($argument:ident),*);)*) => {
+    ($($kind:ident: $name:ident($($argument:ident),*);)*) => {
         hook! {$(
             fn $name(object: usize $(, $argument: usize)*; pc) -> i32 {
-                note(RecordKind::Forget, 0, object, pc);
+                note(RecordKind::$kind, 0, object, pc);
                 real(object $(, $argument)*)
             }
         )*}
@@ -152,12 +164,12 @@ macro_rules! lifetimes {
 pub(super) use lifetimes;
 
 lifetimes! {
-    pthread_mutex_init(attributes);
-    pthread_mutex_destroy();
-    pthread_rwlock_init(attributes);
-    pthread_rwlock_destroy();
-    pthread_spin_init(shared);
-    pthread_spin_destroy();
+    Forget: pthread_mutex_init(attributes);
+    Destroy: pthread_mutex_destroy();
+    Forget: pthread_rwlock_init(attributes);
+    Destroy: pthread_rwlock_destroy();
+    Forget: pthread_spin_init(shared);
+    Destroy: pthread_spin_destroy();
 }
 
 hook! {
@@ -204,7 +216,7 @@ hook! {
         real(mutex, kind)
     }
     fn mtx_destroy(mutex: usize; pc) {
-        note(RecordKind::Forget, 0, mutex, pc);
+        note(RecordKind::Destroy, 0, mutex, pc);
         real(mutex)
     }
     fn mtx_lock(mutex: usize; pc) -> i32 { lock(mutex, pc, || real(mutex)) }

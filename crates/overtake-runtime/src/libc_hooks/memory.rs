@@ -5,11 +5,12 @@
 
 use core::ffi::c_void;
 
-use overtake_rawlog::RecordKind;
+use overtake_rawlog::{RecordKind, misuse};
 
+use super::loader;
 use super::real::hook;
 use super::{note_with, touch};
-use crate::thread;
+use crate::thread::{self, ThreadState};
 
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> usize;
@@ -49,11 +50,20 @@ pub(super) extern "C" fn release(block: usize) {
     unsafe { __libc_free(block) };
 }
 
+/// The allocator may hold its locks when a signal handler comes.
+#[inline]
+fn unsafe_in_handler(thread: &ThreadState, pc: usize) {
+    if thread.is_in_handler() {
+        thread.sync(RecordKind::Misuse, misuse::UNSAFE_CALL, 0, pc as u64);
+    }
+}
+
 #[inline]
 fn allocated(block: usize, size: usize, pc: usize) -> usize {
     if block != 0
         && let Some(thread) = thread::current()
     {
+        unsafe_in_handler(thread, pc);
         thread.allocated(block as u64, size as u64, usable(block) as u64, pc as u64);
     }
     block
@@ -64,7 +74,8 @@ fn freed(block: usize, pc: usize) {
     if block != 0
         && let Some(thread) = thread::current()
     {
-        thread.freed(block as u64, usable(block) as u64, pc as u64);
+        unsafe_in_handler(thread, pc);
+        thread.freed(block as u64, usable(block) as u64, loader::holds(pc), pc as u64);
     }
 }
 

@@ -6,12 +6,16 @@
 //!
 //! `fork`, `setjmp` and `pthread_exit` need no hook: handlers of libc, and call stacks that heal, see to them.
 
+mod arguments;
+mod effects;
 mod ends;
 mod files;
 mod formatted;
+mod loader;
 mod locks;
 mod memory;
 mod once;
+mod opening;
 mod operators;
 mod ready;
 pub(crate) mod real;
@@ -28,6 +32,7 @@ use crate::thread;
 /// Before anything is recorded.
 pub(crate) fn start() {
     real::look_up_all();
+    loader::start();
     threads::start();
 }
 

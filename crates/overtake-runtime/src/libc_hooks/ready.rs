@@ -1,8 +1,11 @@
 //! Waiting for descriptors: who learns that there is something to read, or that the other end was closed, comes after whoever
 //! wrote or closed, whether it reads or not.
 
-use super::files::read_from;
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use super::files::{read_from, used, written};
 use super::real::hook;
+use super::touch;
 use crate::thread;
 
 /// What `poll` takes many of.
@@ -17,9 +20,19 @@ struct Polled {
 /// What tells of something that another thread did.
 const TELLING: i16 = libc::POLLIN | libc::POLLPRI | libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
 
+/// The program asks which descriptors are ready.
+fn asking(files: *const Polled, count: usize, pc: usize) {
+    for number in 0..count {
+        let at = files as usize + number * size_of::<Polled>();
+        touch::<false>(at, core::mem::offset_of!(Polled, found), pc);
+    }
+}
+
 fn polled(result: i32, files: *const Polled, count: usize, pc: usize) -> i32 {
     if result > 0 && thread::current().is_some() {
         for number in 0..count {
+            let found = files as usize + number * size_of::<Polled>() + core::mem::offset_of!(Polled, found);
+            touch::<true>(found, size_of::<i16>(), pc);
             // SAFETY: libc just filled so many.
             let polled = unsafe { *files.add(number) };
             if polled.found & TELLING != 0 {
@@ -50,9 +63,11 @@ fn selected(result: i32, count: i32, sets: [Set; 2], pc: usize) -> i32 {
 
 hook! {
     fn poll(files: *const Polled, count: usize, time: i32; pc) -> i32 {
+        asking(files, count, pc);
         polled(real(files, count, time), files, count, pc)
     }
     fn ppoll(files: *const Polled, count: usize, time: usize, mask: usize; pc) -> i32 {
+        asking(files, count, pc);
         polled(real(files, count, time, mask), files, count, pc)
     }
     fn select(count: i32, read: Set, write: Set, other: Set, time: usize; pc) -> i32 {
@@ -61,4 +76,81 @@ hook! {
     fn pselect(count: i32, read: Set, write: Set, other: Set, time: usize, mask: usize; pc) -> i32 {
         selected(real(count, read, write, other, time, mask), count, [read, other], pc)
     }
+
+    /// What was set up before a descriptor was watched comes before what is done when it is ready.
+    fn epoll_ctl(file: i32, operation: i32, watched: i32, event: *const libc::epoll_event; pc) -> i32 {
+        used(watched, pc);
+        if operation != libc::EPOLL_CTL_DEL {
+            touch::<false>(event as usize, size_of::<libc::epoll_event>(), pc);
+            written(file, pc);
+            // SAFETY: our caller passes an event for libc to read.
+            watch(file, watched, unsafe { (*event).u64 });
+        } else {
+            used(file, pc);
+        }
+        real(file, operation, watched, event)
+    }
+    fn epoll_wait(file: i32, events: *const libc::epoll_event, count: i32, time: i32; pc) -> i32 {
+        ready(real(file, events, count, time), file, events, pc)
+    }
+    fn epoll_pwait(file: i32, events: *const libc::epoll_event, count: i32, time: i32, mask: usize; pc) -> i32 {
+        ready(real(file, events, count, time, mask), file, events, pc)
+    }
+    fn epoll_pwait2(file: i32, events: *const libc::epoll_event, count: i32, time: usize, mask: usize; pc) -> i32 {
+        ready(real(file, events, count, time, mask), file, events, pc)
+    }
+}
+
+/// Who watches a descriptor, and what the program is told of it when it is ready.
+struct Watched {
+    by: AtomicI32,
+    told: AtomicU64,
+}
+
+const MOST_WATCHED: usize = 4096;
+
+/// By descriptor. One that several watch, and those with larger numbers, are known by the last one that watches them, or not at all:
+/// then who is told of it comes only after who set it up.
+static WATCHED: [Watched; MOST_WATCHED] =
+    [const { Watched { by: AtomicI32::new(-1), told: AtomicU64::new(0) } }; MOST_WATCHED];
+
+/// The descriptor that the program may have been told of, by what it was told.
+static TOLD: [AtomicU32; MOST_WATCHED] = [const { AtomicU32::new(0) }; MOST_WATCHED];
+
+fn hint(told: u64) -> &'static AtomicU32 {
+    let mixed = told.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+    &TOLD[mixed as usize % MOST_WATCHED] // the division bounds the index
+}
+
+fn watch(by: i32, file: i32, told: u64) {
+    if let Some(watched) = WATCHED.get(file as usize) {
+        watched.told.store(told, Ordering::Relaxed);
+        watched.by.store(by, Ordering::Relaxed);
+        hint(told).store(file as u32, Ordering::Relaxed);
+    }
+}
+
+/// The descriptor that `by` watches and tells this of.
+fn watched(by: i32, told: u64) -> Option<i32> {
+    let file = hint(told).load(Ordering::Relaxed);
+    let watched = WATCHED.get(file as usize)?;
+    let is_it = watched.by.load(Ordering::Relaxed) == by && watched.told.load(Ordering::Relaxed) == told;
+    is_it.then_some(file as i32)
+}
+
+/// So many descriptors that `file` watches are ready.
+fn ready(count: i32, file: i32, events: *const libc::epoll_event, pc: usize) -> i32 {
+    if count > 0 && thread::current().is_some() {
+        read_from(file, pc);
+        touch::<true>(events as usize, count as usize * size_of::<libc::epoll_event>(), pc);
+        for number in 0..count as usize {
+            // SAFETY: libc just filled so many.
+            let event = unsafe { events.add(number).read_unaligned() };
+            let tells = event.events as i32 & !libc::EPOLLOUT != 0;
+            if tells && let Some(file) = watched(file, event.u64) {
+                read_from(file, pc);
+            }
+        }
+    }
+    count
 }

@@ -6,10 +6,11 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use overtake_rawlog::RecordKind;
+use overtake_rawlog::{RecordKind, misuse};
 
 use super::note;
 use super::real::hook;
+use crate::thread::ThreadState;
 use crate::{detour, process, sys, thread};
 
 const SIGNALS: usize = 65;
@@ -39,12 +40,46 @@ extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::uco
     }
     let handler = place.load(Ordering::Acquire);
     if is_function(handler) {
+        let ignored = thread::recording().map(ThreadState::enter_handler);
         // SAFETY: the program's handler; those that take the signal alone do not look at the rest.
-        unsafe {
+        let call = || unsafe {
             let handler: extern "C" fn(i32, *mut c_void, *mut libc::ucontext_t) =
                 core::mem::transmute(handler);
             handler(signal, facts, context);
+        };
+        if keeps_errno(call) || UNCHECKED.contains(&signal) {
+            // Nothing to tell.
+        } else if let Some(thread) = thread::recording() {
+            thread.sync(RecordKind::Misuse, misuse::ERRNO, object(place) as u64, handler as u64 + 1);
         }
+        if let (Some(ignored), Some(thread)) = (ignored, thread::recording()) {
+            thread.leave_handler(ignored);
+        }
+    }
+}
+
+/// Handlers of these may leave any `errno`: those of the first end the process as a rule, and those of the others come from what
+/// the thread itself just did.
+const UNCHECKED: [i32; 9] = [
+    libc::SIGTERM,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGFPE,
+    libc::SIGPIPE,
+    libc::SIGSYS,
+    libc::SIGABRT,
+];
+
+/// Runs a handler. Whether `errno` is the same after it.
+fn keeps_errno(handler: impl FnOnce()) -> bool {
+    // SAFETY: `errno` is the thread's own.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        handler();
+        *errno == before
     }
 }
 

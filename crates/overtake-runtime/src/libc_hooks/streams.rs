@@ -4,7 +4,8 @@
 //! may write to the descriptor is a post, what may have read from it a wait. Only a single character is in a buffer for sure, unless
 //! that is full (or has no room, as of streams that are written line by line or at once) when it is put, or empty when it is got.
 
-use super::files::{is_new, read_from, written};
+use super::files::{read_from, written};
+use super::opening::{closing_stream, flushing_all};
 use super::real::hook;
 use super::strings::{length, read_text};
 use super::touch;
@@ -33,8 +34,14 @@ pub(super) fn standard_output() -> *mut Stream {
     unsafe { stdout }
 }
 
+/// The stream that `scanf` reads from.
+pub(super) fn standard_input() -> *mut Stream {
+    // SAFETY: as above.
+    unsafe { stdin }
+}
+
 /// The descriptor behind a stream; negative if there is none, as of one in memory.
-fn descriptor(stream: *mut Stream) -> i32 {
+pub(super) fn descriptor(stream: *mut Stream) -> i32 {
     // SAFETY: our caller passes an open stream; `errno` is the thread's own.
     unsafe {
         let errno = libc::__errno_location();
@@ -53,7 +60,7 @@ pub(super) fn flushing(stream: *mut Stream, pc: usize) {
 }
 
 /// The stream may have been filled.
-fn filled(stream: *mut Stream, pc: usize) {
+pub(super) fn filled(stream: *mut Stream, pc: usize) {
     if thread::current().is_some() {
         read_from(descriptor(stream), pc);
     }
@@ -189,8 +196,7 @@ hook! {
     /// What headers make of `getc_unlocked` once the buffer is empty.
     fn __uflow(stream: *mut Stream; pc) -> i32 { filling(true, stream, real, pc) }
     fn getchar(; pc) -> i32 {
-        // SAFETY: libc sets it up before anything of ours runs.
-        let stream = unsafe { stdin };
+        let stream = standard_input();
         filling(has_nothing_left(stream), stream, |_| real(), pc)
     }
 
@@ -213,15 +219,15 @@ hook! {
     }
 
     fn fflush(stream: *mut Stream; pc) -> i32 {
-        if !stream.is_null() {
+        if stream.is_null() {
+            flushing_all(pc);
+        } else {
             flushing(stream, pc);
         }
         real(stream)
     }
     fn fclose(stream: *mut Stream; pc) -> i32 {
-        let file = descriptor(stream);
-        written(file, pc);
-        is_new(file, pc);
+        closing_stream(stream, pc);
         real(stream)
     }
 }

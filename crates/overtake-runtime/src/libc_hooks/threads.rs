@@ -12,6 +12,7 @@ use overtake_rawlog::RecordKind;
 use super::memory::{raw_allocate, raw_free};
 use super::real::hook;
 use super::{caller_or, note};
+use crate::sys::NoSignals;
 use crate::{process, sys, thread, tls};
 
 /// How often libc runs destructors that renew their values.
@@ -57,12 +58,15 @@ struct Start {
     argument: usize,
     number: u32,
     parent: u32,
+    /// The signals that the thread blocks once it has started.
+    signals: u64,
 }
 
 /// Creates a thread by `real`, which takes the start routine and its argument.
 fn create(
     routine: extern "C" fn(usize) -> usize,
     argument: usize,
+    is_detached: bool,
     pc: usize,
     real: impl FnOnce(extern "C" fn(usize) -> usize, usize) -> i32,
 ) -> i32 {
@@ -72,10 +76,18 @@ fn create(
     if start.is_null() {
         return real(routine, argument);
     }
-    // SAFETY: fresh memory of the right size.
-    unsafe { start.write(Start { routine, argument, number, parent: creator.number() }) };
-    creator.sync(RecordKind::Fork, 0, u64::from(number), creator.caller_or(pc as u64));
+    let pc = creator.caller_or(pc as u64);
+    creator.sync(RecordKind::Fork, 0, u64::from(number), pc);
+    if is_detached {
+        creator.sync(RecordKind::Detach, 0, u64::from(number), pc);
+    }
     process::note_new_modules();
+    // A handler that runs on the thread before it has its number would make another thread of it.
+    let quiet = NoSignals::new();
+    // SAFETY: fresh memory of the right size.
+    unsafe {
+        start.write(Start { routine, argument, number, parent: creator.number(), signals: quiet.mask() });
+    }
     STARTING.fetch_add(1, Ordering::Relaxed);
     let result = real(run_thread, start as usize);
     if result != 0 {
@@ -86,14 +98,23 @@ fn create(
 }
 
 extern "C" fn run_thread(start: usize) -> usize {
+    // The last call leaves nothing on the stack, so that it becomes a jump and call stacks begin with the program's own function.
+    let (routine, argument) = begin_thread(start);
+    routine(argument)
+}
+
+/// What the new thread is to call.
+#[inline(never)]
+fn begin_thread(start: usize) -> (extern "C" fn(usize) -> usize, usize) {
     let start = start as *mut Start;
     // SAFETY: what `create` passed on; ours from here.
-    let Start { routine, argument, number, parent } = unsafe { start.read() };
+    let Start { routine, argument, number, parent, signals } = unsafe { start.read() };
     raw_free(start.cast());
     thread::begin(number, parent, routine as usize as u64);
+    drop(NoSignals::from_mask(signals));
     STARTING.fetch_sub(1, Ordering::Release); // pairs with `number_of`
     has_started();
-    routine(argument)
+    (routine, argument)
 }
 
 /// Lets those go on who wait for this thread's number.
@@ -153,12 +174,38 @@ fn join(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     result
 }
 
+/// Whether threads with these attributes, null for none, need no join.
+fn is_detached(attributes: usize) -> bool {
+    let mut state = 0;
+    let attributes = attributes as *const libc::pthread_attr_t;
+    // SAFETY: the program passes attributes that were made; the state is written by the call.
+    !attributes.is_null()
+        && unsafe { pthread_attr_getdetachstate(attributes, &raw mut state) } == 0
+        && state == libc::PTHREAD_CREATE_DETACHED
+}
+
+unsafe extern "C" {
+    fn pthread_attr_getdetachstate(attributes: *const libc::pthread_attr_t, state: *mut i32) -> i32;
+}
+
+fn detach(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    let number = if thread::current().is_some() { number_of(handle) } else { None };
+    let pc = caller_or(pc);
+    let result = real();
+    if let (0, Some(number)) = (result, number) {
+        note(RecordKind::Detach, 0, number as usize, pc);
+    }
+    result
+}
+
 hook! {
     fn pthread_create(handle: usize, attributes: usize, routine: extern "C" fn(usize) -> usize, argument: usize; pc) -> i32 {
-        create(routine, argument, pc, |routine, argument| real(handle, attributes, routine, argument))
+        create(routine, argument, is_detached(attributes), pc, |routine, argument| {
+            real(handle, attributes, routine, argument)
+        })
     }
     fn thrd_create(handle: usize, routine: extern "C" fn(usize) -> usize, argument: usize; pc) -> i32 {
-        create(routine, argument, pc, |routine, argument| real(handle, routine, argument))
+        create(routine, argument, false, pc, |routine, argument| real(handle, routine, argument))
     }
     fn pthread_join(handle: usize, result: usize; pc) -> i32 { join(handle, pc, || real(handle, result)) }
     fn pthread_tryjoin_np(handle: usize, result: usize; pc) -> i32 { join(handle, pc, || real(handle, result)) }
@@ -168,6 +215,8 @@ hook! {
     fn pthread_clockjoin_np(handle: usize, result: usize, clock: i32, time: usize; pc) -> i32 {
         join(handle, pc, || real(handle, result, clock, time))
     }
+    fn pthread_detach(handle: usize; pc) -> i32 { detach(handle, pc, || real(handle)) }
+    fn thrd_detach(handle: usize; pc) -> i32 { detach(handle, pc, || real(handle)) }
     fn thrd_join(handle: usize, result: usize; pc) -> i32 { join(handle, pc, || real(handle, result)) }
     fn pthread_setname_np(handle: usize, name: *const c_char; pc) -> i32 {
         let result = real(handle, name);

@@ -10,11 +10,11 @@ use super::{caller_or, note, note_with};
 use crate::thread;
 
 lifetimes! {
-    pthread_cond_init(attributes);
-    pthread_cond_destroy();
-    pthread_barrier_destroy();
-    sem_destroy();
-    cnd_init();
+    Forget: pthread_cond_init(attributes);
+    Destroy: pthread_cond_destroy();
+    Destroy: pthread_barrier_destroy();
+    Destroy: sem_destroy();
+    Forget: cnd_init();
 }
 
 /// What libc runs when the thread is cancelled while it waits; laid out as libc has it.
@@ -39,6 +39,7 @@ unsafe extern "C" {
 #[inline]
 fn wait(condition: usize, mutex: usize, pc: usize, wait: impl FnOnce() -> i32) -> i32 {
     let pc = caller_or(pc);
+    note(RecordKind::CondWait, 0, condition, pc);
     note(RecordKind::Release, 0, mutex, pc);
     let cancelled = [mutex, pc];
     let mut cleanup = Cleanup { routine: 0, argument: 0, kind: 0, previous: 0 };
@@ -99,7 +100,7 @@ hook! {
         real(condition)
     }
     fn cnd_destroy(condition: usize; pc) {
-        note(RecordKind::Forget, 0, condition, pc);
+        note(RecordKind::Destroy, 0, condition, pc);
         real(condition)
     }
 

@@ -14,7 +14,7 @@ pub(crate) mod stack;
 use core::cell::Cell;
 
 use overtake_rawlog::{
-    BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, RecordKind, ThreadHeader, brief_head, head,
+    BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, RecordKind, ThreadHeader, block_size, brief_head, head,
 };
 
 use crate::detour::Detour;
@@ -269,28 +269,28 @@ impl Recorder {
     }
 
     /// A synchronisation operation with one more number.
-    pub(crate) fn sync_with(&self, kind: RecordKind, value: u64, pc: u64, more: u64) {
+    pub(crate) fn sync_with(&self, kind: RecordKind, extra: u8, value: u64, pc: u64, more: u64) {
         debug_assert_eq!(kind.words(), 4);
         self.close_region();
-        self.write_stamped(false, |stamp| [head(kind, 0, value), pc, stamp, more & (u64::MAX >> 8)]);
+        self.write_stamped(false, |stamp| [head(kind, extra, value), pc, stamp, more & (u64::MAX >> 8)]);
         self.coalescer.next_region();
         self.end_runs();
     }
 
     /// A block of memory was allocated, of which `usable` bytes may be used.
-    pub(crate) fn allocated(&self, address: u64, size: u64, usable: u64, pc: u64) {
+    pub(crate) fn allocated(&self, address: u64, (size, usable): (u64, u64), is_access: bool, pc: u64) {
         let more = usable.saturating_sub(size).min(255) as u8;
         self.forget(address, usable);
         self.write_stamped(false, |stamp| {
-            [head(RecordKind::Alloc, more, address), pc, stamp, size & (u64::MAX >> 8)]
+            [head(RecordKind::Alloc, more, address), pc, stamp, block_size(size, is_access)]
         });
         self.end_runs();
     }
 
-    /// A block of memory is about to be freed.
-    pub(crate) fn freed(&self, address: u64, size: u64, pc: u64) {
+    /// A block of memory is about to be freed; `extra` is 1 if that is no access.
+    pub(crate) fn freed(&self, address: u64, size: u64, extra: u8, pc: u64) {
         self.forget(address, size);
-        self.write_stamped(true, |stamp| [head(RecordKind::Free, 0, address), pc, stamp]);
+        self.write_stamped(true, |stamp| [head(RecordKind::Free, extra, address), pc, stamp]);
         self.end_runs();
     }
 
@@ -425,6 +425,9 @@ fn comes_before(kind: RecordKind) -> bool {
             | K::FdPost
             | K::Fork
             | K::BarrierArrive
+            | K::Destroy
+            | K::FdClose
+            | K::CondWait
     )
 }
 

@@ -177,7 +177,7 @@ fn run(seed: u64) -> (Thread, Thread) {
     for _ in 0..400 {
         match random.below(10) {
             0 => drop(both(&|recorder| recorder.sync(RecordKind::Post, 0, 5, 6))),
-            1 => drop(both(&|recorder| recorder.allocated(0x7000_0000, 100, 100, 7))),
+            1 => drop(both(&|recorder| recorder.allocated(0x7000_0000, (100, 100), true, 7))),
             2 if depth < 50 => {
                 depth += 1;
                 both(&|recorder| recorder.enter_function(site(depth), stack_pointer(depth)));

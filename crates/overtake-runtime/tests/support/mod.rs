@@ -11,6 +11,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use overtake_rawlog::{Record, RecordKind, Records, ThreadHeader, push_depth, split_run};
 
+/// Runs a program with each compiler and checks its run.
+pub(crate) fn each_compiler(source: &str, check: impl Fn(Run)) {
+    for compiler in compilers() {
+        check(Program::new(compiler, source).run().succeeded());
+    }
+}
+
 /// The C compilers to test with: those that `OVERTAKE_TEST_COMPILERS` names, else gcc and the newest clang that is there.
 pub(crate) fn compilers() -> &'static [&'static str] {
     static COMPILERS: OnceLock<Vec<&'static str>> = OnceLock::new();

@@ -15,6 +15,8 @@ pub(crate) struct LogMaker {
     /// Words of each thread that are in chunks; the others are in the tail.
     in_chunks: Vec<Option<usize>>,
     clock: u64,
+    ended: Vec<usize>,
+    exits: bool,
 }
 
 impl LogMaker {
@@ -75,6 +77,18 @@ impl LogMaker {
         self.access(thread, RecordKind::Read, address, bytes)
     }
 
+    /// The thread ended in an orderly way.
+    pub(crate) fn end(&mut self, thread: usize) -> &mut LogMaker {
+        self.ended.push(thread);
+        self
+    }
+
+    /// So did the process.
+    pub(crate) fn exits(&mut self) -> &mut LogMaker {
+        self.exits = true;
+        self
+    }
+
     /// What a thread records from now on is in the tail of its file.
     pub(crate) fn start_tail(&mut self, thread: usize) {
         let words = self.threads[thread].len();
@@ -88,6 +102,7 @@ impl LogMaker {
         let mut header = vec![0_u64; HEADER_BYTES / 8];
         header[0] = THREAD_MAGIC;
         header[1] = thread as u64;
+        header[2] = u64::from(self.ended.contains(&thread)) << 32;
         (header[3], header[4]) = self.stacks[thread];
         header[7] = CHUNKS_AT;
         let words = &self.threads[thread];
@@ -101,7 +116,9 @@ impl LogMaker {
 
     /// Writes the log into a directory.
     pub(crate) fn save(&self, directory: &Path) {
-        std::fs::write(directory.join("process"), format!("version {VERSION}\npid 7\n")).expect("writable");
+        let end = if self.exits { "ended exit\n" } else { "" };
+        let process = format!("version {VERSION}\npid 7\n{end}");
+        std::fs::write(directory.join("process"), process).expect("writable");
         std::fs::write(directory.join("cmdline"), b"program\0").expect("writable");
         for thread in 0..self.threads.len() {
             std::fs::write(directory.join(format!("thread.{thread}")), self.file(thread)).expect("writable");
@@ -132,6 +149,18 @@ impl SealedTrace {
         drop(writer);
         let text = String::from_utf8_lossy(&text).into_owned();
         text.lines().map(|line| line.split('|').take(2).collect::<Vec<_>>().join("|")).collect()
+    }
+}
+
+impl SealedTrace {
+    /// As [`lines`](Self::lines), without what operations do to their objects themselves, and without faults.
+    pub(crate) fn order(&self) -> Vec<String> {
+        let mut lines = self.lines();
+        lines.retain(|line| {
+            let operation = line.split('|').nth(1).unwrap_or_default();
+            !["load.", "r(", "w(", "misuse("].iter().any(|start| operation.starts_with(start))
+        });
+        lines
     }
 }
 

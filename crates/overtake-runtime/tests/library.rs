@@ -1,0 +1,68 @@
+//! What the log says of functions of libc: what they read and write, and what they order.
+
+mod support;
+
+use overtake_rawlog::{NETWORK, RecordKind as Kind};
+use support::each_compiler;
+
+#[test]
+fn order_through_descriptors_is_recorded() {
+    each_compiler("files.c", |run| {
+        let log = run.log();
+        let kinds = |name: &str| log.kinds_about(run.printed(name));
+        assert_eq!(kinds("read")[..2], [Kind::FdForget, Kind::FdWait]);
+        assert_eq!(kinds("write")[..3], [Kind::FdAlias, Kind::FdPost, Kind::FdClose]);
+        assert_eq!(kinds("event")[..3], [Kind::FdForget, Kind::FdPost, Kind::FdWait]);
+        assert_eq!(kinds("watcher"), [Kind::FdForget, Kind::FdPost, Kind::FdWait]);
+        let alias = |name: &str| log.about(run.printed(name))[0].1.words[2];
+        assert_eq!(alias("write"), run.printed("read"));
+        assert_eq!(alias("second"), run.printed("first"));
+        assert_ne!(alias("second"), NETWORK);
+        let thread = &log.threads[&0];
+        assert!(thread.count(Kind::Write, run.printed("buffer")) >= 1, "what was read into is written");
+    });
+}
+
+#[test]
+fn memory_that_streams_fill_and_write_out_is_recorded() {
+    each_compiler("streams.c", |run| {
+        let thread = &run.log().threads[&0];
+        for (name, kind, bytes) in [
+            ("fread", Kind::Write, 12),
+            ("fgets", Kind::Write, 7),
+            ("line", Kind::Write, 8),
+            ("fwrite", Kind::Read, 12),
+            ("fputs", Kind::Read, 6),
+            ("puts", Kind::Read, 5),
+        ] {
+            let found = thread.accesses(kind == Kind::Write);
+            assert!(found.contains(&(run.printed(name), bytes)), "{name}: {found:x?}");
+        }
+        let ends_with = |end: &str, kinds: &[Kind]| {
+            let found = run.log().kinds_about(run.printed(end)); // of descriptors of this number before as well
+            assert!(found.ends_with(kinds), "{end}: {found:?}");
+        };
+        ends_with("pipe_in", &[Kind::FdForget, Kind::FdWait]);
+        ends_with("pipe_out", &[Kind::FdAlias, Kind::FdPost, Kind::FdPost, Kind::FdClose]);
+    });
+}
+
+#[test]
+fn formatted_text_is_recorded_and_comes_out_right() {
+    each_compiler("formatted.c", |run| {
+        let thread = &run.log().threads[&0];
+        let writes = thread.accesses(true);
+        let ranges = thread.records.iter().filter(|record| record.kind == Kind::WriteRange);
+        let ranges: Vec<_> = ranges.map(|record| (record.value, record.words[1])).collect();
+        for (name, bytes) in [("first", 64), ("second", 8), ("third", 5)] {
+            let written = (run.printed(name), bytes);
+            assert!(
+                writes.contains(&written) || ranges.contains(&written),
+                "{name}: {writes:x?} {ranges:x?}"
+            );
+        }
+        let of = |end| run.log().kinds_about(run.printed(end));
+        assert!(of("pipe_out").ends_with(&[Kind::FdAlias, Kind::FdPost, Kind::FdPost]));
+        assert!(of("pipe_in").ends_with(&[Kind::FdForget, Kind::FdWait, Kind::FdWait]));
+    });
+}

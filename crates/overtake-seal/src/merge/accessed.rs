@@ -1,0 +1,99 @@
+//! Synchronisation objects and descriptors as variables, and blocks that end: what an operation does to the thing itself, besides what
+//! it orders.
+
+use overtake_rawlog::{Record, RecordKind};
+use overtake_trace::{Action, Event, LocationId, MemoryOrder, MisuseKind, ThreadId};
+
+use super::Merger;
+use crate::error::Result;
+use crate::memory::Naming;
+
+impl Merger {
+    /// What an operation on an object or descriptor does to the object itself: to make or destroy it writes it, to use it reads it.
+    /// Reads of locks that are never made nor destroyed, and that lie in no block that may be freed, are left out.
+    pub(super) fn touch_object(
+        &mut self,
+        record: &Record,
+        thread: ThreadId,
+        location: LocationId,
+    ) -> Result<()> {
+        use RecordKind as K;
+        let address = record.value;
+        let is_mortal = || self.mortal.contains(&address) || self.memory.is_heap(address);
+        let action: fn(_) -> Action = match record.kind {
+            K::FdPost | K::FdWait | K::FdMerge | K::FdUse | K::FdClose | K::FdForget | K::FdAlias => {
+                return self.touch_descriptor(record, thread, location);
+            }
+            K::Forget | K::Destroy | K::BarrierInit | K::SemaphoreInit => Action::Write,
+            // As an atomic access, because locks that programs make themselves are.
+            K::Acquire
+            | K::AcquireShared
+            | K::SemaphorePost
+            | K::SemaphoreWait
+            | K::BarrierArrive
+            | K::CondSignal
+            | K::CondWait
+                if is_mortal() =>
+            {
+                |var| Action::Load(var, MemoryOrder::Relaxed)
+            }
+            _ => return Ok(()),
+        };
+        let Merger { symbols, code, memory, events, .. } = self;
+        let mut naming = Naming { symbols, code, thread, events };
+        memory.variables(address, 1, &mut naming, |var, events| {
+            events.push(Event::new(thread, action(var), location));
+        })?;
+        Ok(())
+    }
+
+    /// Opening and closing a descriptor write it, using it reads it.
+    fn touch_descriptor(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
+        use RecordKind as K;
+        let descriptor = record.value;
+        let Merger { symbols, events, descriptors, .. } = self;
+        let action = match record.kind {
+            K::FdClose => {
+                let var = descriptors.variable(descriptor, symbols)?;
+                descriptors.closed(descriptor);
+                Action::Write(var)
+            }
+            // What replaces an open descriptor does so at once: whoever uses it meets the one or the other. So it only uses the old one.
+            K::FdAlias if record.extra == 1 => {
+                let var = descriptors.variable(descriptor, symbols)?;
+                descriptors.closed(descriptor);
+                Action::Read(var)
+            }
+            K::FdForget | K::FdAlias => {
+                Action::Write(descriptors.opened(descriptor, (thread, location), symbols)?)
+            }
+            _ => Action::Read(descriptors.variable(descriptor, symbols)?),
+        };
+        events.push(Event::new(thread, action, location));
+        Ok(())
+    }
+
+    /// A block is freed.
+    pub(super) fn free(
+        &mut self,
+        address: u64,
+        is_access: bool,
+        thread: ThreadId,
+        location: LocationId,
+    ) -> Result<()> {
+        if !is_access {
+            self.memory.free_unseen(address);
+            return Ok(());
+        }
+        let Some((block, before)) = self.memory.free(address, thread, &self.symbols) else { return Ok(()) };
+        if before.is_some() && !self.is_complete {
+            return Ok(()); // the allocation in between may be lost
+        }
+        if before == Some(thread) {
+            let name = self.symbols.variables.display(block);
+            return self.misuse(MisuseKind::DoubleFree, &name, thread, location);
+        }
+        self.events.push(Event::new(thread, Action::Free(block), location));
+        Ok(())
+    }
+}
