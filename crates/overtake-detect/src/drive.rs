@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use overtake_trace::{
-    Block, Checker, EventIndex, EventSource, Landmarks, Progress, Repairs, Result, Symbols,
+    Block, Checker, EventIndex, EventSource, Landmarks, Misuses, Progress, Repairs, Result, Symbols,
 };
 
 use crate::findings::Findings;
@@ -39,6 +39,7 @@ pub struct Driver {
     jobs: Vec<Job>,
     events: u64,
     repairs: Repairs,
+    misuses: Misuses,
     landmarks: Landmarks,
     reading: Duration,
 }
@@ -105,6 +106,7 @@ impl Driver {
             jobs,
             events: 0,
             repairs: Repairs::default(),
+            misuses: Misuses::default(),
             landmarks: Landmarks::default(),
             reading: Duration::ZERO,
         })
@@ -144,6 +146,7 @@ impl Driver {
             watch(progress);
         }
         self.repairs = checker.repairs().clone();
+        self.misuses = checker.misuses().clone();
         self.landmarks.finish(checker);
         Ok(self.end_of_trace(source.symbols()))
     }
@@ -171,6 +174,11 @@ impl Driver {
     /// What was mended in the trace.
     pub fn repairs(&self) -> &Repairs {
         &self.repairs
+    }
+
+    /// The misuses that the trace tells of.
+    pub fn misuses(&self) -> &Misuses {
+        &self.misuses
     }
 
     /// Places at which the trace can be read again, unless it was mended.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use overtake_detect::witness::Schedule;
 use overtake_detect::{Entry, RaceGroup};
-use overtake_trace::{EventIndex, Repairs, Sizes, Symbols, TraceSummary, VarId};
+use overtake_trace::{EventIndex, Misuse, Repairs, Sizes, Symbols, TraceSummary, VarId};
 
 /// What is known of a trace once it has been read.
 #[derive(Clone, Default, Debug)]
@@ -19,6 +19,8 @@ pub struct TraceFacts {
     pub sizes: Sizes,
     /// What the checker mended.
     pub repairs: Repairs,
+    /// What the program did wrong with single operations, as the trace tells it.
+    pub misuses: Vec<Misuse>,
     /// Input lines that carry no event, by what they were.
     pub ignored: Vec<(String, u64)>,
     /// What a damaged file no longer has; empty when it is whole.

@@ -107,6 +107,100 @@ pub const RULES: &[Rule] = &[
         suppression: "signal",
         cwe: 479,
     },
+    Rule {
+        id: "unlock-by-other",
+        kind: Kind::Misuse,
+        title: "release of a lock that another thread holds",
+        help: "A thread releases a mutex that another thread took. Whoever took it loses its protection. Let the thread that took the mutex \
+               release it, or use a semaphore.",
+        tsan: "unlock of an unlocked mutex (or by a wrong thread)",
+        suppression: "mutex",
+        cwe: 832,
+    },
+    Rule {
+        id: "read-lock-of-write-locked",
+        kind: Kind::Misuse,
+        title: "shared acquire of a lock that is held exclusively",
+        help: "A thread takes a lock shared that is held exclusively. It waits for itself forever, or the lock is broken. Release the lock \
+               first.",
+        tsan: "read lock of a write locked mutex",
+        suppression: "mutex",
+        cwe: 764,
+    },
+    Rule {
+        id: "read-unlock-of-write-locked",
+        kind: Kind::Misuse,
+        title: "shared release of a lock that is held exclusively",
+        help: "A lock that was taken exclusively is released as if it were held shared. Release it as it was taken.",
+        tsan: "read unlock of a write locked mutex",
+        suppression: "mutex",
+        cwe: 667,
+    },
+    Rule {
+        id: "write-unlock-of-read-locked",
+        kind: Kind::Misuse,
+        title: "exclusive release of a lock that is held shared",
+        help: "A lock that was taken shared is released as if it were held exclusively. Release it as it was taken.",
+        tsan: "unlock of an unlocked mutex (or by a wrong thread)",
+        suppression: "mutex",
+        cwe: 667,
+    },
+    Rule {
+        id: "use-of-destroyed",
+        kind: Kind::Misuse,
+        title: "use of a lock that was destroyed or never made",
+        help: "A mutex is used after it was destroyed, or before it was initialised. Destroy it only after its last use.",
+        tsan: "use of an invalid mutex (e.g. uninitialized or destroyed)",
+        suppression: "mutex",
+        cwe: 667,
+    },
+    Rule {
+        id: "lock-held",
+        kind: Kind::Misuse,
+        title: "lock held where none may be held",
+        help: "The program says that a thread must hold no lock at this place, and it holds one. Release the lock before.",
+        tsan: "mutex held in the wrong context",
+        suppression: "mutex",
+        cwe: 667,
+    },
+    Rule {
+        id: "errno-in-signal",
+        kind: Kind::Misuse,
+        title: "signal handler that changes errno",
+        help: "A signal handler leaves another value in errno. The code that it interrupts may have been about to read it. Save errno when \
+               the handler starts and restore it when it ends.",
+        tsan: "signal handler spoils errno",
+        suppression: "signal",
+        cwe: 479,
+    },
+    Rule {
+        id: "double-free",
+        kind: Kind::Misuse,
+        title: "second free of a block",
+        help: "A block of memory is freed twice by one thread. The allocator may have handed it out again in between. Free it once, and forget \
+               the pointer.",
+        tsan: "double-free",
+        suppression: "race",
+        cwe: 415,
+    },
+    Rule {
+        id: "access-after-free",
+        kind: Kind::Misuse,
+        title: "access to memory after it was freed",
+        help: "A thread uses a block of memory after it was freed, and knows of it: this is no race. Free the block only after its last use.",
+        tsan: "heap-use-after-free",
+        suppression: "race",
+        cwe: 416,
+    },
+    Rule {
+        id: "misuse",
+        kind: Kind::Misuse,
+        title: "misuse",
+        help: "The program did something wrong with one operation. This version does not know more about it.",
+        tsan: "misuse",
+        suppression: "mutex",
+        cwe: 664,
+    },
 ];
 
 /// The rule called `id`; of one that is not known, the first of its kind.
@@ -126,6 +220,14 @@ pub(crate) fn level_of(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_misuse_of_a_trace_has_a_rule() {
+        for kind in overtake_trace::MisuseKind::ALL {
+            let rule = find_rule(kind.name(), Kind::Misuse);
+            assert_eq!((rule.id, rule.kind), (kind.name(), Kind::Misuse));
+        }
+    }
 
     #[test]
     fn every_rule_is_found_by_its_name() {

@@ -40,7 +40,8 @@ impl Examined {
             let pass = driver.pass(opened.source_mut(), &mut *bar);
             drop(bar);
             if pass.map_err(|error| opened.failure(error))? == Pass::Done {
-                let facts = opened.facts(driver.events(), driver.repairs());
+                let mut facts = opened.facts(driver.events(), driver.repairs());
+                facts.misuses = driver.misuses().found().to_vec();
                 return Ok(Examined { driver, opened, facts, time: start.elapsed() });
             }
         }

@@ -18,6 +18,7 @@ mod fingerprint;
 mod gather;
 mod group;
 mod merge;
+mod misuse;
 mod names;
 mod schedule;
 mod sources;
@@ -69,6 +70,7 @@ pub struct Collector<'a> {
     settings: Settings,
     names: Names<'a>,
     groups: Vec<Group>,
+    misuses: Vec<Finding>,
     /// By position of the group.
     chosen: FxHashMap<usize, Chosen>,
     facts: Vec<Facts>,
@@ -85,6 +87,7 @@ impl<'a> Collector<'a> {
             analysed,
             settings: settings.clone(),
             groups: group::groups(analysed, &names),
+            misuses: misuse::findings(&analysed.trace.misuses, &names),
             names,
             chosen: FxHashMap::default(),
             facts: Vec::new(),
@@ -92,14 +95,20 @@ impl<'a> Collector<'a> {
             ordinals: FxHashMap::default(),
             notes: Vec::new(),
         };
-        let order = cause::order(&collector.findings());
+        let order = cause::order(&collector.races());
         collector.groups = order.into_iter().map(|at| collector.groups[at].clone()).collect();
         collector
     }
 
-    /// Every finding, with what is known so far.
+    /// The races, with what is known so far.
+    fn races(&self) -> Vec<Finding> {
+        (0..self.groups.len()).map(|at| self.finding(at)).collect()
+    }
+
+    /// Every finding, with what is known so far: races, then misuses.
     fn findings(&self) -> Vec<Finding> {
-        let mut findings: Vec<_> = (0..self.groups.len()).map(|at| self.finding(at)).collect();
+        let mut findings = self.races();
+        findings.extend(self.misuses.iter().cloned());
         fingerprint::assign(&mut findings);
         for (finding, id) in findings.iter_mut().zip(1..) {
             finding.id = id;
@@ -107,14 +116,19 @@ impl<'a> Collector<'a> {
         findings
     }
 
-    /// Whether nothing was found, so that there is nothing to read.
+    /// Whether no race was found, so that there is nothing to read.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
     /// Forgets all findings but the one at a position.
     pub fn keep_only(&mut self, position: usize) {
+        let races = self.groups.len();
         self.groups = self.groups.drain(..).skip(position).take(1).collect();
+        self.misuses = match position.checked_sub(races) {
+            Some(misuse) => self.misuses.drain(..).skip(misuse).take(1).collect(),
+            None => Vec::new(),
+        };
     }
 
     /// The race that is told as the example of the finding at a position.

@@ -13,33 +13,85 @@ pub struct SanitizerOptions {
     pub log_path: Option<String>,
     /// Nothing is to be reported at all.
     pub is_off: bool,
+    /// Rules whose findings are not to be reported.
+    pub rules_off: Vec<&'static str>,
     /// Keys that no option has, each once.
     pub unknown: Vec<String>,
 }
 
 /// Options that steer the insides of ThreadSanitizer and of the other sanitizers, or say what happens here anyway.
-const WITHOUT_EFFECT: [&str; 44] = [
+const WITHOUT_EFFECT: &[&str] = &[
     "abort_on_error",
+    "allocator_may_return_null",
+    "allocator_release_to_os_interval_ms",
+    "allow_addr2line",
+    "allow_user_segv_handler",
     "atexit_sleep_ms",
+    "can_use_proc_maps_statm",
+    "check_printf",
+    "clear_shadow_mmap_threshold",
     "color",
     "coverage",
+    "coverage_dir",
+    "cf_dbg",
+    "decorate_proc_maps",
+    "dedup_token_length",
+    "demangle",
     "detect_deadlocks",
+    "detect_leaks",
+    "detect_stack_use_after_return",
+    "detect_write_exec",
     "die_after_fork",
     "disable_coredump",
+    "dump_instruction_bytes",
+    "dump_registers",
     "enable_adaptive_delay",
+    "enable_symbolizer_markup",
+    "exitcode_on_leak",
     "external_symbolizer_path",
+    "fast_unwind_on_check",
     "fast_unwind_on_fatal",
+    "fast_unwind_on_malloc",
     "flush_memory_ms",
     "flush_symbolizer_ms",
     "force_background_thread",
     "force_seq_cst_atomics",
     "full_path",
     "halt_on_error",
+    "hard_rss_limit_mb",
+    "heap_profile",
+    "help",
+    "html_cov_report",
+    "include",
+    "include_if_exists",
+    "intercept_intrin",
+    "intercept_memcmp",
+    "intercept_memmem",
+    "intercept_send",
+    "intercept_stat",
+    "intercept_strchr",
+    "intercept_strcmp",
+    "intercept_strlen",
+    "intercept_strndup",
+    "intercept_strpbrk",
+    "intercept_strspn",
+    "intercept_strstr",
+    "intercept_strtok",
+    "intercept_tls_get_addr",
+    "leak_check_at_exit",
+    "legacy_pthread_cond",
+    "log_to_syslog",
+    "malloc_context_size",
+    "max_allocation_size_mb",
+    "mmap_limit_mb",
+    "no_huge_pages_for_shadow",
     "handle_abort",
+    "handle_ioctl",
     "handle_segv",
     "handle_sigbus",
     "handle_sigfpe",
     "handle_sigill",
+    "handle_sigtrap",
     "history_size",
     "ignore_interceptors_accesses",
     "ignore_noninstrumented_modules",
@@ -48,12 +100,23 @@ const WITHOUT_EFFECT: [&str; 44] = [
     "log_suffix",
     "memory_limit_mb",
     "print_benign",
+    "print_cmdline",
     "print_full_thread_history",
+    "print_module_map",
+    "print_summary",
+    "quiet",
     "report_atomic_races",
-    "report_destroy_locked",
-    "report_mutex_bugs",
-    "report_signal_unsafe",
-    "report_thread_leaks",
+    "soft_rss_limit_mb",
+    "stack_trace_format_no_color",
+    "strict_memcmp",
+    "strict_string_checks",
+    "symbolize_inline_frames",
+    "symbolize_vs_style",
+    "test_only_emulate_no_memorymap",
+    "test_only_replace_dlopen_main_program",
+    "use_madv_dontdump",
+    "use_sigaltstack",
+    "verify_sanitizer_options",
     "running_on_valgrind",
     "second_deadlock_stack",
     "shared_ptr_interceptor",
@@ -86,11 +149,37 @@ pub fn sanitizer_options(text: &str) -> SanitizerOptions {
             "exitcode" => options.exit_code = value.parse::<u64>().ok().map(|code| code as u8),
             "log_path" => options.log_path = (!value.is_empty()).then(|| value.to_owned()),
             "report_bugs" => options.is_off = !is_yes(value),
+            key if rules_of(key).is_some() => {
+                let rules = rules_of(key).unwrap_or_default();
+                options.rules_off.retain(|rule| !rules.contains(rule));
+                if !is_yes(value) {
+                    options.rules_off.extend(rules);
+                }
+            }
             key if key.is_empty() || WITHOUT_EFFECT.contains(&key) => {}
             key if options.unknown.iter().any(|known| known == key) => {}
             key => options.unknown.push(key.to_owned()),
         }
     }
+}
+
+/// The rules that an option turns on and off; all are on unless it says so.
+fn rules_of(option: &str) -> Option<&'static [&'static str]> {
+    Some(match option {
+        "report_destroy_locked" => &["destroy-of-locked"],
+        "report_mutex_bugs" => &[
+            "unlock-of-unlocked",
+            "unlock-by-other",
+            "double-lock",
+            "read-lock-of-write-locked",
+            "read-unlock-of-write-locked",
+            "write-unlock-of-read-locked",
+            "use-of-destroyed",
+        ],
+        "report_signal_unsafe" => &["signal-unsafe-call", "errno-in-signal"],
+        "report_thread_leaks" => &["thread-leak"],
+        _ => return None,
+    })
 }
 
 fn is_yes(value: &str) -> bool {
@@ -104,6 +193,8 @@ fn is_separator(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::Kind;
+    use crate::rules::find_rule;
 
     fn named(text: &str) -> Option<String> {
         sanitizer_options(text).suppressions
@@ -133,6 +224,20 @@ mod tests {
         assert!(options.is_off);
         assert_eq!(options.unknown, ["histry_size"]);
         assert!(!sanitizer_options("report_bugs=1").is_off);
+    }
+
+    #[test]
+    fn misuses_can_be_turned_off_by_rule() {
+        let off = |text: &str| sanitizer_options(text).rules_off;
+        assert_eq!(
+            off("report_thread_leaks=0 report_destroy_locked=false"),
+            ["thread-leak", "destroy-of-locked"]
+        );
+        assert!(off("report_signal_unsafe=0:report_signal_unsafe=1").is_empty());
+        for rule in off("report_mutex_bugs=0 report_signal_unsafe=0") {
+            assert_eq!(find_rule(rule, Kind::Misuse).id, rule);
+        }
+        assert!(sanitizer_options("report_mutex_bugs=0:check_printf=1").unknown.is_empty());
     }
 
     #[test]

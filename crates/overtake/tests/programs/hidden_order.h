@@ -12,3 +12,6 @@ __attribute__((no_sanitize("thread"), noinline, unused)) static void await(int s
     while (hidden_stage < stage)
         sched_yield();
 }
+
+/* The stage that was reached last. */
+__attribute__((no_sanitize("thread"), noinline, unused)) static int stage(void) { return hidden_stage; }

@@ -1,0 +1,61 @@
+//! Programs that misuse locks, threads and signals, and what is said of them.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+
+mod support;
+
+use std::path::Path;
+
+use support::programs::{compiled, overtake, said, sources};
+
+/// The rule that the first line of a program names, and `file.c:12` of the line with a comment that says so.
+fn expected(source: &Path) -> (String, String) {
+    let name = source.file_name().expect("a name").to_string_lossy();
+    let text = std::fs::read_to_string(source).expect("readable");
+    let first = text.lines().next().expect("a line");
+    let rule = first.strip_prefix("/* Finds ").and_then(|rest| rest.split_once(':')).expect("a rule").0;
+    let line = text.lines().position(|line| line.contains("/* misuse */")).expect("a marked line");
+    (rule.to_owned(), format!("{name}:{}", line + 1))
+}
+
+#[test]
+fn misuses_are_found_in_every_run_in_every_form() {
+    for source in sources("tests/programs/misuse") {
+        let directory = tempfile::tempdir().expect("writable");
+        let program = compiled(&source, &directory);
+        let (rule, line) = expected(&source);
+        for _ in 0..3 {
+            let [json, sarif, tsan] = ["json", "sarif", "tsan"].map(|form| directory.path().join(form));
+            let mut run = overtake();
+            run.arg("run");
+            for (form, file) in [("json", &json), ("sarif", &sarif), ("tsan", &tsan)] {
+                run.arg("--report").arg(format!("{form}={}", file.display()));
+            }
+            let output = run.arg("--").arg(&program).output().expect("it starts");
+            let report = said(&output);
+            assert_eq!(output.status.code(), Some(66), "{}\n{report}", source.display());
+            assert!(report.contains(&line), "{line} in\n{report}");
+            let json = std::fs::read_to_string(json).expect("written");
+            assert_eq!(json.matches("\"kind\": \"misuse\"").count(), 1, "{json}");
+            assert!(json.contains(&format!("\"rule\": \"{rule}\"")), "{rule} in {json}");
+            let sarif = std::fs::read_to_string(sarif).expect("written");
+            assert!(sarif.contains(&rule), "{sarif}");
+            let tsan = std::fs::read_to_string(tsan).expect("written");
+            assert!(tsan.contains("WARNING: ThreadSanitizer: ") && tsan.contains(&line), "{tsan}");
+        }
+    }
+}
+
+#[test]
+fn misuses_can_be_suppressed_and_turned_off() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/misuse/unlock_of_unlocked.c");
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&source, &directory);
+    let rules = directory.path().join("rules");
+    std::fs::write(&rules, "mutex:main\n").expect("writable");
+    let suppressed = format!("suppressions={}", rules.display());
+    for (options, code) in [("", 66), (&*suppressed, 0), ("report_mutex_bugs=0", 0), ("exitcode=3", 3)] {
+        let run = overtake().env("TSAN_OPTIONS", options).args(["run", "--"]).arg(&program).output();
+        let output = run.expect("it starts");
+        assert_eq!(output.status.code(), Some(code), "{options}: {}", said(&output));
+    }
+}
