@@ -159,6 +159,8 @@ impl Understood {
             // Wider vectors and the read of `x++` would go unseen.
             Family::Clang => &["-mprefer-vector-width=128", "-mllvm", "-tsan-instrument-read-before-write"],
         };
+        // Clang itself heeds these only if it knows that it sanitizes.
+        let refined = if links && family == Family::Clang { self.refinements() } else { Vec::new() };
         // Loops become vector accesses under masks, and gathers, which are not instrumented.
         let scalar: &[&str] = match family {
             Family::Clang if self.has_masks => &["-fno-vectorize", "-fno-slp-vectorize"],
@@ -177,9 +179,38 @@ impl Understood {
             .chain(special.iter().copied())
             .chain(scalar.iter().copied())
             .map(String::from)
+            .chain(refined)
             .chain(builtins.map(|name| format!("-fno-builtin-{name}")))
             .chain(last.map(String::from))
             .chain(close.map(String::from))
+    }
+
+    /// What is said about how to instrument, in the words of clang's inner part. Clang passes them on itself where it only compiles.
+    fn refinements(&self) -> Vec<String> {
+        const PARTS: [(&str, &[&str]); 3] = [
+            ("memory-access", &["-tsan-instrument-memory-accesses", "-tsan-instrument-memintrinsics"]),
+            ("func-entry-exit", &["-tsan-instrument-func-entry-exit"]),
+            ("atomics", &["-tsan-instrument-atomics"]),
+        ];
+        let (mut lists, mut parts) = (Vec::new(), Vec::new());
+        for argument in &self.arguments {
+            let text = argument.to_string_lossy();
+            let list = ["-fsanitize-ignorelist=", "-fsanitize-blacklist="]
+                .iter()
+                .find_map(|option| text.strip_prefix(option));
+            if let Some(file) = list {
+                lists.extend(["-Xclang".into(), format!("-fsanitize-ignorelist={file}")]);
+            } else if ["-fno-sanitize-ignorelist", "-fno-sanitize-blacklist"].contains(&&*text) {
+                lists.clear();
+            }
+            for (value, option) in [(0, "-fno-sanitize-thread-"), (1, "-fsanitize-thread-")] {
+                let named = text.strip_prefix(option);
+                let known =
+                    PARTS.iter().filter(|(part, _)| Some(*part) == named).flat_map(|(_, inner)| *inner);
+                parts.extend(known.flat_map(|inner| ["-mllvm".into(), format!("{inner}={value}")]));
+            }
+        }
+        lists.into_iter().chain(parts).collect()
     }
 
     /// What was given, without what would link another runtime, link none, or drop names.
