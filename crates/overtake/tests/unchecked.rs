@@ -294,6 +294,38 @@ fn logs_of_programs_that_crashed_are_mentioned_and_read() {
     assert!(left_in(scratch.path()).is_empty(), "{:?}", left_in(scratch.path()));
 }
 
+/// Whether a process is there and no zombie, which nobody may have buried.
+fn is_running(process: &str) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    state.rsplit(") ").next().is_some_and(|state| !state.is_empty() && !state.starts_with(['Z', 'X']))
+}
+
+/// Nobody can do anything when `overtake run` itself is killed, for want of memory perhaps. What was recorded is found all the same.
+#[test]
+fn logs_of_runs_that_were_killed_are_found() {
+    let directory = tempfile::tempdir().expect("writable");
+    let scratch = tempfile::tempdir().expect("writable");
+    let text = racing("race(); printf(\"%d\\n\", getpid()); fflush(stdout); pause();");
+    let program = program(&text, &directory);
+    let mut command = overtake();
+    command.env("TMPDIR", scratch.path()).args(["run", "--"]).arg(&program);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let process = lines.next().expect("a line").expect("text");
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    succeed(Command::new("kill").args(["-9", &process]));
+    while is_running(&process) {
+        std::thread::yield_now();
+    }
+    let list = succeed(overtake().env("TMPDIR", scratch.path()).arg("finish"));
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    let log = list.trim_start_matches("overtake finish ").split("    #").next().expect("a log").to_owned();
+    let finish = overtake().arg("finish").arg(&log).output().expect("it starts");
+    assert_eq!(finish.status.code(), Some(66), "{list}{}", said(&finish));
+    assert!(left_in(scratch.path()).is_empty(), "{:?}", left_in(scratch.path()));
+}
+
 #[test]
 fn links_are_no_logs() {
     let directory = tempfile::tempdir().expect("writable");

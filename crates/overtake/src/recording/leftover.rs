@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use overtake_seal::Log;
 
-use super::{logs_in, outliving, process_of};
+use super::{ROOT_PREFIX, logs_in, outliving, process_of};
 use crate::Error;
 
 /// Logs that nobody looked at for so long are removed.
@@ -22,9 +22,15 @@ pub struct Leftover {
     pub command: Vec<String>,
 }
 
-/// The logs of this user's dead processes in a directory. Old ones are removed on the way.
+/// The logs of this user's dead processes in a directory, also those of an `overtake run` that was killed. Old ones are removed on
+/// the way.
 pub fn leftovers(directory: &Path) -> Vec<Leftover> {
     let mut logs = logs_in(directory).unwrap_or_default();
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    for root in entries.filter(|path| is_abandoned(path)) {
+        logs.extend(logs_in(&root).unwrap_or_default());
+        remove_if_empty(&root);
+    }
     logs.retain(|log| trusted(log).is_ok() && !is_in_use(log));
     logs.sort();
     let is_old = |log: &PathBuf| {
@@ -33,14 +39,36 @@ pub fn leftovers(directory: &Path) -> Vec<Leftover> {
     };
     let (old, young): (Vec<_>, Vec<_>) = logs.into_iter().partition(is_old);
     for log in old {
-        // Perhaps somebody else removes it right now.
-        let _ = fs::remove_dir_all(log);
+        remove(&log);
     }
     let read = young.into_iter().filter_map(|log| {
         let command = Log::open(&log).ok()?.command;
         Some(Leftover { log, command })
     });
     read.collect()
+}
+
+/// Removes a log, and the directory of its run if that was abandoned and has no other one.
+pub fn remove(log: &Path) {
+    // Perhaps somebody else removes it right now.
+    let _ = fs::remove_dir_all(log);
+    if let Some(root) = log.parent().filter(|root| is_abandoned(root)) {
+        remove_if_empty(root);
+    }
+}
+
+/// Besides logs there are only files that the run made for itself.
+fn remove_if_empty(root: &Path) {
+    if logs_in(root).is_ok_and(|logs| logs.is_empty()) {
+        let _ = fs::remove_dir_all(root);
+    }
+}
+
+/// Whether a directory is that of a run whose `overtake` is gone: it was killed.
+fn is_abandoned(root: &Path) -> bool {
+    let name = root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let process = name.strip_prefix(ROOT_PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
+    process.is_some_and(|process| !outliving::is_running(process)) && trusted(root).is_ok()
 }
 
 fn is_in_use(log: &Path) -> bool {

@@ -24,10 +24,13 @@ use crate::{Error, Listener};
 
 pub use overtake_seal::Sealed;
 
-pub use leftover::{Leftover, leftovers, trusted};
+pub use leftover::{Leftover, leftovers, remove, trusted};
 pub use loss::{coalesced, is_incomplete, is_uninstrumented, losses};
 pub use scratch::scratch_directory;
 pub use signals::{Scratch, catch_signals};
+
+/// How the directories begin that runs keep their logs in; the number of the process that runs them follows.
+const ROOT_PREFIX: &str = "overtake-log-";
 
 /// What is recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,7 +67,7 @@ impl Recording {
         parent: &Path,
         listener: &dyn Listener,
     ) -> Result<Recording, Error> {
-        let root = Scratch::new_in("overtake-log-", parent);
+        let root = Scratch::new_in(&format!("{ROOT_PREFIX}{}-", std::process::id()), parent);
         let root = root.map_err(|error| Error::in_file(parent, error))?;
         let (program, rest) =
             program.split_first().ok_or_else(|| Error::usage("expected a program, found none"))?;

@@ -1,9 +1,8 @@
 //! `overtake finish`: what a program calls that was built with our compilers and started directly.
 
-use std::fs;
 use std::path::Path;
 
-use overtake::recording::{Leftover, leftovers, process_of, scratch_directory, trusted};
+use overtake::recording::{Leftover, leftovers, process_of, remove, scratch_directory, trusted};
 use overtake::triage::OwnWords;
 use overtake::{Error, Listener, Search};
 
@@ -24,8 +23,7 @@ pub(crate) fn run(log: Option<&Path>, console: Console) -> Outcome {
     let searched = search.in_log(log, &log.join("trace.otr"), &console).map_err(kept)?;
     let told = tell_of_program(searched.report, &arguments, process_of(log), console);
     let verdict = told.map_err(kept)?;
-    // What is left behind is not worth an error.
-    let _ = fs::remove_dir_all(log);
+    remove(log);
     match searched.is_incomplete && verdict == Verdict::Fine {
         true => Err(Error::failed("not everything was recorded, so not everything was checked")),
         false => Ok(verdict),
