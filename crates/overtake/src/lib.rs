@@ -61,5 +61,5 @@ pub use overtake_trace as trace;
 pub use error::{Error, ErrorKind, Result};
 pub use examine::Examined;
 pub use files::Input;
-pub use listener::{Listener, Watch};
-pub use search::{Search, Searched};
+pub use listener::{Listener, Watch, Working};
+pub use search::{EXPLAINING, Search, Searched};

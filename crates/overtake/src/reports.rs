@@ -159,6 +159,15 @@ pub fn is_stored(path: &Path) -> Result<bool, Error> {
 
 /// Reads a stored result.
 pub fn stored(path: &Path) -> Result<Report, Error> {
+    if !is_standard(path) && path.is_file() && !is_stored(path)? {
+        return Err(Error::in_file(
+            path,
+            format!(
+                "expected a stored result, found something else: overtake analyze {} --report result=FILE stores that of a trace",
+                path.display()
+            ),
+        ));
+    }
     let read = match is_standard(path) {
         true => Report::read(std::io::stdin()),
         false => std::fs::File::open(path).and_then(Report::read),

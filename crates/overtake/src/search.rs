@@ -19,6 +19,9 @@ const LONG_TRACE: u64 = 2_000_000;
 const MEMORY: &str = "/dev/shm";
 const IN_MEMORY: &str = "trace.otr";
 
+/// What is done when the races are known.
+pub const EXPLAINING: &str = "explaining what was found";
+
 /// What was found in the log of a process, and what could not be.
 pub struct Searched {
     /// The findings.
@@ -44,6 +47,7 @@ impl Search {
     /// Seals a log into `trace`, which is removed again, and looks for races in it.
     pub fn in_log(&self, log: &Path, trace: &Path, listener: &dyn Listener) -> Result<Searched, Error> {
         let mut in_memory = None;
+        let work = listener.working("sealing what was recorded");
         let sealed = seal_log(log, trace).or_else(|failure| {
             // The log may have filled the disk. Whatever it is, the first failure says more.
             let Ok(memory) = Scratch::new_in("overtake-trace-", Path::new(MEMORY)) else {
@@ -52,11 +56,12 @@ impl Search {
             let trace = in_memory.insert(memory).path().join(IN_MEMORY);
             seal_log(log, &trace).map_err(|_| failure)
         });
+        drop(work);
         let (sealed, _) = sealed?;
         listener.say(&losses(&sealed));
         let trace =
             in_memory.as_ref().map_or_else(|| trace.to_owned(), |memory| memory.path().join(IN_MEMORY));
-        let mut searched = self.in_sealed(&trace, &sealed)?;
+        let mut searched = self.in_sealed(&trace, &sealed, listener)?;
         searched.report.runs.iter_mut().for_each(|run| run.trace.clear());
         fs::remove_file(&trace).map_err(|error| Error::in_file(&trace, error))?;
         Ok(searched)
@@ -75,6 +80,7 @@ impl Search {
         listener: &dyn Listener,
     ) -> Result<Report, Error> {
         let examined = self.examined(input, strictness, listener)?.with_events()?;
+        let _work = listener.working(EXPLAINING);
         reports::collected(&examined, input, &self.details)
     }
 
@@ -90,9 +96,15 @@ impl Search {
     }
 
     /// Looks for races in the trace that a log was sealed into. A process may have done nothing that matters.
-    pub fn in_sealed(&self, trace: &Path, sealed: &Sealed) -> Result<Searched, Error> {
+    pub fn in_sealed(
+        &self,
+        trace: &Path,
+        sealed: &Sealed,
+        listener: &dyn Listener,
+    ) -> Result<Searched, Error> {
         let mut input = Input::new(trace);
-        let examined = self.examined(&mut input, Strictness::Repair, &())?;
+        let examined = self.examined(&mut input, Strictness::Repair, listener)?;
+        let _work = listener.working(EXPLAINING);
         Ok(Searched {
             report: reports::collected(&examined, &mut input, &self.details)?,
             is_incomplete: is_incomplete(sealed),

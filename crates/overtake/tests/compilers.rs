@@ -129,3 +129,34 @@ fn whatever_compilers_call_is_defined() {
         }
     }
 }
+
+#[test]
+fn several_sources_are_compiled_together() {
+    let directory = tempfile::tempdir().expect("writable");
+    let file = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).expect("writable");
+        path
+    };
+    let library = file("library.c", "int counter;\nvoid count(void) { counter++; }\n");
+    let program = file(
+        "program.cpp",
+        "#include <cstdio>\n#include <thread>\nextern \"C\" void count(void);\nint main(int, char **arguments) {\n\
+         std::thread other(count); count(); other.join(); puts(arguments[1]); }\n",
+    );
+    let output = overtake().arg("run").arg(&library).arg(&program).arg("word").output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    assert!(said(&output).contains("race on counter"), "{}", said(&output));
+    assert_eq!(output.stdout, b"word\n");
+}
+
+#[test]
+fn the_doctor_tries_every_compiler() {
+    let output = succeed(overtake().arg("doctor"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let gcc = text.lines().find(|line| line.trim_start().starts_with("gcc ")).expect("a line for gcc");
+    assert!(gcc.ends_with("compiles, records, finds a race, predicts another"), "{text}");
+    let output = overtake().arg("doctor").env("PATH", "/nowhere").output().expect("it starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("install a compiler"));
+}

@@ -16,6 +16,61 @@ fn every_data_command_has_help_with_examples_and_json() {
 }
 
 #[test]
+fn help_lists_every_command_in_groups() {
+    let help = overtake(&["--help"]).expect_code(0).text();
+    let listed: Vec<_> =
+        help.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect();
+    let script = overtake(&["completions", "bash"]).expect_code(0).text();
+    let mut words = script.lines().filter_map(|line| line.trim().strip_prefix("opts=\""));
+    let known = words.find(|words| words.contains(" completions ")).expect("the commands");
+    let known: Vec<_> =
+        known.trim_end_matches('"').split(' ').filter(|word| !word.starts_with('-')).collect();
+    assert!(known.len() > 20, "{known:?}");
+    for command in known {
+        assert!(listed.contains(&command), "{command} in {help}");
+    }
+    let at = |word: &str| help.find(word).unwrap_or_else(|| panic!("{word} in {help}"));
+    assert!(
+        at("Check a program:") < at("Work with findings:")
+            && at("Work with findings:") < at("Work with traces:")
+    );
+    assert!(help.lines().all(|line| line.trim_end().len() <= 120), "{help}");
+}
+
+#[test]
+fn short_help_leaves_out_what_few_people_need() {
+    let [short, long] = ["-h", "--help"].map(|help| overtake(&["run", help]).expect_code(0).text());
+    assert!(!short.contains("--epsilon") && long.contains("--epsilon"), "{short}");
+    assert!(short.contains("--report") && short.lines().count() < 60, "{short}");
+}
+
+#[test]
+fn mistakes_are_answered_with_what_to_type() {
+    let files = Files::new();
+    let trace = &files.write("racy.std", support::RACY);
+    let rust = &files.write("main.rs", "fn main() {}");
+    let result = &files.path("races.json");
+    overtake(&["analyze", trace, "--report", &format!("result={result}")]).expect_code(66);
+    let log = files.directory().join("overtake.1.1");
+    std::fs::create_dir(&log).expect("writable");
+    std::fs::write(log.join("process"), "").expect("writable");
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["analyze", &files.path("")], 1, "found a directory; name a file in it, such as "),
+        (&["analyze", log.to_str().expect("UTF-8")], 1, "overtake finish "),
+        (&["analyze", result], 1, "found a stored result: overtake report "),
+        (&["report", trace], 1, "expected a stored result"),
+        (&["run", rust], 1, "found a Rust source"),
+        (&["run", "--html", "x.html", "true"], 2, "write --report html=FILE"),
+        (&["analyze", "--html", "x.html", trace], 2, "write --report html=FILE"),
+        (&["run", trace], 1, "overtake analyze"),
+    ];
+    for (arguments, code, answer) in cases {
+        let run = overtake(arguments).expect_code(code);
+        assert!(run.stderr.contains(answer), "{arguments:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn help_lists_every_detector() {
     let help = overtake(&["analyze", "--help"]).expect_code(0).text();
     let words: Vec<_> = help.split_whitespace().collect();

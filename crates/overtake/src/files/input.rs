@@ -10,6 +10,7 @@ use overtake_trace::{
     self as trace, Block, Checker, EventSink, EventSource, Format, OtrFile, OtrReader, OtrWriter, Repairs,
 };
 
+use crate::reports::is_stored;
 use crate::{Error, Listener};
 
 use super::sealed::Sealed;
@@ -106,7 +107,34 @@ impl Input {
         if self.kept.is_none() && !self.is_file() && std::mem::replace(&mut self.drained, true) {
             return Err(self.failure("expected a file that can be read more than once, found a pipe"));
         }
-        self.try_open().map_err(|error| self.failure(error))
+        self.opened_anyway()
+    }
+
+    /// Opens the trace, whatever was read of it before.
+    fn opened_anyway(&self) -> Result<Opened, Error> {
+        match self.something_else() {
+            Some(other) => Err(self.failure(other)),
+            None => self.try_open().map_err(|error| self.failure(error)),
+        }
+    }
+
+    /// What was given instead of a trace, if people may mean something else, and what to do.
+    fn something_else(&self) -> Option<String> {
+        let name = self.path.display();
+        if self.kept.is_some() || super::is_standard(&self.path) {
+            return None;
+        }
+        if self.path.join("process").is_file() {
+            return Some(format!(
+                "expected a trace, found the log of a process: overtake finish {name} reports its races, overtake seal {name} -o \
+                 FILE.otr makes a trace of it"
+            ));
+        }
+        if self.path.is_dir() {
+            return Some(format!("expected a trace, found a directory; {}", traces_in(&self.path)));
+        }
+        let is_result = self.is_file() && is_stored(&self.path).is_ok_and(|is_stored| is_stored);
+        is_result.then(|| format!("expected a trace, found a stored result: overtake report {name} shows it"))
     }
 
     /// How many threads and locks the trace has: from the footer of a sealed file, else by reading all of it.
@@ -131,7 +159,7 @@ impl Input {
         if let Some(file) = self.at_any_place() {
             return Ok(file.parameters().events > events);
         }
-        let mut opened = self.try_open().map_err(|error| self.failure(error))?;
+        let mut opened = self.opened_anyway()?;
         let mut block = Block::default();
         let mut read = 0;
         while read <= events && opened.next_block(&mut block)? {
@@ -250,6 +278,17 @@ impl Opened {
     /// The failure for an error of this trace.
     pub fn failure(&self, error: impl std::fmt::Display) -> Error {
         Error::in_file(display_name(Path::new(&self.facts.file)), error)
+    }
+}
+
+/// Which traces lie in a directory, for people who named the directory.
+fn traces_in(directory: &Path) -> String {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut traces: Vec<_> = entries.filter(|path| Format::from_extension(path).is_some()).collect();
+    traces.sort();
+    match traces.first() {
+        Some(trace) => format!("name a file in it, such as {}", trace.display()),
+        None => "there is no trace in it".into(),
     }
 }
 

@@ -1,10 +1,9 @@
 //! Standard output carries results, standard error everything else.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use overtake::{Error, Listener, Watch};
+use overtake::{Error, Listener, Watch, Working};
 use overtake_report::text::{Detail, Layout};
 use overtake_trace::Progress;
 
@@ -71,7 +70,7 @@ impl Console {
             false => ProgressBar::no_length(),
         };
         bar.set_style(ProgressStyle::default_spinner());
-        Bar { bar, known: false }
+        Bar { bar: Shown(bar), known: false }
     }
 }
 
@@ -86,6 +85,14 @@ impl Listener for Console {
             // Standard error is gone, so nothing can be reported.
             let _ = writeln!(error, "overtake: {line}");
         }
+    }
+
+    fn working(&self, what: &str) -> Working {
+        let Bar { bar, .. } = self.progress();
+        bar.0.set_message(format!("{what} ..."));
+        // Without a thread that draws: perhaps none can be started.
+        bar.0.tick();
+        Box::new(bar)
     }
 
     fn reading(&self) -> Watch<'_> {
@@ -104,33 +111,35 @@ fn settled(written: io::Result<()>) -> Result<(), Error> {
     }
 }
 
+/// A remark that goes when the work is done.
+struct Shown(ProgressBar);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// A progress bar over the bytes of an input.
 pub(crate) struct Bar {
-    bar: ProgressBar,
+    bar: Shown,
     known: bool,
 }
 
 impl Bar {
     /// Shows how far the reader has come.
     pub(crate) fn show(&mut self, progress: Progress) {
-        if self.bar.is_hidden() {
+        if self.bar.0.is_hidden() {
             return;
         }
         if !self.known {
             self.known = true;
-            self.bar.set_style(style(progress.bytes_total.is_some()));
-            self.bar.enable_steady_tick(Duration::from_millis(200));
+            self.bar.0.set_style(style(progress.bytes_total.is_some()));
         }
         if let Some(total) = progress.bytes_total {
-            self.bar.set_length(total);
+            self.bar.0.set_length(total);
         }
-        self.bar.set_position(progress.bytes_read);
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.bar.0.set_position(progress.bytes_read);
     }
 }
 

@@ -23,7 +23,14 @@ fn main() -> ExitCode {
             verdict::exit_code(&failure)
         });
     }
-    let arguments = Arguments::from_arg_matches(&args::command().get_matches());
+    let matches = args::command().try_get_matches().unwrap_or_else(|error| {
+        if let Some(meant) = args::meant(&error) {
+            Console::default().say(&meant);
+            std::process::exit(2);
+        }
+        error.exit()
+    });
+    let arguments = Arguments::from_arg_matches(&matches);
     let arguments = arguments.unwrap_or_else(|error| error.exit());
     let console = Console { quiet: arguments.quiet, verbose: arguments.verbose };
     match commands::run(&arguments.command, console) {

@@ -25,53 +25,54 @@ impl ChosenDetectors {
 
 /// Settings of detectors.
 #[derive(Args)]
+#[command(next_help_heading = "Settings of detectors")]
 pub(crate) struct DetectorArguments {
     /// Largest number of events from the first access of a race to the second, both counted (short-*)
-    #[arg(short, long, value_name = "EVENTS", value_parser = window_parser)]
+    #[arg(short, long, hide_short_help = true, value_name = "EVENTS", value_parser = window_parser)]
     window: Option<u64>,
 
     /// Eraser's state machine instead of the definition (lock-set)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     eraser: bool,
 
     /// Look at every event, even where it can take part in no race (syncp, osr, m2, short-*); slower, same races
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_filter: bool,
 
     /// Pairs of accesses between the same two locations that are judged beyond syncp; 0 is all of them (osr, short-osr, m2)
-    #[arg(long, value_name = "PAIRS")]
+    #[arg(long, hide_short_help = true, value_name = "PAIRS")]
     instances: Option<u64>,
 
     /// Events that a schedule may take for its pair to be judged (m2)
-    #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
+    #[arg(long, hide_short_help = true, value_name = "EVENTS", value_parser = count_parser)]
     schedule_limit: Option<u64>,
 
     /// Part of the accesses that is sampled, above 0 and at most 1 (pacer, sampled-hb)
-    #[arg(long, value_name = "PART")]
+    #[arg(long, hide_short_help = true, value_name = "PART")]
     rate: Option<f64>,
 
     /// Events of a sampling period (pacer)
-    #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
+    #[arg(long, hide_short_help = true, value_name = "EVENTS", value_parser = count_parser)]
     period: Option<u64>,
 
     /// Part of all events that must change to make the trace race free, for a race to be found probably (rpt)
-    #[arg(long, value_name = "PART")]
+    #[arg(long, hide_short_help = true, value_name = "PART")]
     epsilon: Option<f64>,
 
     /// Probability that none is found nevertheless (rpt)
-    #[arg(long, value_name = "PROBABILITY")]
+    #[arg(long, hide_short_help = true, value_name = "PROBABILITY")]
     delta: Option<f64>,
 
     /// Which races each window is searched for (rpt)
-    #[arg(long, value_name = "NAME", value_parser = judge_parser())]
+    #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = judge_parser())]
     judge: Option<Judge>,
 
     /// Seed of all random choices (pacer, sampled-hb, rpt)
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     seed: Option<u64>,
 
     /// How arrays are divided into parts that share their state (slimstate); same races
-    #[arg(long, value_name = "HOW", value_parser = partitions_parser())]
+    #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = partitions_parser())]
     partitions: Option<Partitions>,
 }
 

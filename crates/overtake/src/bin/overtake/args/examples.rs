@@ -2,7 +2,7 @@
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
-  overtake run bank.c                       compile, run, report
+  overtake run bank.c                       compile, run, report; several sources are compiled together
   overtake run -- ./server --port 80        a program built with overtake cc or overtake c++
   overtake run --keep traces -- ./server    keep the traces for overtake analyze, stat, compare
 

@@ -49,6 +49,7 @@ pub(crate) struct AnalyzeArguments {
 
 /// What becomes of the findings.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Reports")]
 pub(crate) struct ReportArguments {
     /// Write the findings to a file, - for standard output; may be given several times
     #[arg(long, value_name = "FORMAT=FILE", value_parser = OsStringValueParser::new().try_map(|text| report_parser(&text)))]

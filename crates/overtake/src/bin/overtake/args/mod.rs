@@ -13,10 +13,11 @@ mod values;
 
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use overtake_detect::DETECTORS;
-use overtake_report::RENDERERS;
+use overtake_report::{RENDERERS, find_renderer};
 
 pub(crate) use bench::{BenchCommand, SamplingArguments, SlimstateArguments, SpeedArguments};
 pub(crate) use findings::{
@@ -38,6 +39,7 @@ use examples::*;
     about = "Finds the data races of one run of a concurrent program, and those one overtaking manoeuvre away",
     after_help = EXIT_CODES,
     arg_required_else_help = true,
+    help_template = "{about}\n\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}",
     max_term_width = 110
 )]
 pub(crate) struct Arguments {
@@ -82,6 +84,9 @@ pub(crate) enum Command {
 
     /// Turn the log of a recorded process into a trace
     Seal(SealArguments),
+
+    /// Try out whether everything is there that recording needs, and say what to install
+    Doctor,
 
     /// Report the races in the log of a program that was started directly, or list such logs
     Finish {
@@ -134,8 +139,8 @@ pub(crate) enum Command {
     #[command(after_help = GEN_EXAMPLES)]
     Gen(GenArguments),
 
-    /// Measure speed
-    #[command(subcommand, hide = true)]
+    /// Measure speed and memory of detectors on generated traces
+    #[command(subcommand)]
     Bench(BenchCommand),
 
     /// Print a completion script for a shell
@@ -152,11 +157,39 @@ pub(crate) enum Command {
     },
 }
 
+/// Commands by what people want, the usual ones first.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Check a program", &["run", "build", "cc", "c++", "finish", "doctor"]),
+    ("Work with findings", &["report", "explain", "baseline", "diff"]),
+    (
+        "Work with traces",
+        &["record", "seal", "analyze", "witness", "compare", "stat", "validate", "convert", "gen"],
+    ),
+    ("Others", &["bench", "completions", "man", "help"]),
+];
+
+/// The commands with what they do, in groups.
+fn grouped(command: &clap::Command) -> String {
+    let about = |name: &str| {
+        let found = command.get_subcommands().find(|command| command.get_name() == name);
+        found.and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default()
+    };
+    let tables = GROUPS.iter().map(|(heading, names)| {
+        let rows: Vec<_> = names.iter().map(|name| (*name, about(name))).collect();
+        table(heading, rows.iter().map(|(name, about)| (*name, about.as_str())))
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
 /// The definitions, with the tables of detectors and renderers filled in.
 pub(crate) fn command() -> clap::Command {
+    let mut command = Arguments::command();
+    command.build();
+    let groups = grouped(&command);
     let detectors = table("Detectors", DETECTORS.iter().map(|entry| (entry.name, entry.summary)));
     let renderers = table("Formats", RENDERERS.iter().map(|renderer| (renderer.name, renderer.summary)));
     Arguments::command()
+        .before_help(groups)
         .mut_subcommand("analyze", |analyze| with_tables(analyze, &[&detectors, &renderers]))
         .mut_subcommand("run", |run| with_tables(run, &[&renderers]))
         .mut_subcommand("report", |report| with_tables(report, &[&renderers]))
@@ -164,7 +197,28 @@ pub(crate) fn command() -> clap::Command {
 
 fn with_tables(command: clap::Command, tables: &[&str]) -> clap::Command {
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    command.after_help(format!("{}\n{examples}", tables.join("\n")))
+    // The tables are for those who ask for everything: `--help`, not `-h`.
+    command.after_long_help(format!("{}\n{examples}", tables.join("\n")))
+}
+
+/// What to type instead of an option that there is not: `--html x` is `--report html=x`.
+pub(crate) fn meant(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(word) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_known = || find_renderer(format_in(word)).is_some();
+    (error.kind() == ErrorKind::UnknownArgument && is_known()).then(|| unknown_option(word))
+}
+
+/// That there is no such option, and what to type instead.
+pub(crate) fn unknown_option(word: &str) -> String {
+    match find_renderer(format_in(word)) {
+        Some(renderer) => format!("there is no option {word}; write --report {}=FILE", renderer.name),
+        None => format!("there is no option {word}; --help lists those that there are"),
+    }
+}
+
+/// `html` of `--html=x`.
+fn format_in(word: &str) -> &str {
+    word.trim_start_matches('-').split('=').next().unwrap_or_default()
 }
 
 fn table<'a>(heading: &str, rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use overtake::Error;
 use overtake::recording::RecordingOptions;
 use overtake_report::Renderer;
 
 use super::detectors::{ChosenDetectors, DetectorArguments};
 use super::findings::ReportArguments;
+use super::unknown_option;
 use super::values::{count_parser, duration_parser, renderer_parser};
 
 /// What is recorded.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Recording")]
 pub(crate) struct RecordingArguments {
     /// Record every access, also those that repeat one of the same thread since it last synchronised
     #[arg(long)]
@@ -37,6 +40,14 @@ pub(crate) struct RecordingArguments {
 }
 
 impl RecordingArguments {
+    /// Refuses a program that looks like an option: everything from the program on is its own.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.program.first().and_then(|word| word.to_str()) {
+            Some(word) if word.starts_with('-') => Err(Error::usage(unknown_option(word))),
+            _ => Ok(()),
+        }
+    }
+
     /// What is recorded, as the library takes it.
     pub(crate) fn options(&self) -> RecordingOptions {
         RecordingOptions { exact: self.exact, max_size: self.max_size, wait: self.wait }

@@ -2,7 +2,7 @@
 
 use overtake::reports;
 use overtake::tester::{Effort, TestedTrace};
-use overtake::{Error, Examined, Input, Listener};
+use overtake::{EXPLAINING, Error, Examined, Input, Listener};
 use overtake_detect::{Entry, Promise, happens_before_for};
 use overtake_report::result::Report;
 use overtake_report::{Analysed, json, text};
@@ -50,7 +50,10 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
     let examined = examined.with_events()?;
     let collected = || match arguments.json && !arguments.reports.are_wanted() {
         true => Ok(reports::collected_at_once(&examined.analysed())),
-        false => reports::collected(&examined, &mut input, &arguments.reports.details()),
+        false => {
+            let _work = console.working(EXPLAINING);
+            reports::collected(&examined, &mut input, &arguments.reports.details())
+        }
     };
     report(&examined.analysed(), collected, arguments, console)
 }
@@ -68,7 +71,10 @@ fn report(
             None
         }
         false => {
-            console.say(&text::timing(analysed));
+            // What detectors count is for those who work on them.
+            if console.verbose {
+                console.say(&text::timing(analysed));
+            }
             Some(Stream::Output)
         }
     };

@@ -9,6 +9,7 @@ mod compare;
 mod convert;
 mod definitions;
 mod diff;
+mod doctor;
 mod explain;
 mod finish;
 mod generate;
@@ -16,6 +17,7 @@ mod record;
 mod report;
 mod run;
 mod seal;
+mod sources;
 mod stat;
 mod validate;
 mod witness;
@@ -37,6 +39,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Cxx(arguments) => compiled(Language::Cpp, &arguments.arguments),
         Command::Build(arguments) => build::run(arguments, console),
         Command::Seal(arguments) => seal::run(arguments, console),
+        Command::Doctor => doctor::run(console),
         Command::Finish { log } => finish::run(log.as_deref(), console),
         Command::Analyze(arguments) => analyze::run(arguments, console),
         Command::Baseline(arguments) => baseline::run(arguments, console),

@@ -16,6 +16,7 @@ use crate::verdict::{Outcome, Verdict};
 
 /// Runs a program and seals the logs of all its processes.
 pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
+    arguments.recording.check()?;
     OutputFile::check(&arguments.out.join("trace.otr"))?;
     let recorded = &arguments.recording;
     let mut recording = Recording::run(&recorded.program, &recorded.options(), &arguments.out, &console)?;
@@ -44,7 +45,9 @@ pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
 /// Seals a log into a directory, under a name that nothing there has.
 pub(crate) fn seal_into(directory: &Path, log: &Path, console: Console) -> Result<(PathBuf, Sealed), Error> {
     let unnamed = directory.join(format!(".{}.otr", log.file_name().unwrap_or_default().to_string_lossy()));
+    let work = console.working("sealing what was recorded");
     let (sealed, bytes) = seal_log(log, &unnamed)?;
+    drop(work);
     console.say(&losses(&sealed));
     console.say(&coalesced(&sealed));
     let name = trace_name(&sealed.log.command, log);

@@ -1,14 +1,12 @@
 //! `overtake run`: a program's races, found while it runs and in what else it could have done.
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::time::Instant;
 
-use overtake::compile::Language;
 use overtake::files::OutputFile;
 use overtake::recording::{
-    Leftover, Recording, Scratch, catch_signals, ending, exit_code, leftovers, process_of, scratch_directory,
+    Leftover, Recording, catch_signals, ending, exit_code, leftovers, process_of, scratch_directory,
 };
 use overtake::triage::OwnWords;
 use overtake::{Error, Listener, Search};
@@ -17,6 +15,7 @@ use overtake_report::result::Report;
 use overtake_report::text;
 
 use super::record::seal_into;
+use super::sources::compile_sources;
 use crate::args::RunArguments;
 use crate::console::Console;
 use crate::delivery::tell_of_program;
@@ -25,6 +24,7 @@ use crate::verdict::{Outcome, Verdict};
 /// Records, seals, analyses, reports.
 pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     let start = Instant::now();
+    arguments.recording.check()?;
     let mut reports = arguments.reports.printed_as(arguments.format);
     let mut recorded = arguments.recording.clone();
     reports.triage.own = OwnWords::before(Path::new(&recorded.program[0]));
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     let scratch = scratch_directory(&console);
     mention_leftovers(&recorded.program[0], &scratch, console);
     // Its debug information is needed until the last race is reported.
-    let compiled = compile_source(&mut recorded.program, &scratch)?;
+    let compiled = compile_sources(&mut recorded.program, &scratch)?;
     let mut recording = Recording::run(&recorded.program, &recorded.options(), &scratch, &console)?;
     let logs = recording.logs()?;
     reports.triage.own = OwnWords::of(Path::new(&recorded.program[0]), &logs);
@@ -106,7 +106,7 @@ impl Processes {
         console: Console,
     ) {
         let searched = match keep.map(|directory| seal_into(directory, log, console)) {
-            Some(Ok((trace, sealed))) => search.in_sealed(&trace, &sealed),
+            Some(Ok((trace, sealed))) => search.in_sealed(&trace, &sealed, &console),
             kept => {
                 let searched = search.in_log(log, &recording.directory().join("trace.otr"), &console);
                 if let Some(Err(failure)) = &kept {
@@ -144,50 +144,4 @@ fn mention_leftovers(program: &OsStr, scratch: &Path, console: Console) {
             log.display()
         ));
     }
-}
-
-/// A program that was compiled for one run. It is removed when this is dropped.
-struct Compiled {
-    _directory: Scratch,
-    executable: PathBuf,
-    source: PathBuf,
-}
-
-impl Compiled {
-    /// Reports name what people named: the source.
-    fn show_source(&self, report: &mut Report) {
-        let program = report.runs.iter_mut().filter_map(|run| run.command.first_mut());
-        for program in program.filter(|program| Path::new(&**program) == self.executable) {
-            *program = self.source.display().to_string();
-        }
-    }
-}
-
-/// `overtake run bank.c`: what is compiled first.
-fn compile_source(program: &mut [OsString], scratch: &Path) -> Result<Option<Compiled>, Error> {
-    let source = Path::new(&program[0]).to_owned();
-    let language = match source.extension().and_then(|extension| extension.to_str()) {
-        Some("c") => Language::C,
-        Some("cc" | "cpp" | "cxx" | "C" | "c++") => Language::Cpp,
-        _ => return Ok(None),
-    };
-    let directory = Scratch::new_in("overtake-program-", scratch);
-    let directory = directory.map_err(|error| Error::in_file(scratch, error))?;
-    let executable = directory.path().join(source.file_stem().unwrap_or_default());
-    let myself =
-        std::env::current_exe().map_err(|error| Error::failed(format!("cannot find myself: {error}")))?;
-    let status = Command::new(myself)
-        .arg(if language == Language::C { "cc" } else { "c++" })
-        .args(["-O1", "-g"])
-        .arg(&source)
-        .arg("-o")
-        .arg(&executable)
-        .args(["-pthread", "-lm"])
-        .status()
-        .map_err(|error| Error::in_file(&source, error))?;
-    if !status.success() {
-        return Err(Error::failed(format!("{}: not compiled", source.display())));
-    }
-    program[0] = executable.clone().into();
-    Ok(Some(Compiled { _directory: directory, executable, source }))
 }

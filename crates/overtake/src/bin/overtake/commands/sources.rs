@@ -1,0 +1,84 @@
+//! `overtake run bank.c`: sources are compiled first.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use overtake::Error;
+use overtake::compile::Language;
+use overtake::recording::Scratch;
+use overtake_report::result::Report;
+
+/// A program that was compiled for one run. It is removed when this is dropped.
+pub(super) struct Compiled {
+    _directory: Scratch,
+    executable: PathBuf,
+    source: PathBuf,
+}
+
+impl Compiled {
+    /// Reports name what people named: the source.
+    pub(super) fn show_source(&self, report: &mut Report) {
+        let program = report.runs.iter_mut().filter_map(|run| run.command.first_mut());
+        for program in program.filter(|program| Path::new(&**program) == self.executable) {
+            *program = self.source.display().to_string();
+        }
+    }
+}
+
+/// If the words of a command begin with sources, compiles them, and puts the program in their place.
+pub(super) fn compile_sources(words: &mut Vec<OsString>, scratch: &Path) -> Result<Option<Compiled>, Error> {
+    let languages: Vec<Language> = words.iter().map_while(|word| language_of(word)).collect();
+    let source = words.first().map(PathBuf::from).unwrap_or_default();
+    let Some(first) = languages.first() else { return expect_program(&source).map(|()| None) };
+    let directory = Scratch::new_in("overtake-program-", scratch);
+    let directory = directory.map_err(|error| Error::in_file(scratch, error))?;
+    let executable = directory.path().join(source.file_stem().unwrap_or_default());
+    let myself =
+        std::env::current_exe().map_err(|error| Error::failed(format!("cannot find myself: {error}")))?;
+    let is_mixed = languages.iter().any(|language| language != first);
+    let is_c = is_mixed || *first == Language::C;
+    let mut command = Command::new(myself);
+    command.arg(if is_c { "cc" } else { "c++" }).args(["-O1", "-g"]).args(&words[..languages.len()]);
+    command.arg("-o").arg(&executable).args(["-pthread", "-lm"]);
+    if is_mixed {
+        // A C compiler compiles C++ as such, but does not link its library.
+        command.arg("-lstdc++");
+    }
+    let status = command.status().map_err(|error| Error::in_file(&source, error))?;
+    if !status.success() {
+        return Err(Error::failed(format!("{}: not compiled", source.display())));
+    }
+    words.splice(..languages.len(), [executable.clone().into_os_string()]);
+    Ok(Some(Compiled { _directory: directory, executable, source }))
+}
+
+/// Refuses what people may take for a program.
+fn expect_program(path: &Path) -> Result<(), Error> {
+    let other = match path.extension().and_then(OsStr::to_str) {
+        Some("rs") => "a Rust source; programs in C and C++ are recorded",
+        Some("go" | "java" | "py" | "js" | "swift") => {
+            "a source in another language; programs in C and C++ are recorded"
+        }
+        Some("o" | "a") => "an object; link it: overtake cc FILE.o -o PROGRAM -pthread",
+        Some("otr" | "std") => "a trace; overtake analyze reports its races",
+        _ => return Ok(()),
+    };
+    match path.is_file() {
+        true => {
+            Err(Error::in_file(path, format!("expected a program, or sources in C or C++, found {other}")))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The language of a source, by its name.
+fn language_of(word: &OsStr) -> Option<Language> {
+    let path = Path::new(word);
+    let language = match path.extension()?.to_str()? {
+        "c" => Language::C,
+        "cc" | "cpp" | "cxx" | "C" | "c++" => Language::Cpp,
+        _ => return None,
+    };
+    Some(language)
+}
