@@ -449,5 +449,6 @@ pub const fn push_depth(extra: u8, frames: usize) -> usize {
     frames.saturating_sub((frames as u8).wrapping_sub(extra) as usize)
 }
 
+pub mod gates;
 mod read;
 pub use read::{Decoder, Record, Records};

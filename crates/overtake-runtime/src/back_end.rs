@@ -20,6 +20,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use overtake_rawlog::RecordKind;
 
+use crate::gates::Gates;
 use crate::silent::Silent;
 use crate::thread::ThreadState;
 
@@ -57,7 +58,14 @@ pub(crate) trait BackEnd: Sync {
     /// What `OVERTAKE_BACK_END` calls it.
     fn name(&self) -> &'static [u8];
 
-    /// The thread accessed memory.
+    /// The process starts; there is one thread.
+    fn start(&self) {}
+
+    /// The thread is about to wait for a lock or to make an atomic access; [`operation`](Self::operation) follows. Of an access that may turn out
+    /// to be a load (compare-exchange) it is said that it is one.
+    fn before(&self, _thread: &ThreadState, _operation: Operation) {}
+
+    /// The thread is about to access memory.
     fn access(&self, thread: &ThreadState, access: Access);
 
     /// The thread did something else. What it announces has not happened yet, and what it took is already taken, as with the
@@ -66,7 +74,7 @@ pub(crate) trait BackEnd: Sync {
 }
 
 /// All but the recorder.
-static BACK_ENDS: &[&dyn BackEnd] = &[&Silent];
+static BACK_ENDS: &[&dyn BackEnd] = &[&Gates, &Silent];
 
 /// Number of the chosen one in [`BACK_ENDS`], plus one; 0 is the recorder.
 static CHOSEN: AtomicUsize = AtomicUsize::new(0);

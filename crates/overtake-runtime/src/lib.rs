@@ -24,6 +24,7 @@ mod abi;
 mod back_end;
 mod detour;
 mod environment;
+mod gates;
 mod hand_over;
 mod libc_hooks;
 mod own_stack;

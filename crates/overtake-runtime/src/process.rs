@@ -131,6 +131,9 @@ fn choose_back_end() {
     {
         say(&[b"there is no back end `", name, b"`, the run is recorded"]);
     }
+    if let Some(back_end) = back_end::other() {
+        back_end.start();
+    }
 }
 
 /// Whether the process has a log: other back ends than the recorder do without.
@@ -297,6 +300,12 @@ pub(crate) fn note_modules() {
 /// Modules may be loaded from now on: the next to change its chunk notes them.
 pub(crate) fn expect_new_modules() {
     NEW_MODULES.store(true, Ordering::Relaxed);
+}
+
+/// Whether modules may have been loaded since this was asked last.
+#[inline]
+pub(crate) fn takes_new_modules() -> bool {
+    NEW_MODULES.load(Ordering::Relaxed) && NEW_MODULES.swap(false, Ordering::Relaxed)
 }
 
 /// Notes modules that were loaded since the last time.

@@ -194,6 +194,21 @@ impl Fd {
         }
     }
 
+    /// Reads what there is room for.
+    pub(crate) fn read<'a>(self, buffer: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
+        let count = self.read_into(buffer).ok()?;
+        filled(buffer, count)
+    }
+
+    /// Entries of a directory in the kernel's form (`getdents64`); none at the end.
+    pub(crate) fn entries<'a>(self, buffer: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
+        let at = buffer.as_mut_ptr() as usize;
+        // SAFETY: the buffer is exclusively ours for the call.
+        let count =
+            unsafe { syscall6(libc::SYS_getdents64, [self.0 as usize, at, buffer.len(), 0, 0, 0]) }.ok()?;
+        filled(buffer, count)
+    }
+
     /// Writes all of `bytes`, or as much as there is room for.
     pub(crate) fn write(self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
@@ -269,6 +284,21 @@ pub(crate) fn parent_process_id() -> u32 {
 pub(crate) fn kernel_thread_id() -> u32 {
     // SAFETY: touches nothing.
     unsafe { syscall6(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// Milliseconds since some moment in the past; the clock is never set.
+pub(crate) fn milliseconds() -> u64 {
+    let mut time = [0_i64; 2];
+    let at = time.as_mut_ptr() as usize;
+    // SAFETY: the kernel fills both numbers.
+    let _ = unsafe { syscall6(libc::SYS_clock_gettime, [libc::CLOCK_MONOTONIC as usize, at, 0, 0, 0, 0]) };
+    time[0] as u64 * 1000 + time[1] as u64 / 1_000_000
+}
+
+/// Stops all threads of this process until somebody continues it.
+pub(crate) fn stop_process() {
+    // SAFETY: touches no memory.
+    let _ = unsafe { syscall6(libc::SYS_kill, [process_id() as usize, libc::SIGSTOP as usize, 0, 0, 0, 0]) };
 }
 
 /// The largest size that this process may give a file.
@@ -369,12 +399,21 @@ pub(crate) fn unblock(signal: i32) -> bool {
 
 /// Waits while the word at `address` is `value`, at most a tenth of a second (so that a lost wake does no harm).
 pub(crate) fn wait_while(address: *const u32, value: u32) {
+<<<<<<< HEAD
     wait_briefly(address, value, 100_000_000);
 }
 
 /// Waits while the word at `address` is `value`, at most so long.
 pub(crate) fn wait_briefly(address: *const u32, value: u32, nanoseconds: i64) {
     let time = [0_i64, nanoseconds];
+=======
+    wait_while_for(address, value, 100);
+}
+
+/// Waits while the word at `address` is `value`, at most so long.
+pub(crate) fn wait_while_for(address: *const u32, value: u32, milliseconds: u64) {
+    let time = [(milliseconds / 1000) as i64, (milliseconds % 1000) as i64 * 1_000_000];
+>>>>>>> a26feef (runtime: a back end that holds threads at accesses until they meet)
     // SAFETY: the kernel only reads the word.
     let _ = unsafe {
         syscall6(

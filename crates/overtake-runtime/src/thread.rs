@@ -37,6 +37,8 @@ pub(crate) struct ThreadState {
     pub(crate) once: Cell<(usize, usize)>,
     /// Who called a function of the C++ library that is about to call one of ours; 0 if nobody did.
     library_caller: Cell<u64>,
+    /// What another back end than the recorder keeps for the thread.
+    room: Cell<*mut c_void>,
 }
 
 // The hooks for accesses take the one for the other.
@@ -91,6 +93,11 @@ impl ThreadState {
     /// The recorder of the thread. Under another back end it is muted.
     pub(crate) fn recorder(&self) -> &Recorder {
         &self.recorder
+    }
+
+    /// What another back end keeps for the thread; null at first.
+    pub(crate) fn room(&self) -> &Cell<*mut c_void> {
+        &self.room
     }
 
     /// From now on, code of this state may run on any thread.
@@ -214,8 +221,19 @@ impl ThreadState {
 
     /// What can be done before a lock is taken, so that it is held for a shorter time.
     #[inline]
-    pub(crate) fn about_to_acquire(&self) {
+    pub(crate) fn about_to_acquire(&self, lock: u64, pc: u64) {
+        if self.recorder.is_sync_muted() {
+            return self.announce_elsewhere(Operation::of_lock(RecordKind::Acquire, lock, pc));
+        }
         self.recorder.about_to_acquire();
+    }
+
+    /// An atomic access of a kind that [`sync`](Self::sync) will be called with follows.
+    #[inline]
+    pub(crate) fn about_to_access(&self, kind: RecordKind, extra: u8, address: u64, pc: u64) {
+        if self.recorder.is_sync_muted() {
+            self.announce_elsewhere(Operation { kind, extra, object: address, pc, more: 0 });
+        }
     }
 
     /// A lock was taken after waiting for it.
@@ -305,6 +323,17 @@ impl ThreadState {
             && length > 0
         {
             other.access(self, Access { address, length, is_write: WRITE, pc });
+        }
+    }
+
+    /// An operation that follows and that the recorder does not take.
+    #[cold]
+    #[inline(never)]
+    fn announce_elsewhere(&self, operation: Operation) {
+        if let Some(other) = back_end::other()
+            && self.ignore_sync.get() == 0
+        {
+            other.before(self, operation);
         }
     }
 

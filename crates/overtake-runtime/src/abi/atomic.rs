@@ -103,12 +103,15 @@ pub(super) fn record<R>(
     address: usize,
     size: usize,
     pc: usize,
+    likely: RecordKind,
     operation: impl FnOnce() -> (R, Effect),
 ) -> R {
     let Some(thread) = thread::current() else { return operation().0 };
+    let size = size.trailing_zeros() as u8;
+    thread.about_to_access(likely, atomic_extra(size, 0), address as u64, pc as u64);
     let _held = Held::new(address);
     let (result, effect) = operation();
-    let extra = atomic_extra(size.trailing_zeros() as u8, (effect.order & 7) as u8);
+    let extra = atomic_extra(size, (effect.order & 7) as u8);
     thread.sync(effect.kind, extra, address as u64, pc as u64);
     result
 }
@@ -122,7 +125,7 @@ pub(crate) fn note<R>(
     order: u32,
     operation: impl FnOnce() -> R,
 ) -> R {
-    record(address, size, pc, || (operation(), Effect { kind, order }))
+    record(address, size, pc, kind, || (operation(), Effect { kind, order }))
 }
 
 macro_rules! atomics {
@@ -139,14 +142,14 @@ macro_rules! atomics {
             }
 
             extern "C" fn load(address: usize, order: u32, pc: usize) -> Value {
-                record(address, size_of::<Value>(), pc, || {
+                record(address, size_of::<Value>(), pc, RecordKind::AtomicLoad, || {
                     (at(address).load(Ordering::SeqCst), Effect { kind: RecordKind::AtomicLoad, order })
                 })
             }
             forward!($load => load, "rdx");
 
             extern "C" fn store(address: usize, value: Value, order: u32, pc: usize) {
-                record(address, size_of::<Value>(), pc, || {
+                record(address, size_of::<Value>(), pc, RecordKind::AtomicStore, || {
                     (at(address).store(value, Ordering::SeqCst), Effect { kind: RecordKind::AtomicStore, order })
                 })
             }
@@ -161,7 +164,7 @@ macro_rules! atomics {
             modify!($nand, nand, fetch_nand);
 
             fn exchange_if(address: usize, expected: Value, new: Value, order: u32, failure: u32, pc: usize) -> Result<Value, Value> {
-                record(address, size_of::<Value>(), pc, || {
+                record(address, size_of::<Value>(), pc, RecordKind::AtomicLoad, || {
                     let result = at(address).compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
                     let effect = match result {
                         Ok(_) => Effect { kind: RecordKind::AtomicRmw, order },
@@ -194,7 +197,7 @@ macro_rules! atomics {
 macro_rules! modify {
     ($export:ident, $handler:ident, $method:ident) => {
         extern "C" fn $handler(address: usize, value: Value, order: u32, pc: usize) -> Value {
-            record(address, size_of::<Value>(), pc, || {
+            record(address, size_of::<Value>(), pc, RecordKind::AtomicRmw, || {
                 (at(address).$method(value, Ordering::SeqCst), Effect { kind: RecordKind::AtomicRmw, order })
             })
         }

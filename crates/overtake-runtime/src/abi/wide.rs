@@ -49,7 +49,7 @@ macro_rules! wide {
         #[allow(improper_ctypes_definitions, reason = "the compilers pass 16 bytes in two registers, as Rust does")]
         extern "C" fn $name(address: usize, value: Value, order: u32, pc: usize) -> Value {
             let change: fn(Value, Value) -> Value = $change;
-            record(address, SIZE, pc, || {
+            record(address, SIZE, pc, RecordKind::AtomicRmw, || {
                 (update(address, |old| change(old, value)), Effect { kind: RecordKind::AtomicRmw, order })
             })
         }
@@ -69,7 +69,7 @@ wide! {
 
 #[allow(improper_ctypes_definitions, reason = "the compilers return 16 bytes in two registers, as Rust does")]
 extern "C" fn __tsan_atomic128_load(address: usize, order: u32, pc: usize) -> Value {
-    record(address, SIZE, pc, || {
+    record(address, SIZE, pc, RecordKind::AtomicLoad, || {
         (compare_exchange(address, 0, 0), Effect { kind: RecordKind::AtomicLoad, order })
     })
 }
@@ -77,7 +77,7 @@ symbol!(__tsan_atomic128_load, "mov rdx, [rsp]", "jmp {handler}");
 
 #[allow(improper_ctypes_definitions, reason = "as above")]
 extern "C" fn __tsan_atomic128_store(address: usize, value: Value, order: u32, pc: usize) {
-    record(address, SIZE, pc, || {
+    record(address, SIZE, pc, RecordKind::AtomicStore, || {
         update(address, |_| value);
         ((), Effect { kind: RecordKind::AtomicStore, order })
     })
@@ -91,7 +91,7 @@ fn exchange_if(
     (order, failure): (u32, u32),
     pc: usize,
 ) -> Result<Value, Value> {
-    record(address, SIZE, pc, || {
+    record(address, SIZE, pc, RecordKind::AtomicLoad, || {
         let seen = compare_exchange(address, expected, new);
         if seen == expected {
             (Ok(seen), Effect { kind: RecordKind::AtomicRmw, order })

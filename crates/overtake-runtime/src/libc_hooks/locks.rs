@@ -117,7 +117,7 @@ pub(super) fn mutex_taken(result: i32, tried: bool, mutex: usize, pc: usize) -> 
 fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let Some(thread) = thread::current() else { return real() };
     let holder = Mutex::at(mutex);
-    thread.about_to_acquire();
+    thread.about_to_acquire(mutex as u64, pc as u64);
     holder.await_holder(thread);
     let result = real();
     if result != 0 {

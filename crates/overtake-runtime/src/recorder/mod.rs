@@ -204,6 +204,11 @@ impl Recorder {
         self.end_runs();
     }
 
+    /// Calls `each` with the return addresses of the call stack, innermost first.
+    pub(crate) fn calls(&self, each: impl FnMut(u64)) {
+        self.stack.calls(each);
+    }
+
     /// What can be done before a lock is taken, so that it is held for a shorter time.
     #[inline]
     pub(crate) fn about_to_acquire(&self) {

@@ -132,6 +132,14 @@ impl CallStack {
         self.current_since.set(NEVER);
     }
 
+    /// Calls `each` with the return addresses of the calls, innermost first.
+    pub(crate) fn calls(&self, mut each: impl FnMut(u64)) {
+        for number in (FIRST..self.top.get()).rev() {
+            // SAFETY: below the capacity (S1).
+            each(unsafe { (*self.frame(number)).call });
+        }
+    }
+
     /// Whether the log has this very stack. If not, [`write`](Self::write) is due, which may find that it does.
     #[inline(always)]
     pub(crate) fn is_written(&self) -> bool {

@@ -1,0 +1,432 @@
+//! Threads that are held at accesses, and what happens when two of them meet.
+//!
+//! **State.** For each race: who stands at which side, whether the two sides have met, whose turn it is, and who waits at the gate.
+//! **Invariants.**
+//!   G1  The state changes only inside a [`Section`]: signals are blocked there, so that no handler finds it locked by its own thread.
+//!   G2  A thread that stands somewhere waits in [`hold`] and uses neither its room nor its stack until it is let go.
+//!   G3  After a meeting of a race nobody is held for it any more.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use overtake_rawlog::gates;
+
+use super::{Room, Seen, idle, plan};
+use crate::sys::{self, NoSignals};
+use crate::thread::ThreadState;
+
+/// How long a held thread sleeps before it looks around.
+const LOOK_MILLISECONDS: u64 = 10;
+/// How long the access that comes second waits for the first to be over: until the other thread's next operation, or so long.
+const PASSING_MILLISECONDS: u64 = 100;
+
+/// Who stands at an access.
+#[derive(Clone, Copy)]
+struct Stander {
+    thread: *const ThreadState,
+    kernel_id: u32,
+    seen: Seen,
+}
+
+/// Who waits at a gate for which lock.
+#[derive(Clone, Copy)]
+struct Waiting {
+    lock: u64,
+    thread: u32,
+    kernel_id: u32,
+}
+
+/// What is known of a race in this process.
+struct RaceState {
+    standing: [Option<Stander>; 2],
+    holds: [u64; 2],
+    has_met: bool,
+    /// The access that went first is over.
+    has_passed: bool,
+    /// A thread waits at the gate for this lock to be given back by another one.
+    waiting: Option<Waiting>,
+    is_gate_open: bool,
+}
+
+impl RaceState {
+    const NEW: RaceState = RaceState {
+        standing: [None; 2],
+        holds: [0; 2],
+        has_met: false,
+        has_passed: false,
+        waiting: None,
+        is_gate_open: false,
+    };
+}
+
+struct Shared(UnsafeCell<[RaceState; gates::MOST_RACES]>);
+// SAFETY: used inside a `Section` only (G1).
+unsafe impl Sync for Shared {}
+
+static STATE: Shared = Shared(UnsafeCell::new([const { RaceState::NEW }; gates::MOST_RACES]));
+/// 0 if nobody is in a section.
+static LOCK: AtomicU32 = AtomicU32::new(0);
+/// Changes whenever a held thread should look at its race.
+static NEWS: AtomicU32 = AtomicU32::new(0);
+/// The process whose threads the state is about.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The only thread that looks at the state. Signals wait.
+struct Section {
+    _quiet: NoSignals,
+}
+
+impl Section {
+    fn new() -> Section {
+        let quiet = NoSignals::new();
+        while LOCK.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            sys::wait_while(LOCK.as_ptr(), 1);
+        }
+        Section { _quiet: quiet }
+    }
+
+    fn race(&mut self, race: usize) -> Option<&mut RaceState> {
+        // SAFETY: only one section exists at a time, and it is borrowed.
+        unsafe { &mut *STATE.0.get() }.get_mut(race)
+    }
+
+    /// Everybody who is held looks at their race.
+    fn announce() {
+        NEWS.fetch_add(1, Ordering::Release);
+        sys::wake_all(NEWS.as_ptr());
+    }
+}
+
+impl Drop for Section {
+    fn drop(&mut self) {
+        LOCK.store(0, Ordering::Release);
+        sys::wake_all(LOCK.as_ptr());
+    }
+}
+
+/// A thread starts: if this is a new process, the threads that stood somewhere are those of its parent.
+pub(super) fn forget_parent() {
+    let process = sys::process_id();
+    if PROCESS.swap(process, Ordering::Relaxed) != process {
+        LOCK.store(0, Ordering::Relaxed);
+        let mut section = Section::new();
+        for race in 0..plan::races() {
+            if let Some(state) = section.race(race) {
+                *state = RaceState::NEW;
+            }
+        }
+    }
+}
+
+/// The thread is about to make an access at a site.
+pub(super) fn arrive(thread: &ThreadState, seen: Seen) {
+    for race in 0..plan::races() {
+        let sides = [0, 1].map(|side| plan::is_side(race, side, seen.pc));
+        if sides != [false; 2] {
+            come_to(race, sides, thread, seen);
+        }
+    }
+}
+
+/// What became of a thread that came to a site.
+enum Arrival {
+    Goes,
+    Held(usize),
+    /// The two sides have met, and this thread's access goes first or not.
+    Met {
+        goes_first: bool,
+    },
+}
+
+fn come_to(race: usize, sides: [bool; 2], thread: &ThreadState, seen: Seen) {
+    let mut arrival = {
+        let mut section = Section::new();
+        let Some(state) = section.race(race) else { return };
+        place(race, state, sides, thread, seen)
+    };
+    if let Arrival::Held(side) = arrival {
+        arrival = hold(race, side, thread);
+    }
+    match arrival {
+        Arrival::Met { goes_first: true } => {
+            if let Some(room) = Room::of(thread) {
+                room.passing.set(race + 1);
+            }
+        }
+        Arrival::Met { goes_first: false } => {
+            wait_for(PASSING_MILLISECONDS, || Section::new().race(race).is_none_or(|state| state.has_passed));
+            if seen.kind & gates::WRITES != 0
+                && let Some(room) = Room::of(thread)
+            {
+                room.passing.set(race + 1); // its value is what counts
+            }
+        }
+        Arrival::Goes | Arrival::Held(_) => {}
+    }
+}
+
+/// Lets a thread meet whoever stands at the other side, or stand here itself.
+fn place(race: usize, state: &mut RaceState, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> Arrival {
+    for (side, _) in sides.iter().enumerate().filter(|(_, is_here)| **is_here) {
+        plan::word(race, gates::ARRIVALS + side).fetch_add(1, Ordering::Relaxed);
+        let Some(other) = state.standing[1 - side].filter(|other| !core::ptr::eq(other.thread, thread))
+        else {
+            continue;
+        };
+        if state.has_met {
+            return Arrival::Goes;
+        }
+        // SAFETY: the thread stands there, and so exists (G2).
+        let is_race = seen.conflicts(&other.seen) && !share_lock(thread, unsafe { &*other.thread });
+        if is_race {
+            return meet(race, state, side, thread, seen, other);
+        }
+        plan::word(race, gates::OTHER_MEETINGS).fetch_add(1, Ordering::Relaxed);
+    }
+    let most = plan::word(race, gates::MOST_HOLDS).load(Ordering::Relaxed);
+    let free = |side: &usize| sides[*side] && state.standing[*side].is_none() && state.holds[*side] < most;
+    let Some(side) = [0, 1].into_iter().find(free).filter(|_| !state.has_met) else { return Arrival::Goes };
+    state.holds[side] += 1;
+    state.standing[side] = Some(Stander { thread, kernel_id: sys::kernel_thread_id(), seen });
+    plan::header(gates::HOLDS).fetch_add(1, Ordering::Relaxed);
+    Arrival::Held(side)
+}
+
+/// Whether a lock orders the two threads. If one holds too many to know, it may.
+fn share_lock(one: &ThreadState, other: &ThreadState) -> bool {
+    let (Some(one), Some(other)) = (Room::of(one), Room::of(other)) else { return false };
+    let (Some(ones), Some(others)) = (one.locks(), other.locks()) else { return true };
+    ones.iter().any(|one| {
+        let is_common = |other: super::HeldLock| {
+            one.get().lock == other.lock && !(one.get().is_shared && other.is_shared)
+        };
+        others.iter().any(|other| is_common(other.get()))
+    })
+}
+
+/// Two threads stand at conflicting accesses: writes down what there is to see, and whose turn it is.
+fn meet(
+    race: usize,
+    state: &mut RaceState,
+    side: usize,
+    thread: &ThreadState,
+    seen: Seen,
+    other: Stander,
+) -> Arrival {
+    state.has_met = true; // G3
+    state.has_passed = false;
+    state.standing = [None; 2];
+    let set = |word: usize, value: u64| plan::word(race, word).store(value, Ordering::Relaxed);
+    // SAFETY: the other thread stands there (G2).
+    for (side, thread, seen) in [(side, thread, seen), (1 - side, unsafe { &*other.thread }, other.seen)] {
+        let base = gates::SIDES + side * gates::SIDE;
+        set(base + gates::SIDE_ADDRESS, seen.address as u64);
+        set(base + gates::SIDE_LENGTH, seen.length as u64);
+        set(base + gates::SIDE_KIND, seen.kind);
+        set(base + gates::SIDE_THREAD, u64::from(thread.number()));
+        set(base + gates::SIDE_STACK, seen.pc);
+        let mut frames = 1;
+        thread.recorder().calls(|call| {
+            if frames < gates::MOST_FRAMES {
+                set(base + gates::SIDE_STACK + frames, call);
+                frames += 1;
+            }
+        });
+        set(base + gates::SIDE_FRAMES, frames as u64);
+    }
+    if let Some((address, length)) = seen.common(&other.seen) {
+        set(gates::VALUE, value_at(address, length));
+        set(gates::VALUE_BYTES, length.min(8) as u64);
+    }
+    let first = match plan::word(race, gates::ORDER).load(Ordering::Relaxed) {
+        1 => 0,
+        2 => 1,
+        _ => 1 - side,
+    };
+    set(gates::WENT_FIRST, first as u64 + 1);
+    plan::word(race, gates::MEETINGS).fetch_add(1, Ordering::Release);
+    process_stops();
+    Section::announce();
+    Arrival::Met { goes_first: first == side }
+}
+
+/// Stops the process for a debugger, if the plan wants it.
+fn process_stops() {
+    if plan::header(gates::STOPS).load(Ordering::Relaxed) != 0 {
+        sys::stop_process();
+    }
+}
+
+/// The first bytes of memory that a thread is about to access.
+fn value_at(address: usize, length: usize) -> u64 {
+    let mut value = [0_u8; 8];
+    for (at, byte) in value.iter_mut().enumerate().take(length) {
+        // SAFETY: the program is about to access it.
+        *byte = unsafe { ((address + at) as *const u8).read_volatile() };
+    }
+    u64::from_le_bytes(value)
+}
+
+/// Holds the thread at its side until something lets it go.
+fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
+    let limit = plan::header(gates::LIMIT).load(Ordering::Relaxed);
+    let mut quiet_looks = 0;
+    let mut blocked_on = 0;
+    let mut has_stalled = false;
+    let met = wait_for(limit, || {
+        if Section::new().race(race).is_none_or(|state| state.standing[side].is_none()) {
+            return true;
+        }
+        let stalled = idle::blocked_on(&held_kernel_ids());
+        quiet_looks = if stalled.is_some() { quiet_looks + 1 } else { 0 };
+        blocked_on = stalled.unwrap_or(blocked_on);
+        has_stalled = quiet_looks > 2;
+        has_stalled
+    });
+    let mut section = Section::new();
+    let Some(state) = section.race(race) else { return Arrival::Goes };
+    if state.standing[side].take().is_none() {
+        let goes_first = plan::word(race, gates::WENT_FIRST).load(Ordering::Relaxed) == side as u64 + 1;
+        return Arrival::Met { goes_first };
+    }
+    let reason = if met && has_stalled { gates::STALLS } else { gates::TIMEOUTS };
+    plan::word(race, reason).fetch_add(1, Ordering::Relaxed);
+    if has_stalled {
+        name_blocking_lock(race, thread, blocked_on);
+    }
+    Arrival::Goes
+}
+
+/// Writes down where the thread took the lock that another thread waits for at this address.
+fn name_blocking_lock(race: usize, thread: &ThreadState, address: u64) {
+    /// Bytes of the largest lock of libc, so that a futex in it is found.
+    const LOCK_BYTES: u64 = 64;
+    let locks = Room::of(thread).and_then(Room::locks).unwrap_or_default();
+    let wanted = locks
+        .iter()
+        .map(core::cell::Cell::get)
+        .find(|held| (held.lock..held.lock + LOCK_BYTES).contains(&address));
+    if let Some(held) = wanted
+        && let Some((module, offset)) = plan::site_of(held.pc)
+    {
+        plan::word(race, gates::BLOCKING).store(module, Ordering::Relaxed);
+        plan::word(race, gates::BLOCKING + 1).store(offset, Ordering::Relaxed);
+        plan::word(race, gates::BLOCKING_THREAD).store(u64::from(thread.number()) + 1, Ordering::Relaxed);
+    }
+}
+
+/// The kernel's numbers of all threads that are held.
+fn held_kernel_ids() -> [u32; 3 * gates::MOST_RACES] {
+    let mut ids = [0; 3 * gates::MOST_RACES];
+    let mut section = Section::new();
+    for race in 0..plan::races() {
+        let Some(state) = section.race(race) else { continue };
+        for (side, stander) in state.standing.iter().enumerate() {
+            ids[3 * race + side] = stander.map_or(0, |stander| stander.kernel_id);
+        }
+        ids[3 * race + 2] = state.waiting.map_or(0, |waiting| waiting.kernel_id);
+    }
+    ids
+}
+
+/// Waits until `is_over`, at most so long. Whether it was over.
+fn wait_for(milliseconds: u64, mut is_over: impl FnMut() -> bool) -> bool {
+    let end = sys::milliseconds().saturating_add(milliseconds);
+    loop {
+        let news = NEWS.load(Ordering::Acquire);
+        if is_over() {
+            return true;
+        }
+        let now = sys::milliseconds();
+        if now >= end {
+            return false;
+        }
+        sys::wait_while_for(NEWS.as_ptr(), news, LOOK_MILLISECONDS.min(end - now));
+    }
+}
+
+/// The thread does something: the access for which it was let go is over.
+#[inline]
+pub(super) fn passed(thread: &ThreadState) {
+    if let Some(room) = Room::of(thread)
+        && room.passing.get() != 0
+    {
+        note_passed(room.passing.replace(0) - 1);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note_passed(race: usize) {
+    let base = [0, 1].map(|side| gates::SIDES + side * gates::SIDE);
+    let get = |word: usize| plan::word(race, word).load(Ordering::Relaxed);
+    let [one, other] = base.map(|base| Seen {
+        address: get(base + gates::SIDE_ADDRESS) as usize,
+        length: get(base + gates::SIDE_LENGTH) as usize,
+        kind: get(base + gates::SIDE_KIND),
+        pc: 0,
+    });
+    // A block that was freed may be gone.
+    if let Some((address, length)) = one.common(&other).filter(|_| one.length <= 16 && other.length <= 16) {
+        plan::word(race, gates::NEW_VALUE).store(value_at(address, length), Ordering::Relaxed);
+        plan::word(race, gates::HAS_NEW_VALUE).store(1, Ordering::Relaxed);
+    }
+    if let Some(state) = Section::new().race(race) {
+        state.has_passed = true;
+    }
+    Section::announce();
+}
+
+/// The thread is about to wait for a lock at the site of a gate: it does not do so before another thread has given the lock back.
+pub(super) fn wait_at_gate(thread: &ThreadState, lock: u64, pc: u64) {
+    for race in (0..plan::races()).filter(|race| plan::is_gate(*race, pc)) {
+        let wanted = plan::word(race, gates::GATE_THREAD).load(Ordering::Relaxed);
+        let me = thread.number();
+        let waits = Section::new().race(race).is_some_and(|state| {
+            let waits = !state.has_met
+                && !state.is_gate_open
+                && state.waiting.is_none()
+                && (wanted == 0 || wanted == u64::from(me) + 1);
+            if waits {
+                state.waiting = Some(Waiting { lock, thread: me, kernel_id: sys::kernel_thread_id() });
+            }
+            waits
+        });
+        if waits {
+            plan::header(gates::HOLDS).fetch_add(1, Ordering::Relaxed);
+            let limit = plan::header(gates::LIMIT).load(Ordering::Relaxed);
+            let mut quiet_looks = 0;
+            wait_for(limit, || {
+                let is_open =
+                    Section::new().race(race).is_none_or(|state| state.is_gate_open || state.has_met);
+                let is_stalled = !is_open && idle::blocked_on(&held_kernel_ids()).is_some();
+                quiet_looks = if is_stalled { quiet_looks + 1 } else { 0 };
+                is_open || quiet_looks > 2
+            });
+            if let Some(state) = Section::new().race(race) {
+                state.waiting = None;
+                state.is_gate_open = true;
+            }
+        }
+    }
+}
+
+/// The thread is about to give a lock back.
+pub(super) fn gave_back(thread: &ThreadState, lock: u64) {
+    if plan::races() == 0 || plan::header(gates::HOLDS).load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let mut opened = false;
+    let mut section = Section::new();
+    for race in 0..plan::races() {
+        let Some(state) = section.race(race) else { continue };
+        if state.waiting.is_some_and(|waiting| waiting.lock == lock && waiting.thread != thread.number()) {
+            state.is_gate_open = true;
+            opened = true;
+        }
+    }
+    drop(section);
+    if opened {
+        Section::announce();
+    }
+}

@@ -1,0 +1,187 @@
+//! The back end that confirms races: it holds a thread at one of two accesses until another thread stands at the other one.
+//!
+//! `overtake confirm` runs a program again under this back end and gives it a plan (`plan`): pairs of accesses, by module and offset. A
+//! thread that comes to one of them is held there (`meeting`) until another thread comes to the other access, a time limit has
+//! passed, or no other thread can run (`idle`). Where two threads meet, the plan's file says so: both accesses conflict, are made to common bytes,
+//! and no lock is held by both threads, so that the race is not predicted but seen.
+//!
+//! **Why holding is enough.** A sync-preserving race has a schedule that runs everything before the two accesses and leaves out what comes
+//! after the first one. A thread that is held there does leave it out, whatever the others do. If the held thread has a lock that
+//! the other thread needs on its way, no other thread can run at some point; the plan's file then names the acquire of that lock, and the next run
+//! holds the thread there first, until another thread has given the lock back (a *gate*).
+//!
+//! **What never happens.** A held thread does not stop the program: it goes on when nobody else can run, and after the limit. Without a
+//! plan the back end does nothing.
+
+mod idle;
+mod meeting;
+mod plan;
+
+use core::cell::Cell;
+
+use overtake_rawlog::{RecordKind, gates, split_atomic_extra};
+
+use crate::back_end::{Access, BackEnd, Operation};
+use crate::process;
+use crate::sys;
+use crate::thread::ThreadState;
+
+pub(crate) struct Gates;
+
+/// Locks of a thread beyond this number are not known; then a meeting is not believed.
+const MOST_LOCKS: usize = 200;
+
+/// A lock that a thread holds.
+#[derive(Clone, Copy)]
+struct HeldLock {
+    lock: u64,
+    pc: u64,
+    is_shared: bool,
+}
+
+/// What this back end knows of a thread. All zeros is valid.
+struct Room {
+    /// The race whose access this thread is about to make, plus one: whoever waits for that goes on at the thread's next operation.
+    passing: Cell<usize>,
+    count: Cell<usize>,
+    locks: [Cell<HeldLock>; MOST_LOCKS],
+}
+
+impl Room {
+    fn of(thread: &ThreadState) -> Option<&Room> {
+        // SAFETY: set by `open` below to a zeroed room, or null.
+        unsafe { thread.room().get().cast::<Room>().as_ref() }
+    }
+
+    fn open(thread: &ThreadState) {
+        if let (true, Ok(room)) = (thread.room().get().is_null(), sys::map_private(size_of::<Room>())) {
+            thread.room().set(room.cast());
+        }
+    }
+
+    fn close(thread: &ThreadState) {
+        let room = thread.room().replace(core::ptr::null_mut());
+        if !room.is_null() {
+            // SAFETY: mapped by `open`; nobody else knows it.
+            unsafe { sys::unmap(room.cast(), size_of::<Room>()) };
+        }
+    }
+
+    fn took(&self, held: HeldLock) {
+        let count = self.count.get();
+        if let Some(place) = self.locks.get(count) {
+            place.set(held);
+        }
+        self.count.set(count + 1);
+    }
+
+    fn gave_back(&self, lock: u64) {
+        let count = self.count.get();
+        let known = self.locks.get(..count).unwrap_or(&self.locks);
+        let Some(at) = known.iter().rposition(|held| held.get().lock == lock) else { return };
+        for (place, next) in known.iter().zip(known.iter().skip(1)).skip(at) {
+            place.set(next.get());
+        }
+        self.count.set(count - 1);
+    }
+
+    /// The locks, unless there are too many.
+    fn locks(&self) -> Option<&[Cell<HeldLock>]> {
+        self.locks.get(..self.count.get())
+    }
+}
+
+/// An access that a plan may speak of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Seen {
+    address: usize,
+    length: usize,
+    /// Bits of [`gates::SIDE_KIND`].
+    kind: u64,
+    pc: u64,
+}
+
+impl Seen {
+    /// Whether both access common bytes, one of them writes, and not both are atomic.
+    fn conflicts(&self, other: &Seen) -> bool {
+        self.common(other).is_some()
+            && (self.kind | other.kind) & gates::WRITES != 0
+            && self.kind & other.kind & gates::IS_ATOMIC == 0
+    }
+
+    /// Where the common bytes start, and how many there are.
+    fn common(&self, other: &Seen) -> Option<(usize, usize)> {
+        let start = self.address.max(other.address);
+        let end = self.address.saturating_add(self.length).min(other.address.saturating_add(other.length));
+        (start < end).then_some((start, end - start))
+    }
+}
+
+impl BackEnd for Gates {
+    fn name(&self) -> &'static [u8] {
+        b"gates"
+    }
+
+    fn start(&self) {
+        plan::open();
+    }
+
+    fn access(&self, thread: &ThreadState, access: Access) {
+        meeting::passed(thread);
+        if plan::is_site(access.pc as u64) {
+            let Access { address, length, is_write, pc } = access;
+            let kind = if is_write { gates::WRITES } else { 0 };
+            meeting::arrive(thread, Seen { address, length, kind, pc: pc as u64 });
+        }
+    }
+
+    fn before(&self, thread: &ThreadState, operation: Operation) {
+        meeting::passed(thread);
+        if !plan::is_site(operation.pc) {
+            return;
+        }
+        let writes = match operation.kind {
+            RecordKind::Acquire | RecordKind::AcquireShared => {
+                return meeting::wait_at_gate(thread, operation.object, operation.pc);
+            }
+            RecordKind::AtomicLoad => 0,
+            _ => gates::WRITES,
+        };
+        let (length, _) = split_atomic_extra(operation.extra);
+        let kind = writes | gates::IS_ATOMIC;
+        let address = operation.object as usize;
+        meeting::arrive(thread, Seen { address, length: length as usize, kind, pc: operation.pc });
+    }
+
+    fn operation(&self, thread: &ThreadState, operation: Operation) {
+        meeting::passed(thread);
+        if process::takes_new_modules() {
+            plan::resolve();
+        }
+        let Operation { kind, object, pc, more, .. } = operation;
+        match kind {
+            RecordKind::ThreadStart => {
+                meeting::forget_parent();
+                Room::open(thread);
+            }
+            RecordKind::ThreadEnd => Room::close(thread),
+            RecordKind::Acquire | RecordKind::AcquireShared => {
+                let is_shared = kind == RecordKind::AcquireShared;
+                if let Some(room) = Room::of(thread) {
+                    room.took(HeldLock { lock: object, pc, is_shared });
+                }
+            }
+            RecordKind::Release | RecordKind::ReleaseAny => {
+                if let Some(room) = Room::of(thread) {
+                    room.gave_back(object);
+                }
+                meeting::gave_back(thread, object);
+            }
+            RecordKind::Free if plan::is_site(pc) => {
+                let length = (more as usize).max(1);
+                meeting::arrive(thread, Seen { address: object as usize, length, kind: gates::WRITES, pc });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The plan: a mapped file (`overtake_rawlog::gates`), and the addresses at which its sites are in this process.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use overtake_rawlog::gates;
+
+use crate::process;
+use crate::sys::{self, Fd};
+use crate::text::Text;
+
+static WORDS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
+static RACES: AtomicUsize = AtomicUsize::new(0);
+
+/// Return addresses of the two sites and the gate of each race; 0 where the module is not loaded.
+static ADDRESSES: [[AtomicU64; 3]; gates::MOST_RACES] =
+    [const { [const { AtomicU64::new(0) }; 3] }; gates::MOST_RACES];
+
+/// The same addresses to be found quickly: open addressing, never more than half full, never emptied (a stale one costs a look).
+const SLOTS: usize = 1024;
+static SLOT: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+
+/// A module that is loaded: what stands for its name, what is added to its addresses, where it ends.
+struct LoadedModule {
+    hash: AtomicU64,
+    bias: AtomicU64,
+    start: AtomicU64,
+    end: AtomicU64,
+}
+
+const MOST_MODULES: usize = 256;
+static MODULES: [LoadedModule; MOST_MODULES] = [const {
+    LoadedModule {
+        hash: AtomicU64::new(0),
+        bias: AtomicU64::new(0),
+        start: AtomicU64::new(0),
+        end: AtomicU64::new(0),
+    }
+}; MOST_MODULES];
+
+/// Maps the file that `OVERTAKE_GATES` names. Says so if that is not possible.
+pub(super) fn open() {
+    let Some(path) = process::setting(b"OVERTAKE_GATES") else { return };
+    let mut text = Text::new();
+    text.push(path);
+    let opened = text.terminated().and_then(|path| Fd::open(path, libc::O_RDWR).ok());
+    let Some(file) = opened else {
+        return process::say(&[b"the plan `", path, b"` cannot be opened, no thread is held"]);
+    };
+    let mapped = sys::map_file(file, 0, gates::words(gates::MOST_RACES) * size_of::<u64>());
+    file.close();
+    let Ok(words) = mapped else {
+        return process::say(&[b"the plan `", path, b"` cannot be mapped, no thread is held"]);
+    };
+    let words: *mut AtomicU64 = words.cast();
+    // SAFETY: a fresh mapping of at least this size; the file is as large, see `overtake confirm`.
+    let (magic, races) =
+        unsafe { ((*words).load(Ordering::Relaxed), (*words.add(gates::RACES)).load(Ordering::Relaxed)) };
+    if magic != gates::MAGIC {
+        return process::say(&[b"`", path, b"` is no plan, no thread is held"]);
+    }
+    WORDS.store(words, Ordering::Release);
+    RACES.store((races as usize).min(gates::MOST_RACES), Ordering::Release);
+    resolve();
+}
+
+/// How many races there are.
+pub(super) fn races() -> usize {
+    RACES.load(Ordering::Acquire)
+}
+
+/// A word of the header. There must be a plan.
+pub(super) fn header(word: usize) -> &'static AtomicU64 {
+    // SAFETY: mapped by `open` and never unmapped; callers pass words of the header.
+    unsafe { &*WORDS.load(Ordering::Acquire).add(word) }
+}
+
+/// A word of a race. There must be a plan.
+pub(super) fn word(race: usize, word: usize) -> &'static AtomicU64 {
+    header(gates::words(race) + word)
+}
+
+/// Whether something is to be done at this program counter.
+#[inline]
+pub(super) fn is_site(pc: u64) -> bool {
+    if RACES.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    slots_of(pc).map(|slot| slot.load(Ordering::Relaxed)).find(|&found| found == pc || found == 0) == Some(pc)
+}
+
+fn slots_of(pc: u64) -> impl Iterator<Item = &'static AtomicU64> {
+    let first = (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    (0..SLOTS).map(move |step| &SLOT[first.wrapping_add(step) % SLOTS])
+}
+
+/// Whether a side of a race is at this program counter.
+pub(super) fn is_side(race: usize, side: usize, pc: u64) -> bool {
+    address(race, side) == pc
+}
+
+/// Whether the gate of a race is at this program counter.
+pub(super) fn is_gate(race: usize, pc: u64) -> bool {
+    address(race, 2) == pc
+}
+
+fn address(race: usize, at: usize) -> u64 {
+    ADDRESSES.get(race).and_then(|race| race.get(at)).map_or(0, |address| address.load(Ordering::Relaxed))
+}
+
+/// The module and the offset of a return address, as a site has them.
+pub(super) fn site_of(pc: u64) -> Option<(u64, u64)> {
+    let inside = |module: &&LoadedModule| {
+        (module.start.load(Ordering::Relaxed)..module.end.load(Ordering::Relaxed)).contains(&pc)
+    };
+    let module = MODULES.iter().find(inside)?;
+    Some((module.hash.load(Ordering::Relaxed), (pc - 1).wrapping_sub(module.bias.load(Ordering::Relaxed))))
+}
+
+/// Finds out where the sites are in the modules that are loaded now.
+pub(super) fn resolve() {
+    if races() == 0 {
+        return;
+    }
+    let mut number = 0_usize;
+    // SAFETY: the callback has the type that is asked for, and the number outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(note_module), (&raw mut number).cast()) };
+    for race in 0..races() {
+        let sites = [gates::SITES, gates::SITES + 2, gates::GATE];
+        for (place, site) in ADDRESSES[race].iter().zip(sites) {
+            let (module, offset) =
+                (word(race, site).load(Ordering::Relaxed), word(race, site + 1).load(Ordering::Relaxed));
+            let loaded =
+                MODULES.iter().find(|loaded| module != 0 && loaded.hash.load(Ordering::Relaxed) == module);
+            let Some(loaded) = loaded else { continue };
+            let pc = loaded.bias.load(Ordering::Relaxed).wrapping_add(offset).wrapping_add(1);
+            place.store(pc, Ordering::Relaxed);
+            let free = |slot: &&AtomicU64| matches!(slot.load(Ordering::Relaxed), found if found == 0 || found == pc);
+            if let Some(slot) = slots_of(pc).find(free) {
+                slot.store(pc, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Notes a module. The loader calls this for each, the executable first.
+unsafe extern "C" fn note_module(info: *mut libc::dl_phdr_info, _size: usize, number: *mut c_void) -> c_int {
+    // SAFETY: what the loader and `resolve` pass.
+    let (info, number) = unsafe { (&*info, &mut *number.cast::<usize>()) };
+    let at = core::mem::replace(number, *number + 1);
+    let Some(module) = MODULES.get(at) else { return 1 };
+    let mut link = [const { core::mem::MaybeUninit::uninit() }; 4096];
+    // SAFETY: the loader's own text, zero-terminated.
+    let name =
+        if info.dlpi_name.is_null() { b"" as &[u8] } else { unsafe { process::bytes(info.dlpi_name) } };
+    let path = if at == 0 { sys::read_link(b"/proc/self/exe\0", &mut link).unwrap_or(name) } else { name };
+    let file_name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let (mut start, mut end) = (u64::MAX, 0);
+    for header in 0..usize::from(info.dlpi_phnum) {
+        // SAFETY: the loader says how many there are.
+        let header = unsafe { &*info.dlpi_phdr.add(header) };
+        if header.p_type == libc::PT_LOAD {
+            start = start.min(info.dlpi_addr.wrapping_add(header.p_vaddr));
+            end = end.max(info.dlpi_addr.wrapping_add(header.p_vaddr).wrapping_add(header.p_memsz));
+        }
+    }
+    module.hash.store(gates::module_hash(file_name), Ordering::Relaxed);
+    module.bias.store(info.dlpi_addr, Ordering::Relaxed);
+    module.start.store(start, Ordering::Relaxed);
+    module.end.store(end, Ordering::Relaxed);
+    0
+}
