@@ -166,6 +166,7 @@ fn suppressions_are_about_their_own_kind() {
 #[test]
 fn a_confirmed_finding_says_how_often_and_how_again() {
     let confirmed = Confirmed {
+        seen: String::new(),
         met: 9,
         runs: 10,
         order: vec![1, 0],

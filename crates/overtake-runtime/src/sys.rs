@@ -195,13 +195,13 @@ impl Fd {
     }
 
     /// Reads what there is room for.
-    pub(crate) fn read<'a>(self, buffer: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
+    pub(crate) fn read(self, buffer: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
         let count = self.read_into(buffer).ok()?;
         filled(buffer, count)
     }
 
     /// Entries of a directory in the kernel's form (`getdents64`); none at the end.
-    pub(crate) fn entries<'a>(self, buffer: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
+    pub(crate) fn entries(self, buffer: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
         let at = buffer.as_mut_ptr() as usize;
         // SAFETY: the buffer is exclusively ours for the call.
         let count =
@@ -399,21 +399,12 @@ pub(crate) fn unblock(signal: i32) -> bool {
 
 /// Waits while the word at `address` is `value`, at most a tenth of a second (so that a lost wake does no harm).
 pub(crate) fn wait_while(address: *const u32, value: u32) {
-<<<<<<< HEAD
     wait_briefly(address, value, 100_000_000);
 }
 
 /// Waits while the word at `address` is `value`, at most so long.
 pub(crate) fn wait_briefly(address: *const u32, value: u32, nanoseconds: i64) {
     let time = [0_i64, nanoseconds];
-=======
-    wait_while_for(address, value, 100);
-}
-
-/// Waits while the word at `address` is `value`, at most so long.
-pub(crate) fn wait_while_for(address: *const u32, value: u32, milliseconds: u64) {
-    let time = [(milliseconds / 1000) as i64, (milliseconds % 1000) as i64 * 1_000_000];
->>>>>>> a26feef (runtime: a back end that holds threads at accesses until they meet)
     // SAFETY: the kernel only reads the word.
     let _ = unsafe {
         syscall6(

@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compile;
+pub mod confirm;
 mod error;
 mod examine;
 mod excerpts;

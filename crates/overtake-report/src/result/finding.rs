@@ -97,6 +97,9 @@ pub struct Confirmed {
     pub runs: u32,
     /// Which access went first in the run that `outcome` is about: a position in [`Finding::accesses`] each.
     pub order: Vec<u32>,
+    /// Where the threads stood and what the memory held.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub seen: String,
     /// What the program did then: `exit code 1 instead of 0`.
     pub outcome: String,
     /// The command line that does it again.

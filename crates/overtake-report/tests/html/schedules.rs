@@ -90,6 +90,7 @@ pub(crate) fn confirmed() -> Report {
     let mut report = crowd(5, 28);
     report.findings[0].verdict = Verdict::Possible;
     report.findings[0].confirmed = Some(Confirmed {
+        seen: "T1 and T2 stood at both accesses".into(),
         met: 9,
         runs: 10,
         order: vec![1, 0],

@@ -341,7 +341,7 @@ fn wait_for(milliseconds: u64, mut is_over: impl FnMut() -> bool) -> bool {
         if now >= end {
             return false;
         }
-        sys::wait_while_for(NEWS.as_ptr(), news, LOOK_MILLISECONDS.min(end - now));
+        sys::wait_briefly(NEWS.as_ptr(), news, LOOK_MILLISECONDS.min(end - now) as i64 * 1_000_000);
     }
 }
 

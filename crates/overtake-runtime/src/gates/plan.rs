@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use overtake_rawlog::gates;
 
+use crate::environment;
 use crate::process;
 use crate::sys::{self, Fd};
 use crate::text::Text;
@@ -40,7 +41,7 @@ static MODULES: [LoadedModule; MOST_MODULES] = [const {
 
 /// Maps the file that `OVERTAKE_GATES` names. Says so if that is not possible.
 pub(super) fn open() {
-    let Some(path) = process::setting(b"OVERTAKE_GATES") else { return };
+    let Some(path) = environment::setting(b"OVERTAKE_GATES") else { return };
     let mut text = Text::new();
     text.push(path);
     let opened = text.terminated().and_then(|path| Fd::open(path, libc::O_RDWR).ok());
@@ -125,9 +126,9 @@ pub(super) fn resolve() {
     let mut number = 0_usize;
     // SAFETY: the callback has the type that is asked for, and the number outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(note_module), (&raw mut number).cast()) };
-    for race in 0..races() {
+    for (race, addresses) in ADDRESSES.iter().enumerate().take(races()) {
         let sites = [gates::SITES, gates::SITES + 2, gates::GATE];
-        for (place, site) in ADDRESSES[race].iter().zip(sites) {
+        for (place, site) in addresses.iter().zip(sites) {
             let (module, offset) =
                 (word(race, site).load(Ordering::Relaxed), word(race, site + 1).load(Ordering::Relaxed));
             let loaded =
@@ -150,9 +151,11 @@ unsafe extern "C" fn note_module(info: *mut libc::dl_phdr_info, _size: usize, nu
     let at = core::mem::replace(number, *number + 1);
     let Some(module) = MODULES.get(at) else { return 1 };
     let mut link = [const { core::mem::MaybeUninit::uninit() }; 4096];
-    // SAFETY: the loader's own text, zero-terminated.
-    let name =
-        if info.dlpi_name.is_null() { b"" as &[u8] } else { unsafe { process::bytes(info.dlpi_name) } };
+    let name = match info.dlpi_name.is_null() {
+        true => b"" as &[u8],
+        // SAFETY: the loader's own text, zero-terminated.
+        false => unsafe { process::bytes(info.dlpi_name) },
+    };
     let path = if at == 0 { sys::read_link(b"/proc/self/exe\0", &mut link).unwrap_or(name) } else { name };
     let file_name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let (mut start, mut end) = (u64::MAX, 0);

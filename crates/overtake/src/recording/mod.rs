@@ -200,7 +200,7 @@ fn start_of(log: &Path) -> u64 {
 }
 
 /// A program named without a path is looked for here first, as `overtake run bank` means the file.
-fn runnable(program: &OsString) -> OsString {
+pub(crate) fn runnable(program: &OsString) -> OsString {
     let path = Path::new(program);
     if path.components().count() == 1 && path.is_file() {
         return Path::new(".").join(path).into_os_string();

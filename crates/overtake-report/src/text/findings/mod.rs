@@ -210,7 +210,8 @@ impl Explainer<'_> {
             "" => String::new(),
             outcome => format!("; then: {outcome}"),
         };
-        self.paragraph(text, "again", &format!("the threads met in {met} of {runs}{outcome}"));
+        let seen = if confirmed.seen.is_empty() { String::new() } else { format!(": {}", confirmed.seen) };
+        self.paragraph(text, "again", &format!("the threads met in {met} of {runs}{seen}{outcome}"));
         self.paragraph(text, "", &confirmed.repeat);
     }
 

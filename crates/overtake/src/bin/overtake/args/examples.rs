@@ -56,6 +56,17 @@ Examples:
 
 Findings are compared by fingerprint, which does not change when lines move. Exit code 66 when something is new, 0 when nothing is.";
 
+pub(super) const CONFIRM_EXAMPLES: &str = "\
+Examples:
+  overtake run --report result=races.json -- ./server --once
+  overtake confirm races.json                     the races that did not happen yet
+  overtake confirm races.json 3 --tries 20        only the third
+  overtake confirm races.json 3 -- ./server -n 5  with other arguments
+  overtake confirm races.json --gdb 3             stops where both threads stand at the accesses
+
+A thread that comes to one access of a race is held there until another thread stands at the other one. Exit code 66 if a
+race was seen, 0 if none was.";
+
 pub(super) const BASELINE_EXAMPLES: &str = "\
 Examples:
   overtake run --report result=races.json -- ./server

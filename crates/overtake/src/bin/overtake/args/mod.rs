@@ -25,7 +25,9 @@ pub(crate) use findings::{
     ReportTarget, StoredArguments, WitnessArguments,
 };
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
-pub(crate) use programs::{BuildArguments, CompilerArguments, RecordArguments, RunArguments, SealArguments};
+pub(crate) use programs::{
+    BuildArguments, CompilerArguments, ConfirmArguments, RecordArguments, RunArguments, SealArguments,
+};
 pub(crate) use traces::{ConvertArguments, InputArguments, StatArguments};
 pub(crate) use values::{has_schedules, report_parser};
 
@@ -110,6 +112,10 @@ pub(crate) enum Command {
     /// Note races as known, so that only new ones fail a run with --baseline
     #[command(after_help = BASELINE_EXAMPLES)]
     Baseline(BaselineArguments),
+
+    /// Run the program of a result again and see its races happen
+    #[command(after_help = CONFIRM_EXAMPLES)]
+    Confirm(ConfirmArguments),
 
     /// Print everything about one race
     #[command(after_help = EXPLAIN_EXAMPLES)]

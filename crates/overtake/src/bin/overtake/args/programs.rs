@@ -1,4 +1,4 @@
-//! Commands that build, run and record programs: `run`, `record`, `cc`, `c++`, `build`, `seal`.
+//! Commands that build, run and record programs: `run`, `record`, `confirm`, `cc`, `c++`, `build`, `seal`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -87,6 +87,57 @@ pub(crate) struct RecordArguments {
 
     #[command(flatten)]
     pub(crate) recording: RecordingArguments,
+}
+
+/// `confirm`.
+#[derive(Args)]
+pub(crate) struct ConfirmArguments {
+    /// A result that `--report result=FILE` stored
+    #[arg(value_name = "RESULT")]
+    pub(crate) result: PathBuf,
+
+    /// Races by number or fingerprint; without any, all that were predicted, possible or suspected
+    #[arg(value_name = "RACE")]
+    pub(crate) races: Vec<String>,
+
+    /// The program and its arguments; without it, those of the result
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+
+    /// Runs for each race at the most
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) tries: u32,
+
+    /// Hold a thread for at most this time: 2s, 1m; by default it follows from how long the program takes
+    #[arg(long, value_name = "TIME", value_parser = duration_parser)]
+    pub(crate) hold: Option<Duration>,
+
+    /// Run this shell command before each run
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) setup: Option<String>,
+
+    /// Run this shell command after each run
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) teardown: Option<String>,
+
+    /// Run this shell command beside the program, and end the program with SIGTERM when it is over
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) client: Option<String>,
+
+    /// The program reads this file; by default it reads nothing
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+
+    /// Stop when both threads stand at the accesses of this race, and start gdb there
+    #[arg(long, value_name = "RACE", conflicts_with = "races")]
+    pub(crate) gdb: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
+
+    /// Print the report in this format instead of text
+    #[arg(long, value_name = "FORMAT", value_parser = renderer_parser())]
+    pub(crate) format: Option<&'static Renderer>,
 }
 
 /// `cc` and `c++`. What is typed never gets here: a compiler's arguments are not ours to parse.

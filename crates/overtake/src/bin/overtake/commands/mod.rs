@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod chosen;
 mod compare;
+mod confirm;
 mod convert;
 mod definitions;
 mod diff;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Explain(arguments) => explain::run(arguments, console),
         Command::Report(arguments) => report::run(arguments, console),
         Command::Diff(arguments) => diff::run(arguments, console),
+        Command::Confirm(arguments) => confirm::run(arguments, console),
         Command::Witness(arguments) => witness::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),
         Command::Validate(arguments) => validate::run(arguments, console),

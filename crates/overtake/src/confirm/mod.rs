@@ -1,0 +1,368 @@
+//! Races that are seen to happen: the program runs again, and threads are held at the two accesses until they meet.
+//!
+//! The runtime's back end `gates` holds a thread at one access of a race until another thread stands at the other one
+//! (`overtake-runtime/src/gates/`). Here is what is tried in which order:
+//!
+//! 1. The program runs twice undisturbed, to learn how it ends, how long it takes, and whether its output is always the same.
+//! 2. One run holds threads for all races at once, as far as their accesses are at different instructions.
+//! 3. Each race that was not met gets runs of its own. If a held thread had a lock that the other thread needed on its way, the next
+//!    run lets the other thread have that lock first. If time ran out, the next run waits longer.
+//! 4. For each race that was met, one more run for either order of the two accesses. How it ends is compared with the undisturbed runs.
+//!
+//! A race that was met is a fact: both threads stood at conflicting accesses to the same bytes and no lock was held by both. One
+//! that was not met may still be possible.
+
+mod plan;
+mod trial;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+use overtake_report::result::{Confirmed, Finding, Report};
+
+use crate::recording::{Scratch, scratch_directory};
+use crate::{Error, Listener};
+use plan::{Meeting, Order, Plan, Request, Seen};
+use trial::Ending;
+
+pub use trial::Trial;
+
+/// How hard to try.
+#[derive(Clone, Debug)]
+pub struct ConfirmOptions {
+    /// Runs for each race at the most, those for both orders apart.
+    pub tries: u32,
+    /// How long a thread is held at the most; by default it follows from how long the program takes.
+    pub hold: Option<Duration>,
+    /// What runs.
+    pub trial: Trial,
+    /// The command line that does the same for the race with this fingerprint, for reports.
+    pub repeat: String,
+}
+
+/// What came of the attempt to see a race.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attempt {
+    /// The position of the finding in the report.
+    pub finding: usize,
+    /// Whether it was seen.
+    pub is_confirmed: bool,
+    /// A sentence about it.
+    pub said: String,
+}
+
+/// A run that holds threads must not hold too many at once.
+const MOST_TOGETHER: usize = 16;
+/// Threads are held for this time at least and at most, unless somebody says otherwise.
+const HOLD: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// Runs for each order of a race that was met.
+const ORDER_TRIES: u32 = 3;
+
+/// Tries to see the chosen findings of a report happen, and notes what came of it in them.
+pub fn confirm(
+    report: &mut Report,
+    chosen: &[usize],
+    options: &ConfirmOptions,
+    listener: &dyn Listener,
+) -> Result<Vec<Attempt>, Error> {
+    let parent = scratch_directory(listener);
+    let scratch =
+        Scratch::new_in("overtake-confirm-", &parent).map_err(|error| Error::in_file(&parent, error))?;
+    let session = Session::new(options, scratch.path())?;
+    let mut requests: Vec<(usize, Request, Tally)> = Vec::new();
+    for &at in chosen {
+        let request = report.findings.get(at).and_then(Request::of);
+        let request = request.ok_or_else(|| {
+            Error::usage(format!(
+                "finding {} is no race of a recorded program, so that it cannot be run again",
+                at + 1
+            ))
+        })?;
+        requests.push((at, request, Tally::default()));
+    }
+    session.together(&mut requests)?;
+    let mut attempts = Vec::new();
+    for (at, request, mut tally) in requests {
+        let finding = &report.findings[at];
+        listener.say(&format!("race {}: {}", finding.id, finding.headline));
+        session.alone(request, &mut tally)?;
+        let attempt = session.conclude(at, finding, &tally)?;
+        listener.say(&format!("  {}", attempt.0.said));
+        let finding = &mut report.findings[at];
+        finding.notes.retain(|note| !note.starts_with(NOT_CONFIRMED));
+        match attempt.1 {
+            Some(confirmed) => finding.confirmed = Some(confirmed),
+            None => finding.notes.push(attempt.0.said.clone()),
+        }
+        attempts.push(attempt.0);
+    }
+    Ok(attempts)
+}
+
+/// A program that stands still: both threads of a race are at their accesses.
+pub struct Stopped {
+    child: std::process::Child,
+    _scratch: Scratch,
+}
+
+impl Stopped {
+    /// Its number.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends the program.
+    pub fn end(&mut self) {
+        let _ = self.child.kill(); // it may have ended by itself
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the program until both threads of a race stand at their accesses, and stops it there.
+pub fn stop_at(
+    report: &Report,
+    finding: usize,
+    options: &ConfirmOptions,
+    listener: &dyn Listener,
+) -> Result<Stopped, Error> {
+    let parent = scratch_directory(listener);
+    let scratch =
+        Scratch::new_in("overtake-confirm-", &parent).map_err(|error| Error::in_file(&parent, error))?;
+    let request = report.findings.get(finding).and_then(Request::of);
+    let request = request.ok_or_else(|| Error::usage("it is no race of a recorded program"))?;
+    let session = Session::new(options, scratch.path())?;
+    let mut tally = Tally::default();
+    session.alone(request, &mut tally)?;
+    let request = tally
+        .request
+        .ok_or_else(|| Error::usage(format!("the threads did not meet in {}", counted(tally.runs))))?;
+    for _ in 0..options.tries {
+        let plan = Plan::write(scratch.path(), &[request], session.hold().as_millis() as u64, true)?;
+        let mut child = options.trial.start("gates", Some(plan.path()), &scratch.path().join("output"))?;
+        if trial::stops(&mut child)? {
+            return Ok(Stopped { child, _scratch: scratch });
+        }
+    }
+    Err(Error::usage("the threads met before, but not again"))
+}
+
+/// How the note about a race that was not met begins.
+const NOT_CONFIRMED: &str = "not confirmed";
+
+/// What the runs for one race gave so far.
+#[derive(Clone, Default)]
+struct Tally {
+    runs: u32,
+    met: u32,
+    last: Seen,
+    meeting: Option<Meeting>,
+    /// The request that led to the meeting.
+    request: Option<Request>,
+    arrivals: [u64; 2],
+    stalls: u64,
+    other_meetings: u64,
+}
+
+impl Tally {
+    fn add(&mut self, request: Request, seen: &Seen) {
+        self.runs += 1;
+        self.last = seen.clone();
+        self.stalls += seen.stalls;
+        self.other_meetings += seen.other_meetings;
+        for (sum, arrivals) in self.arrivals.iter_mut().zip(seen.arrivals) {
+            *sum += arrivals;
+        }
+        if let Some(meeting) = &seen.meeting {
+            self.met += 1;
+            self.meeting.get_or_insert_with(|| meeting.clone());
+            self.request.get_or_insert(request);
+        }
+    }
+}
+
+/// The program, and how it behaves when nobody holds its threads.
+struct Session<'a> {
+    options: &'a ConfirmOptions,
+    directory: &'a Path,
+    plain: Ending,
+    /// Whether two undisturbed runs printed the same.
+    is_steady: bool,
+}
+
+impl<'a> Session<'a> {
+    fn new(options: &'a ConfirmOptions, directory: &'a Path) -> Result<Session<'a>, Error> {
+        /// Whoever is not done by then is not a test.
+        const PATIENCE: Duration = Duration::from_secs(600);
+        let plain = options.trial.run("silent", None, directory, PATIENCE)?;
+        let again = options.trial.run("silent", None, directory, PATIENCE)?;
+        let is_steady = plain.output == again.output && plain.status == again.status;
+        Ok(Session { options, directory, plain, is_steady })
+    }
+
+    fn hold(&self) -> Duration {
+        let usual = (self.plain.time * 3).clamp(HOLD.0, HOLD.1);
+        self.options.hold.unwrap_or(usual)
+    }
+
+    /// One run under a plan.
+    fn run(&self, requests: &[Request], hold: Duration) -> Result<(Vec<Seen>, Ending), Error> {
+        let plan = Plan::write(self.directory, requests, hold.as_millis() as u64, false)?;
+        let most = self.plain.time * 10 + hold * 20 * requests.len() as u32 + Duration::from_secs(10);
+        let ending = self.options.trial.run("gates", Some(plan.path()), self.directory, most)?;
+        Ok((plan.outcome()?, ending))
+    }
+
+    /// All races in one run, as far as they are at different instructions.
+    fn together(&self, requests: &mut [(usize, Request, Tally)]) -> Result<(), Error> {
+        let mut sites = HashSet::new();
+        let mut is_apart = |request: &Request| request.sites.iter().all(|site| sites.insert(*site));
+        let apart: Vec<usize> =
+            (0..requests.len()).filter(|&at| is_apart(&requests[at].1)).take(MOST_TOGETHER).collect();
+        if apart.len() < 2 {
+            return Ok(());
+        }
+        let wanted: Vec<Request> = apart.iter().map(|&at| requests[at].1).collect();
+        let (seen, _) = self.run(&wanted, self.hold())?;
+        for (&at, seen) in apart.iter().zip(&seen) {
+            let (_, request, tally) = &mut requests[at];
+            tally.add(*request, seen);
+        }
+        Ok(())
+    }
+
+    /// Runs for one race, until it is met or was tried often enough.
+    fn alone(&self, mut request: Request, tally: &mut Tally) -> Result<(), Error> {
+        let mut hold = self.hold();
+        while tally.met == 0 && tally.runs < self.options.tries {
+            let (seen, _) = self.run(&[request], hold)?;
+            let Some(seen) = seen.first() else { break };
+            tally.add(request, seen);
+            match (seen.blocking, request.gate) {
+                (Some(gate), None) => request.gate = Some(gate),
+                // Threads may be numbered otherwise in every run.
+                (_, Some(mut gate)) => {
+                    gate.thread =
+                        if gate.thread == 0 { seen.blocking.map_or(0, |gate| gate.thread) } else { 0 };
+                    request.gate = Some(gate);
+                }
+                (None, None) => {}
+            }
+            if seen.timeouts > 0 && self.options.hold.is_none() {
+                hold = (hold * 2).min(HOLD.1);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the runs say about a race; of one that was met, also what comes of either order.
+    fn conclude(
+        &self,
+        at: usize,
+        finding: &Finding,
+        tally: &Tally,
+    ) -> Result<(Attempt, Option<Confirmed>), Error> {
+        let (Some(meeting), Some(request)) = (&tally.meeting, tally.request) else {
+            let said = format!("{NOT_CONFIRMED} in {}: {}", counted(tally.runs), self.reason(finding, tally));
+            return Ok((Attempt { finding: at, is_confirmed: false, said }, None));
+        };
+        let mut outcomes = Vec::new();
+        for (order, first) in [(Order::First, 0), (Order::Second, 1)] {
+            if let Some(outcome) = self.outcome_of(Request { order, ..request })? {
+                outcomes.push((first, outcome));
+            }
+        }
+        let place = |at: u32| {
+            let access = finding.accesses.get(at as usize);
+            access.map_or_else(String::new, |access| {
+                let place = access.site().map(overtake_report::result::Frame::place).unwrap_or_default();
+                format!("the {} at {place}", access.operation)
+            })
+        };
+        let changed: Vec<String> = outcomes
+            .iter()
+            .filter_map(|(first, outcome)| {
+                Some(format!("with {} first, {}", place(*first), outcome.as_ref()?))
+            })
+            .collect();
+        let outcome = match (changed.is_empty(), outcomes.len()) {
+            (false, _) => changed.join("; "),
+            (true, 2) => format!("either order ends with {}, as without holding", self.plain.in_words()),
+            (true, _) => String::new(),
+        };
+        let confirmed = Confirmed {
+            met: tally.met,
+            runs: tally.runs,
+            order: vec![meeting.first, 1 - meeting.first],
+            outcome,
+            seen: in_words(meeting),
+            repeat: format!("{} {}", self.options.repeat, &finding.fingerprint),
+        };
+        let rest =
+            if confirmed.outcome.is_empty() { String::new() } else { format!("; {}", confirmed.outcome) };
+        let said = format!("confirmed in {} of {}: {}{rest}", tally.met, counted(tally.runs), confirmed.seen);
+        Ok((Attempt { finding: at, is_confirmed: true, said }, Some(confirmed)))
+    }
+
+    /// What a run with this order does otherwise than without us: some text, or nothing. No answer if the threads did not meet.
+    fn outcome_of(&self, request: Request) -> Result<Option<Option<String>>, Error> {
+        for _ in 0..ORDER_TRIES {
+            let (seen, ending) = self.run(&[request], self.hold())?;
+            if seen.first().is_some_and(|seen| seen.meeting.is_some()) {
+                let is_other_end = ending.status != self.plain.status;
+                let is_other_output = self.is_steady && ending.output != self.plain.output;
+                return Ok(Some(match (is_other_end, is_other_output) {
+                    (true, _) => Some(format!(
+                        "it ends with {} instead of {}",
+                        ending.in_words(),
+                        self.plain.in_words()
+                    )),
+                    (false, true) => Some("it prints something else".into()),
+                    (false, false) => None,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why a race was not met.
+    fn reason(&self, finding: &Finding, tally: &Tally) -> String {
+        let place = |at: usize| {
+            let frame = finding.accesses.get(at).and_then(|access| access.stack.first());
+            frame.map(overtake_report::result::Frame::place).unwrap_or_default()
+        };
+        match tally.arrivals {
+            [0, 0] => "neither access was reached; is it the same program with the same input?".into(),
+            [_, 0] => format!("only {} was reached", place(0)),
+            [0, _] => format!("only {} was reached", place(1)),
+            _ if tally.other_meetings > 0 => {
+                "both accesses were reached together, but at other addresses or under a common lock".into()
+            }
+            _ if tally.stalls > 0 => {
+                "both accesses were reached, but whoever is held at one of them keeps the other from running"
+                    .into()
+            }
+            _ => "both accesses were reached, but never at the same time".into(),
+        }
+    }
+}
+
+fn counted(runs: u32) -> String {
+    if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
+}
+
+/// Where the threads stood, and what the memory held.
+fn in_words(meeting: &Meeting) -> String {
+    let Meeting { addresses: [one, other], threads: [first, second], value, new_value, value_bytes, .. } =
+        meeting;
+    let digits = 2 * *value_bytes as usize;
+    let place = match one == other {
+        true => format!("{one:#x}"),
+        false => format!("{one:#x} and {other:#x}"),
+    };
+    let value = match new_value {
+        Some(new) => format!("it held 0x{value:0digits$x}, and 0x{new:0digits$x} afterwards"),
+        None => format!("it held 0x{value:0digits$x}"),
+    };
+    format!("T{first} and T{second} stood at both accesses to {place} at the same time; {value}")
+}

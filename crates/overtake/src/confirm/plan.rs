@@ -1,0 +1,161 @@
+//! The file that tells a program which threads to hold where, and that says afterwards what happened.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use overtake_rawlog::gates;
+use overtake_report::result::{Finding, Frame};
+
+use crate::Error;
+
+/// An instruction: what stands for its module, and its offset there.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Site {
+    module: u64,
+    offset: u64,
+}
+
+impl Site {
+    /// The instruction at a frame; none where the module is not known.
+    fn of(frame: &Frame) -> Option<Site> {
+        (!frame.module.is_empty())
+            .then(|| Site { module: gates::module_hash(frame.module.as_bytes()), offset: frame.offset })
+    }
+}
+
+/// An acquire that waits until another thread has given the lock back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Gate {
+    site: Site,
+    /// The number of the thread that waits, plus one; 0 is any thread.
+    pub(super) thread: u64,
+}
+
+/// Which access goes first when both threads stand at theirs.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// The one whose thread was held.
+    #[default]
+    Any,
+    First,
+    Second,
+}
+
+/// What is wanted of a run for one race.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Request {
+    pub(super) sites: [Site; 2],
+    pub(super) gate: Option<Gate>,
+    pub(super) order: Order,
+}
+
+impl Request {
+    /// For the two accesses of a race; none of what is not a race of a recorded program.
+    pub(super) fn of(finding: &Finding) -> Option<Request> {
+        let [first, second] = finding.pair()?.map(|access| access.stack.first().and_then(Site::of));
+        Some(Request { sites: [first?, second?], gate: None, order: Order::Any })
+    }
+}
+
+/// What happened to one race.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(super) struct Seen {
+    /// How often threads came to each access.
+    pub(super) arrivals: [u64; 2],
+    pub(super) timeouts: u64,
+    pub(super) stalls: u64,
+    /// How often both accesses were reached together without a conflict.
+    pub(super) other_meetings: u64,
+    pub(super) meeting: Option<Meeting>,
+    /// The acquire that kept the other thread away.
+    pub(super) blocking: Option<Gate>,
+}
+
+/// Two threads stood at conflicting accesses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Meeting {
+    pub(super) addresses: [u64; 2],
+    pub(super) threads: [u64; 2],
+    /// The bytes in common before, and after the last write, as numbers of so many bytes.
+    pub(super) value: u64,
+    pub(super) new_value: Option<u64>,
+    pub(super) value_bytes: u64,
+    /// Which access went first, from 0.
+    pub(super) first: u32,
+}
+
+/// A plan that was written.
+pub(super) struct Plan {
+    path: PathBuf,
+    races: usize,
+}
+
+impl Plan {
+    /// Writes a plan into a directory.
+    pub(super) fn write(
+        directory: &Path,
+        requests: &[Request],
+        limit_milliseconds: u64,
+        stops: bool,
+    ) -> Result<Plan, Error> {
+        let races = requests.len().min(gates::MOST_RACES);
+        let mut words = vec![0_u64; gates::words(gates::MOST_RACES)];
+        words[0] = gates::MAGIC;
+        words[gates::RACES] = races as u64;
+        words[gates::LIMIT] = limit_milliseconds;
+        words[gates::STOPS] = u64::from(stops);
+        for (race, request) in words[gates::HEADER..].chunks_exact_mut(gates::RACE).zip(requests) {
+            for (at, site) in request.sites.iter().enumerate() {
+                race[gates::SITES + 2 * at] = site.module;
+                race[gates::SITES + 2 * at + 1] = site.offset;
+            }
+            if let Some(gate) = request.gate {
+                race[gates::GATE] = gate.site.module;
+                race[gates::GATE + 1] = gate.site.offset;
+                race[gates::GATE_THREAD] = gate.thread;
+            }
+            race[gates::ORDER] = request.order as u64;
+            race[gates::MOST_HOLDS] = MOST_HOLDS;
+        }
+        let path = directory.join("plan");
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        fs::write(&path, bytes).map_err(|error| Error::in_file(&path, error))?;
+        Ok(Plan { path, races })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What happened, race by race.
+    pub(super) fn outcome(&self) -> Result<Vec<Seen>, Error> {
+        let bytes = fs::read(&self.path).map_err(|error| Error::in_file(&self.path, error))?;
+        let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let races = words.get(gates::HEADER..).unwrap_or_default().chunks_exact(gates::RACE);
+        Ok(races.take(self.races).map(seen).collect())
+    }
+}
+
+/// A site in a loop is passed again and again: after so many times threads go past it unhindered.
+const MOST_HOLDS: u64 = 8;
+
+fn seen(race: &[u64]) -> Seen {
+    let side = |side: usize, word: usize| race[gates::SIDES + side * gates::SIDE + word];
+    let meeting = (race[gates::MEETINGS] > 0).then(|| Meeting {
+        addresses: [0, 1].map(|at| side(at, gates::SIDE_ADDRESS)),
+        threads: [0, 1].map(|at| side(at, gates::SIDE_THREAD)),
+        value: race[gates::VALUE],
+        new_value: (race[gates::HAS_NEW_VALUE] != 0).then_some(race[gates::NEW_VALUE]),
+        value_bytes: race[gates::VALUE_BYTES],
+        first: u32::from(race[gates::WENT_FIRST] == 2),
+    });
+    let site = Site { module: race[gates::BLOCKING], offset: race[gates::BLOCKING + 1] };
+    Seen {
+        arrivals: [race[gates::ARRIVALS], race[gates::ARRIVALS + 1]],
+        timeouts: race[gates::TIMEOUTS],
+        stalls: race[gates::STALLS],
+        other_meetings: race[gates::OTHER_MEETINGS],
+        meeting,
+        blocking: (site.module != 0).then_some(Gate { site, thread: race[gates::BLOCKING_THREAD] }),
+    }
+}
