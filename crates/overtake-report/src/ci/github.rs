@@ -103,7 +103,8 @@ fn write_details(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     for access in &finding.accesses {
         writeln!(out, "- {} by {}", markdown(&access.operation), markdown(&access.thread.name))?;
         for (frame, _) in crate::frames::shown(&access.stack) {
-            writeln!(out, "  - `{}`", code(&format!("{} {}", frame.function_name(), frame.place())))?;
+            let function = if frame.is_lambda() { "lambda at".into() } else { frame.function_name() };
+            writeln!(out, "  - `{}`", code(&format!("{function} {}", frame.place())))?;
         }
     }
     writeln!(out, "\n</details>")

@@ -52,10 +52,15 @@ impl Frame {
     /// name is known by its place: `lambda at queue.cpp:12`.
     pub fn function_name(&self) -> String {
         let file = self.file.rsplit('/').next().unwrap_or_default();
-        match crate::function_name::is_lambda(&self.function) && !file.is_empty() && self.line > 0 {
+        match self.is_lambda() {
             true => format!("lambda at {file}:{}", self.line),
             false => crate::function_name::short(&self.function),
         }
+    }
+
+    /// Whether it is a function without a name whose place is known.
+    pub(crate) fn is_lambda(&self) -> bool {
+        crate::function_name::is_lambda(&self.function) && !self.file.is_empty() && self.line > 0
     }
 }
 

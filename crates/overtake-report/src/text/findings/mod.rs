@@ -327,7 +327,12 @@ impl Explainer<'_> {
             (file, line, 0) => format!("{file}:{line}"),
             (file, line, column) => format!("{file}:{line}:{column}"),
         };
-        if function.is_empty() { place } else { format!("{function} {place}") }
+        match function.as_str() {
+            "" => place,
+            // Its place is its name.
+            _ if frame.is_lambda() && !self.is_everything() => format!("lambda at {place}"),
+            function => format!("{function} {place}"),
+        }
     }
 
     fn memory(&self, text: &mut String) {
