@@ -165,7 +165,7 @@ pub(crate) enum Command {
 
 /// Commands by what people want, the usual ones first.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Check a program", &["run", "build", "cc", "c++", "finish", "doctor"]),
+    ("Check a program", &["run", "confirm", "build", "cc", "c++", "finish", "doctor"]),
     ("Work with findings", &["report", "explain", "baseline", "diff"]),
     (
         "Work with traces",
