@@ -66,3 +66,46 @@ fn formatted_text_is_recorded_and_comes_out_right() {
         assert!(of("pipe_in").ends_with(&[Kind::FdForget, Kind::FdWait, Kind::FdWait]));
     });
 }
+
+/// Every row that `table.c` prints is in the log: a function of libc, what it does, where, and how many bytes.
+#[test]
+fn functions_read_and_write_what_the_table_says() {
+    each_compiler("table.c", |run| {
+        let thread = &run.log().threads[&0];
+        let touched = |write: bool| {
+            let range = if write { Kind::WriteRange } else { Kind::ReadRange };
+            let ranges = thread.records.iter().filter(|record| record.kind == range);
+            let ranges = ranges.map(|record| (record.value, record.words[1]));
+            thread.accesses(write).into_iter().chain(ranges).collect::<Vec<_>>()
+        };
+        let (read, written) = (touched(false), touched(true));
+        let text = String::from_utf8_lossy(&run.output.stdout).into_owned();
+        assert!(text.lines().count() >= 50, "{text}");
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [_, what, address, bytes] = words[..] else { panic!("{line}") };
+            let start = u64::from_str_radix(address.trim_start_matches("0x"), 16).expect("an address");
+            let end = start + bytes.parse::<u64>().expect("a number");
+            let all = if what == "write" { &written } else { &read };
+            let mut covered = start;
+            while let Some((at, bytes)) =
+                all.iter().find(|(at, bytes)| *at <= covered && at + bytes > covered)
+            {
+                covered = at + bytes;
+            }
+            assert!(covered >= end, "{line}: {} bytes are in the log", covered - start);
+        }
+    });
+}
+
+#[test]
+fn functions_of_the_sanitizer_are_there_by_name() {
+    each_compiler("unaligned.c", |run| {
+        let log = run.log();
+        let thread = &log.threads[&0];
+        assert!(thread.accesses(true).contains(&(run.printed("bytes") + 5, 4)));
+        assert!(thread.accesses(false).contains(&(run.printed("bytes") + 21, 2)));
+        assert_eq!(log.kinds_about(run.printed("block")), [Kind::Alloc, Kind::Free]);
+        assert_eq!(log.kinds_about(run.printed("barrier")), [], "the barrier orders nothing");
+    });
+}

@@ -32,6 +32,24 @@ pub(super) fn note(kind: RecordKind, extra: u8, object: usize, pc: usize) {
     }
 }
 
+/// Reads a value at any address, as code that is instrumented does.
+fn loaded<T: Copy>(address: *const T, pc: usize) -> T {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<false>(address as usize, size_of::<T>(), pc);
+    }
+    // SAFETY: our caller means this value.
+    unsafe { address.read_unaligned() }
+}
+
+/// Writes a value at any address, as code that is instrumented does.
+fn stored<T: Copy>(address: *mut T, value: T, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.access_range::<true>(address as usize, size_of::<T>(), pc);
+    }
+    // SAFETY: our caller means this place.
+    unsafe { address.write_unaligned(value) }
+}
+
 /// Counts up or down how often reads, writes and synchronisation of this thread are to be ignored.
 pub(super) fn ignore(reads: i32, writes: i32, sync: i32) {
     if let Some(thread) = thread::current() {
@@ -151,6 +169,13 @@ define! {
     fn __tsan_get_report_tag(; pc) -> i32 { 0 }
     fn __tsan_get_alloc_stack(; pc) -> i32 { 0 }
     fn __tsan_locate_address(; pc) -> usize { 0 }
+    fn __sanitizer_unaligned_load16(address: *const u16; pc) -> u16 { loaded(address, pc) }
+    fn __sanitizer_unaligned_load32(address: *const u32; pc) -> u32 { loaded(address, pc) }
+    fn __sanitizer_unaligned_load64(address: *const u64; pc) -> u64 { loaded(address, pc) }
+    fn __sanitizer_unaligned_store16(address: *mut u16, value: u16; pc) { stored(address, value, pc) }
+    fn __sanitizer_unaligned_store32(address: *mut u32, value: u32; pc) { stored(address, value, pc) }
+    fn __sanitizer_unaligned_store64(address: *mut u64, value: u64; pc) { stored(address, value, pc) }
+
     fn __sanitizer_set_report_path(path: usize; pc) {}
     fn __sanitizer_set_report_fd(file: usize; pc) {}
     fn __sanitizer_set_death_callback(callback: usize; pc) {}

@@ -4,6 +4,7 @@ mod access;
 mod annotations;
 pub(crate) mod atomic;
 mod interface;
+mod testonly;
 mod wide;
 
 pub(crate) use access::{detours as access_detours, forward};

@@ -53,7 +53,7 @@ macro_rules! wide {
                 (update(address, |old| change(old, value)), Effect { kind: RecordKind::AtomicRmw, order })
             })
         }
-        symbol!($name, concat!("mov ", $register, ", [rsp]"), "jmp {handler}");
+        symbol!(own $name, concat!("mov ", $register, ", [rsp]"), "jmp {handler}");
     )*};
 }
 
@@ -73,7 +73,7 @@ extern "C" fn __tsan_atomic128_load(address: usize, order: u32, pc: usize) -> Va
         (compare_exchange(address, 0, 0), Effect { kind: RecordKind::AtomicLoad, order })
     })
 }
-symbol!(__tsan_atomic128_load, "mov rdx, [rsp]", "jmp {handler}");
+symbol!(own __tsan_atomic128_load, "mov rdx, [rsp]", "jmp {handler}");
 
 #[allow(improper_ctypes_definitions, reason = "as above")]
 extern "C" fn __tsan_atomic128_store(address: usize, value: Value, order: u32, pc: usize) {
@@ -82,7 +82,7 @@ extern "C" fn __tsan_atomic128_store(address: usize, value: Value, order: u32, p
         ((), Effect { kind: RecordKind::AtomicStore, order })
     })
 }
-symbol!(__tsan_atomic128_store, "mov r8, [rsp]", "jmp {handler}");
+symbol!(own __tsan_atomic128_store, "mov r8, [rsp]", "jmp {handler}");
 
 fn exchange_if(
     address: usize,
@@ -119,7 +119,7 @@ extern "C" fn __tsan_atomic128_compare_exchange_strong(
     i32::from(result.is_ok())
 }
 symbol!(
-    __tsan_atomic128_compare_exchange_strong,
+    own __tsan_atomic128_compare_exchange_strong,
     ".weak __tsan_atomic128_compare_exchange_weak",
     ".type __tsan_atomic128_compare_exchange_weak, @function",
     "__tsan_atomic128_compare_exchange_weak:",
@@ -145,7 +145,7 @@ extern "C" fn __tsan_atomic128_compare_exchange_val(
 }
 // The last argument is on the stack already: it is passed on, and the return address behind it.
 symbol!(
-    __tsan_atomic128_compare_exchange_val,
+    own __tsan_atomic128_compare_exchange_val,
     "mov r10, [rsp]",
     "mov r11, [rsp + 8]",
     "sub rsp, 8",

@@ -110,7 +110,7 @@ macro_rules! pass {
             $before;
             REAL.address()
         }
-        symbol!($name,
+        symbol!(hooked $name,
             "push rdi", ".cfi_adjust_cfa_offset 8",
             "push rsi", ".cfi_adjust_cfa_offset 8",
             "push rdx", ".cfi_adjust_cfa_offset 8",

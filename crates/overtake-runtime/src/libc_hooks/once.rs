@@ -111,17 +111,17 @@ extern "C" fn __cxa_guard_acquire(guard: usize, pc: usize) -> i32 {
         }
     }
 }
-symbol!(__cxa_guard_acquire, "mov rsi, [rsp]", "jmp {handler}");
+symbol!(hooked __cxa_guard_acquire, "mov rsi, [rsp]", "jmp {handler}");
 
 extern "C" fn __cxa_guard_release(guard: usize, pc: usize) {
     let word = guard_at(guard);
     atomic::note(guard, 1, pc, RecordKind::AtomicStore, RELEASE, || word.store(DONE, Ordering::Release));
     sys::wake_all(word.as_ptr());
 }
-symbol!(__cxa_guard_release, "mov rsi, [rsp]", "jmp {handler}");
+symbol!(hooked __cxa_guard_release, "mov rsi, [rsp]", "jmp {handler}");
 
 extern "C" fn __cxa_guard_abort(guard: usize, _pc: usize) {
     guard_at(guard).store(0, Ordering::Release);
     sys::wake_all(guard_at(guard).as_ptr());
 }
-symbol!(__cxa_guard_abort, "mov rsi, [rsp]", "jmp {handler}");
+symbol!(hooked __cxa_guard_abort, "mov rsi, [rsp]", "jmp {handler}");

@@ -27,7 +27,7 @@ macro_rules! pass_by {
             let fallback: fn(&Real) -> *const c_void = $fallback;
             REAL.known().map_or_else(|| fallback(&REAL), |real| real.cast_const())
         }
-        symbol!($name,
+        symbol!(hooked $name,
             "push rdi", ".cfi_adjust_cfa_offset 8",
             "push rsi", ".cfi_adjust_cfa_offset 8",
             "push rdx", ".cfi_adjust_cfa_offset 8",

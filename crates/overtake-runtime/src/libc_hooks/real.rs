@@ -109,7 +109,7 @@ macro_rules! hook {
             let _ = $pc;
             $body
         }
-        $crate::libc_hooks::real::export!($name, $($argument)*);
+        $crate::libc_hooks::real::export!(hooked $name, $($argument)*);
     )*};
 }
 pub(crate) use hook;
@@ -123,35 +123,35 @@ macro_rules! define {
             let _ = ($($argument,)* $pc);
             $body
         }
-        $crate::libc_hooks::real::export!($name, $($argument)*);
+        $crate::libc_hooks::real::export!(own $name, $($argument)*);
     )*};
 }
 pub(crate) use define;
 
 /// Exports a handler that takes so many arguments and the return address.
 macro_rules! export {
-    ($name:ident, ) => {
-        $crate::libc_hooks::real::jump!($name, "rdi");
+    ($origin:ident $name:ident, ) => {
+        $crate::libc_hooks::real::jump!($origin $name, "rdi");
     };
-    ($name:ident, $a:ident) => {
-        $crate::libc_hooks::real::jump!($name, "rsi");
+    ($origin:ident $name:ident, $a:ident) => {
+        $crate::libc_hooks::real::jump!($origin $name, "rsi");
     };
-    ($name:ident, $a:ident $b:ident) => {
-        $crate::libc_hooks::real::jump!($name, "rdx");
+    ($origin:ident $name:ident, $a:ident $b:ident) => {
+        $crate::libc_hooks::real::jump!($origin $name, "rdx");
     };
-    ($name:ident, $a:ident $b:ident $c:ident) => {
-        $crate::libc_hooks::real::jump!($name, "rcx");
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident) => {
+        $crate::libc_hooks::real::jump!($origin $name, "rcx");
     };
-    ($name:ident, $a:ident $b:ident $c:ident $d:ident) => {
-        $crate::libc_hooks::real::jump!($name, "r8");
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident) => {
+        $crate::libc_hooks::real::jump!($origin $name, "r8");
     };
-    ($name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident) => {
-        $crate::libc_hooks::real::jump!($name, "r9");
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident) => {
+        $crate::libc_hooks::real::jump!($origin $name, "r9");
     };
     // All registers are taken: the return address goes on the stack, which also keeps it aligned.
-    ($name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident) => {
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident) => {
         $crate::libc_hooks::real::symbol!(
-            $name,
+            $origin $name,
             "push qword ptr [rsp]",
             ".cfi_adjust_cfa_offset 8",
             "call {handler}",
@@ -188,21 +188,21 @@ macro_rules! hook_any {
             }
             $body
         }
-        $crate::libc_hooks::real::export_any!($name, $($argument)*);
+        $crate::libc_hooks::real::export_any!(hooked $name, $($argument)*);
     )*};
 }
 pub(crate) use hook_any;
 
 /// Exports a handler that takes so many arguments, the list of those behind them, and the return address.
 macro_rules! export_any {
-    ($name:ident, $a:ident) => {
-        $crate::libc_hooks::real::list!($name, "8", "rsi", "rdx");
+    ($origin:ident $name:ident, $a:ident) => {
+        $crate::libc_hooks::real::list!($origin $name, "8", "rsi", "rdx");
     };
-    ($name:ident, $a:ident $b:ident) => {
-        $crate::libc_hooks::real::list!($name, "16", "rdx", "rcx");
+    ($origin:ident $name:ident, $a:ident $b:ident) => {
+        $crate::libc_hooks::real::list!($origin $name, "16", "rdx", "rcx");
     };
-    ($name:ident, $a:ident $b:ident $c:ident) => {
-        $crate::libc_hooks::real::list!($name, "24", "rcx", "r8");
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident) => {
+        $crate::libc_hooks::real::list!($origin $name, "24", "rcx", "r8");
     };
 }
 pub(crate) use export_any;
@@ -210,9 +210,9 @@ pub(crate) use export_any;
 /// Puts all registers that may hold arguments into memory, as the calling convention lays out a list: 24 bytes that say where the
 /// arguments are, at the stack pointer, and the registers 32 bytes above it.
 macro_rules! list {
-    ($name:ident, $named_bytes:literal, $list:literal, $pc:literal) => {
+    ($origin:ident $name:ident, $named_bytes:literal, $list:literal, $pc:literal) => {
         $crate::libc_hooks::real::symbol!(
-            $name,
+            $origin $name,
             "sub rsp, 216",
             ".cfi_adjust_cfa_offset 216",
             "mov [rsp + 32], rdi",
@@ -250,14 +250,27 @@ macro_rules! list {
 pub(crate) use list;
 
 macro_rules! jump {
-    ($name:ident, $register:literal) => {
-        $crate::libc_hooks::real::symbol!($name, concat!("mov ", $register, ", [rsp]"), "jmp {handler}");
+    ($origin:ident $name:ident, $register:literal) => {
+        $crate::libc_hooks::real::symbol!($origin $name, concat!("mov ", $register, ", [rsp]"), "jmp {handler}");
     };
 }
 pub(crate) use jump;
 
+/// What takes the place of a function of libc has a second name, by which programs call it that define the first one themselves.
 macro_rules! symbol {
-    ($name:ident, $($line:expr),*) => {
+    (hooked $name:ident, $($line:expr),*) => {
+        $crate::libc_hooks::real::symbol!(
+            $name;
+            concat!(".weak __interceptor_", stringify!($name)),
+            concat!(".type __interceptor_", stringify!($name), ", @function"),
+            concat!("__interceptor_", stringify!($name), ":");
+            $($line),*
+        );
+    };
+    (own $name:ident, $($line:expr),*) => {
+        $crate::libc_hooks::real::symbol!($name; ; $($line),*);
+    };
+    ($name:ident; $($alias:expr),*; $($line:expr),*) => {
         #[cfg(feature = "staticlib")]
         core::arch::global_asm!(
             concat!(".pushsection .text.", stringify!($name), ",\"ax\",@progbits"),
@@ -265,6 +278,7 @@ macro_rules! symbol {
             ".p2align 4",
             concat!(".weak ", stringify!($name)),
             concat!(".type ", stringify!($name), ", @function"),
+            $($alias,)*
             concat!(stringify!($name), ":"),
             ".cfi_startproc",
             $($line,)*

@@ -410,6 +410,12 @@ impl Recorder {
         self.stack.enter(call as u64, stack_pointer as u64);
     }
 
+    /// How many functions the call stack has for one that calls us while its stack pointer is `stack_pointer`.
+    #[cfg(feature = "staticlib")]
+    pub(crate) fn depth(&self, stack_pointer: usize) -> u64 {
+        self.stack.depth(stack_pointer as u64)
+    }
+
     #[inline(always)]
     pub(crate) fn leave_function(&self, stack_pointer: usize) {
         self.stack.leave(stack_pointer as u64);

@@ -238,6 +238,12 @@ impl CallStack {
         self.drop_frames_above(stack_pointer, 2)
     }
 
+    /// How many functions there are, the one whose stack pointer is `stack_pointer` included.
+    #[cfg(feature = "staticlib")]
+    pub(crate) fn depth(&self, stack_pointer: u64) -> u64 {
+        (self.drop_frames_but_one(stack_pointer) - FIRST) as u64
+    }
+
     fn drop_frames_above(&self, stack_pointer: u64, seen: usize) -> usize {
         let mut top = self.top.get();
         while self.is_own(stack_pointer)

@@ -1,0 +1,52 @@
+//! What tests of ThreadSanitizer call: a barrier that orders nothing, and the depth of the call stack.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::libc_hooks::real::{define, symbol};
+use crate::sys;
+#[cfg(feature = "staticlib")]
+use crate::thread;
+
+/// The lowest bits of a barrier say how many threads meet there, the others how many have come.
+const COUNT_BITS: u32 = 8;
+
+fn round(state: u64) -> u64 {
+    (state >> COUNT_BITS) / (state & ((1 << COUNT_BITS) - 1)).max(1)
+}
+
+/// Waits until as many threads have come as were announced. Nothing of it is recorded.
+fn wait(barrier: &AtomicU64) {
+    let one = 1 << COUNT_BITS;
+    let before = barrier.fetch_add(one, Ordering::AcqRel);
+    // The lower half, where the newest comers are counted.
+    let half = core::ptr::from_ref(barrier).cast::<u32>();
+    if round(before.wrapping_add(one)) != round(before) {
+        return sys::wake_all(half);
+    }
+    loop {
+        let now = barrier.load(Ordering::Acquire);
+        if round(now) != round(before) {
+            return;
+        }
+        sys::wait_while(half, now as u32);
+    }
+}
+
+define! {
+    fn __tsan_testonly_barrier_init(barrier: *const AtomicU64, count: u32; pc) {
+        // SAFETY: our caller passes a barrier.
+        unsafe { &*barrier }.store(u64::from(count) & ((1 << COUNT_BITS) - 1), Ordering::Release);
+    }
+    fn __tsan_testonly_barrier_wait(barrier: *const AtomicU64; pc) {
+        // SAFETY: our caller passes a barrier.
+        wait(unsafe { &*barrier });
+    }
+}
+
+/// How many functions the call stack has. Those that a jump left are gone.
+#[allow(non_snake_case, reason = "the name is given")]
+#[cfg(feature = "staticlib")]
+extern "C" fn __tsan_testonly_shadow_stack_current_size(stack_pointer: usize) -> u64 {
+    thread::current().map_or(0, |thread| thread.recorder().depth(stack_pointer))
+}
+symbol!(own __tsan_testonly_shadow_stack_current_size, "mov rdi, rsp", "jmp {handler}");
