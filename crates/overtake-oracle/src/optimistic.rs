@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use overtake_trace::{EventIndex, Trace};
 
 use crate::Pair;
-use crate::history::History;
+use crate::history::{History, Step};
 use crate::set::Set;
 use crate::sync_preserving::Closures;
 
@@ -39,7 +39,7 @@ fn schedule(history: &History, closures: &Closures, first: usize, second: usize)
     let count = history.steps.len();
     let end_to_add = |chosen: &Set| {
         (0..count)
-            .filter(|&at| chosen.contains(at))
+            .filter(|&at| chosen.contains(at) && is_shared(history, at))
             .filter_map(|at| history.end_of_section(at))
             .find(|&end| !chosen.contains(end) && !closures.needed[end].meets(&racing))
     };
@@ -51,6 +51,16 @@ fn schedule(history: &History, closures: &Closures, first: usize, second: usize)
     }
     let chosen: Vec<usize> = (0..count).filter(|&at| chosen.contains(at)).collect();
     linearise(history, closures, &chosen)
+}
+
+/// Whether the lock that an event acquires is one that another thread acquires, too.
+fn is_shared(history: &History, at: usize) -> bool {
+    let step = &history.steps[at];
+    let is_other_user = |other: &Step| {
+        let locks = step.acquires().zip(other.acquires());
+        other.thread() != step.thread() && locks.is_some_and(|(one, other)| one.lock == other.lock)
+    };
+    history.steps.iter().any(is_other_user)
 }
 
 /// The chosen events in an order that respects every edge; none if there is no such order.

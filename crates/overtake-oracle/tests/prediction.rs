@@ -117,7 +117,8 @@ fn counterexamples_for_optimistic_reversal() {
     assert_eq!(seconds(optimistic_races, cycle), [3, 4]);
     let full = "T1 acq l; T1 r z; T1 rel l; T2 acq l; T2 w y; T3 r y; T3 w z; T2 rel l";
     assert_eq!(seconds(optimistic_races, full), [5, 6]);
-    let apart = "T1 acq m; T1 w x; T1 rel m; T0 acq l; T0 w y; T2 r y; T0 acq m; T2 r x; T0 rel l";
+    let apart = "T1 acq m; T1 w x; T1 rel m; T0 acq l; T0 w y; T2 r y; T0 acq m; T2 r x; T0 rel l; \
+                 T3 acq l; T3 rel l";
     let pairs = |races: BTreeSet<overtake_oracle::Pair>| {
         races.into_iter().map(|race| (race.first.0, race.second.0)).collect::<Vec<_>>()
     };

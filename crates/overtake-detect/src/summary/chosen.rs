@@ -36,6 +36,9 @@ impl Chosen {
             for thread in (0..chosen.counts.len()).map(ThreadId::from_index).filter(|&thread| ends(thread)) {
                 for place in chosen.open_in(summary, thread) {
                     let section = summary.section(thread, place);
+                    if summary.by_lock[section.lock].len() < 2 {
+                        continue; // It keeps nobody out.
+                    }
                     let Some(release) = summary.release(section) else { continue };
                     let time = |other: ThreadId| match other == thread {
                         true => section.released,
