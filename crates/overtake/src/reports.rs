@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use overtake_detect::Race;
-use overtake_detect::witness::{self, LockOrder, Schedule, Violation};
+use overtake_detect::witness::{self, DeadlockSchedule, LockOrder, Schedule, Violation};
+use overtake_detect::{Deadlock, Race};
 use overtake_report::Analysed;
 use overtake_report::collect::{Collector, Settings, TimelineRecorder};
 use overtake_report::result::{Report, Timeline};
@@ -56,6 +56,8 @@ pub fn read(
     if !collector.is_empty() {
         let races = collector.to_be_witnessed();
         collector.witnessed(&witnesses(input, &races)?);
+        let deadlocks = collector.deadlocks_to_be_witnessed();
+        collector.deadlocks_witnessed(&deadlock_witnesses(input, &deadlocks)?);
         match input.at_any_place() {
             Some(file) if !landmarks.is_empty() => {
                 collector.read_near(&file, landmarks).map_err(|error| input.failure(error))?;
@@ -114,13 +116,34 @@ pub fn witnesses(input: &mut Input, races: &[Race]) -> Result<Vec<Schedule>, Err
     let (mut first, mut second) = (input.open()?, input.open()?);
     let built = witness::build_any_order(first.source_mut(), second.source_mut(), &left);
     for ((at, violation), schedule) in refused.iter().zip(built.map_err(|error| first.failure(error))?) {
-        let Some(schedule) = schedule else { return Err(bug(&races[*at], violation)) };
+        let Some(schedule) = schedule else { return Err(no_witness(&races[*at], violation)) };
         if let Some((_, violation)) =
             self::refused(input, std::slice::from_ref(&schedule), LockOrder::Any)?.first()
         {
-            return Err(bug(&races[*at], violation));
+            return Err(no_witness(&races[*at], violation));
         }
         schedules[*at] = schedule;
+    }
+    Ok(schedules)
+}
+
+/// The schedules that lead to deadlocks, built and checked.
+fn deadlock_witnesses(input: &mut Input, deadlocks: &[Deadlock]) -> Result<Vec<DeadlockSchedule>, Error> {
+    if deadlocks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut first, mut second) = (input.open()?, input.open()?);
+    let built = witness::build_deadlocks(first.source_mut(), second.source_mut(), deadlocks);
+    let built = built.map_err(|error| first.failure(error))?.into_iter().collect::<Option<Vec<_>>>();
+    let schedules = built.ok_or_else(|| bug("a deadlock was reported to which no schedule leads"))?;
+    let mut replayed = input.open()?;
+    let verdicts = witness::verify_deadlocks(replayed.source_mut(), &schedules);
+    for verdict in verdicts.map_err(|error| replayed.failure(error))? {
+        verdict.map_err(|violation| {
+            bug(&format!(
+                "a deadlock was reported, but its schedule is no correct reordering of the run ({violation})"
+            ))
+        })?;
     }
     Ok(schedules)
 }
@@ -138,12 +161,15 @@ fn refused(
     Ok(refused.collect())
 }
 
-fn bug(race: &Race, violation: &Violation) -> Error {
-    Error::failed(format!(
-        "BUG IN OVERTAKE: a race of events {} and {} was reported, but its schedule is no correct reordering of the run \
-         ({violation}); please report this with the trace",
-        race.first.at.index, race.second.at.index
+fn no_witness(race: &Race, violation: &Violation) -> Error {
+    let (first, second) = (race.first.at.index, race.second.at.index);
+    bug(&format!(
+        "a race of events {first} and {second} was reported, but its schedule is no correct reordering of the run ({violation})"
     ))
+}
+
+fn bug(what: &str) -> Error {
+    Error::failed(format!("BUG IN OVERTAKE: {what}; please report this with the trace"))
 }
 
 /// Whether a file is a stored result: no format of traces begins like JSON.

@@ -13,6 +13,7 @@
 
 mod chosen;
 mod contracts;
+mod deadlock;
 mod facts;
 mod fingerprint;
 mod gather;
@@ -27,12 +28,13 @@ mod why;
 
 use std::path::PathBuf;
 
-use overtake_detect::witness::{self, Step};
-use overtake_detect::{Access, AccessKind, Notion, Promise, Race, Verdict};
+use overtake_detect::witness::{self, DeadlockSchedule, Step};
+use overtake_detect::{Access, AccessKind, Deadlock, Notion, Promise, Race, Verdict};
 use overtake_trace::{EventSource, Landmarks, OtrFile, Result, ThreadId};
 use rustc_hash::FxHashMap;
 
 use self::chosen::Chosen;
+use self::deadlock::DeadlockGroup;
 use self::facts::{Facts, Placed, Scene};
 use self::gather::{Gathered, Question};
 use self::group::Group;
@@ -71,6 +73,7 @@ pub struct Collector<'a> {
     names: Names<'a>,
     groups: Vec<Group>,
     misuses: Vec<Finding>,
+    deadlocks: Vec<DeadlockGroup>,
     /// By position of the group.
     chosen: FxHashMap<usize, Chosen>,
     facts: Vec<Facts>,
@@ -88,6 +91,7 @@ impl<'a> Collector<'a> {
             settings: settings.clone(),
             groups: group::groups(analysed, &names),
             misuses: misuse::findings(&analysed.trace.misuses, &names),
+            deadlocks: deadlock::groups(analysed, &names),
             names,
             chosen: FxHashMap::default(),
             facts: Vec::new(),
@@ -105,9 +109,10 @@ impl<'a> Collector<'a> {
         (0..self.groups.len()).map(|at| self.finding(at)).collect()
     }
 
-    /// Every finding, with what is known so far: races, then misuses.
+    /// Every finding, with what is known so far: races, deadlocks, misuses.
     fn findings(&self) -> Vec<Finding> {
         let mut findings = self.races();
+        findings.extend(self.deadlocks.iter().map(|group| group.finding(self.analysed, &self.names)));
         findings.extend(self.misuses.iter().cloned());
         fingerprint::assign(&mut findings);
         for (finding, id) in findings.iter_mut().zip(1..) {
@@ -116,19 +121,18 @@ impl<'a> Collector<'a> {
         findings
     }
 
-    /// Whether no race was found, so that there is nothing to read.
+    /// Whether neither a race nor a deadlock was found, so that there is nothing to read.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.groups.is_empty() && self.deadlocks.is_empty()
     }
 
     /// Forgets all findings but the one at a position.
     pub fn keep_only(&mut self, position: usize) {
-        let races = self.groups.len();
-        self.groups = self.groups.drain(..).skip(position).take(1).collect();
-        self.misuses = match position.checked_sub(races) {
-            Some(misuse) => self.misuses.drain(..).skip(misuse).take(1).collect(),
-            None => Vec::new(),
-        };
+        let deadlocks = self.groups.len();
+        let misuses = deadlocks + self.deadlocks.len();
+        keep(&mut self.groups, Some(position));
+        keep(&mut self.deadlocks, position.checked_sub(deadlocks));
+        keep(&mut self.misuses, position.checked_sub(misuses));
     }
 
     /// The race that is told as the example of the finding at a position.
@@ -150,7 +154,10 @@ impl<'a> Collector<'a> {
         (0..self.groups.len()).filter(|&at| {
             let predicts = |&at: &usize| {
                 let notion = self.analysed.findings[at].detector.notion;
-                matches!(notion, Notion::SyncPreserving | Notion::Schedulable)
+                matches!(
+                    notion,
+                    Notion::SyncPreserving | Notion::Schedulable | Notion::SyncReversal | Notion::Predictable
+                )
             };
             let group = &self.groups[at];
             group.race.verdict == Verdict::Predicted && group.detectors.iter().any(predicts)
@@ -180,6 +187,30 @@ impl<'a> Collector<'a> {
     /// Whether a race comes too late in the trace to get a schedule.
     fn is_late(&self, at: usize) -> bool {
         self.groups[at].race.second.at.index.0 >= self.settings.witness_events
+    }
+
+    /// The deadlocks that get a schedule.
+    pub fn deadlocks_to_be_witnessed(&self) -> Vec<Deadlock> {
+        self.witnessed_deadlocks().into_iter().map(|at| self.deadlocks[at].deadlock.clone()).collect()
+    }
+
+    fn witnessed_deadlocks(&self) -> Vec<usize> {
+        let is_near = |deadlock: &Deadlock| {
+            deadlock.steps.iter().all(|step| step.at.index.0 < self.settings.witness_events)
+        };
+        let predicted = (0..self.deadlocks.len()).filter(|&at| {
+            let deadlock = &self.deadlocks[at].deadlock;
+            deadlock.verdict == Verdict::Predicted && is_near(deadlock)
+        });
+        predicted.take(self.settings.witnesses).collect()
+    }
+
+    /// Takes the schedules of [`deadlocks_to_be_witnessed`](Self::deadlocks_to_be_witnessed), in that order. They must have
+    /// been verified.
+    pub fn deadlocks_witnessed(&mut self, schedules: &[DeadlockSchedule]) {
+        for (at, schedule) in self.witnessed_deadlocks().into_iter().zip(schedules) {
+            self.deadlocks[at].witnessed(schedule);
+        }
     }
 
     /// Reads the whole trace.
@@ -327,6 +358,11 @@ impl<'a> Collector<'a> {
         }
         thread
     }
+}
+
+/// Keeps what is at a position and nothing else.
+fn keep<T>(items: &mut Vec<T>, position: Option<usize>) {
+    *items = items.drain(..).skip(position.unwrap_or(usize::MAX)).take(1).collect();
 }
 
 fn detector_run(findings: &crate::Findings<'_>) -> DetectorRun {

@@ -1,5 +1,6 @@
 //! The machine form. Documented in `docs/json.md`; fields are added, never changed, within one [`SCHEMA`].
 
+mod deadlock;
 mod generated;
 mod statistics;
 mod witness;
@@ -11,6 +12,7 @@ use overtake_trace::{EventIndex, Symbols};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use self::deadlock::DeadlockForm;
 pub use self::generated::generated;
 pub use self::statistics::statistics;
 pub use self::witness::witness;
@@ -143,6 +145,8 @@ struct DetectorForm<'a> {
     location_pairs: usize,
     max_distance: u64,
     races: Vec<RaceForm>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deadlocks: Vec<DeadlockForm>,
     figures: Counts<&'static str>,
     remarks: Vec<String>,
     seconds: f64,
@@ -164,6 +168,7 @@ impl<'a> DetectorForm<'a> {
             location_pairs: races.groups().len(),
             max_distance: races.max_distance(),
             races: races.groups().iter().map(|group| RaceForm::of(group, symbols)).collect(),
+            deadlocks: races.deadlocks().iter().map(|group| DeadlockForm::of(group, symbols)).collect(),
             figures: Counts(findings.figures.clone()),
             remarks: findings.remarks.clone(),
             seconds: findings.time.as_secs_f64(),

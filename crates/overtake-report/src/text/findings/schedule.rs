@@ -75,9 +75,13 @@ fn widths(schedule: &Schedule, steps: &[&Step], lanes: &[u32], drawn: Drawn) -> 
 
 /// What follows a step.
 fn mark(step: &Step, drawn: Drawn) -> String {
-    let race = if step.role.is_some() { "  <- race" } else { "" };
+    let role = match step.role {
+        Some(_) if step.operation == "acquire" => "  <- waits",
+        Some(_) => "  <- race",
+        None => "",
+    };
     let number = if drawn.exact { format!("  [{}]", step.event) } else { String::new() };
-    format!("{race}{number}")
+    format!("{role}{number}")
 }
 
 fn name(schedule: &Schedule, lane: u32) -> String {

@@ -1,0 +1,115 @@
+//! Deadlocks, from a trace to every form of report.
+
+mod support;
+
+use support::{Files, overtake};
+
+/// Two transfers between two accounts, in opposite directions.
+const TRANSFERS: &str = "\
+T0|fork(T1)|main.c:1
+T0|acq(savings)|transfer.c:10
+T0|acq(current)|transfer.c:11
+T0|w(balance)|transfer.c:12
+T0|rel(current)|transfer.c:13
+T0|rel(savings)|transfer.c:14
+T1|acq(current)|audit.c:20
+T1|acq(savings)|audit.c:21
+T1|rel(savings)|audit.c:23
+T1|rel(current)|audit.c:24
+T0|join(T1)|main.c:2
+";
+
+fn reported(format: &str) -> String {
+    let files = Files::new();
+    let trace = files.write("run.std", TRANSFERS);
+    let out = files.path("report");
+    let target = format!("{format}={out}");
+    overtake(&["analyze", "-d", "deadlock", &trace, "--report", &target]).expect_code(66);
+    String::from_utf8_lossy(&std::fs::read(out).expect("a report")).into_owned()
+}
+
+#[test]
+fn a_deadlock_is_told_with_who_holds_and_waits_for_what() {
+    let files = Files::new();
+    let trace = files.write("run.std", TRANSFERS);
+    let text = overtake(&["analyze", "-d", "deadlock", &trace]).expect_code(66).text();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "predicted deadlock",
+        "savings, current: T0 waits for current while T1 waits for savings",
+        "it was replayed and checked",
+        "<- waits",
+        "transfer.c:11",
+        "audit.c:21",
+    ] {
+        assert!(text.contains(words), "no {words} in:\n{text}");
+    }
+}
+
+#[test]
+fn the_lines_are_those_of_threadsanitizer() {
+    let text = reported("tsan");
+    for words in [
+        "WARNING: ThreadSanitizer: lock-order-inversion (potential deadlock)",
+        "Cycle in lock order graph: M0 (savings) => M1 (current) => M0 (savings)",
+        "SUMMARY: ThreadSanitizer: lock-order-inversion (potential deadlock)",
+    ] {
+        assert!(text.contains(words), "no {words} in:\n{text}");
+    }
+}
+
+#[test]
+fn stored_results_have_the_schedule_that_leads_there() {
+    let report: serde_json::Value = serde_json::from_str(&reported("json")).expect("JSON");
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["kind"], &finding["rule"]), (&"deadlock".into(), &"deadlock".into()));
+    let schedule = &finding["schedule"];
+    let events = |position: &serde_json::Value| {
+        schedule["steps"][position.as_u64().expect("a position") as usize]["event"]
+            .as_u64()
+            .expect("an event")
+    };
+    let witness: Vec<_> = schedule["witness"].as_array().expect("a witness").iter().map(events).collect();
+    assert_eq!(witness, [1, 6, 2, 7]);
+    assert_eq!(schedule["arrows"].as_array().map(Vec::len), Some(2));
+    assert_eq!(schedule["arrows"][0]["kind"], "waits-for");
+}
+
+#[test]
+fn other_tools_get_it_too() {
+    let sarif: serde_json::Value = serde_json::from_str(&reported("sarif")).expect("JSON");
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "overtake/deadlock");
+    assert!(reported("html").contains("<html"));
+}
+
+#[test]
+fn suppressions_and_baselines_know_deadlocks() {
+    let files = Files::new();
+    let trace = files.write("run.std", TRANSFERS);
+    let rules = files.write("known.supp", "deadlock:transfer.c\n");
+    overtake(&["analyze", "-d", "deadlock", &trace, "--suppressions", &rules]).expect_code(0);
+    let races_only = files.write("other.supp", "race:transfer.c\n");
+    overtake(&["analyze", "-d", "deadlock", &trace, "--suppressions", &races_only]).expect_code(66);
+    let baseline = files.path("baseline.toml");
+    overtake(&["baseline", "-d", "deadlock", &trace, "--out", &baseline]).expect_code(0);
+    overtake(&["analyze", "-d", "deadlock", &trace, "--baseline", &baseline]).expect_code(0);
+}
+
+#[test]
+fn json_names_the_acquires() {
+    let files = Files::new();
+    let trace = files.write("run.std", TRANSFERS);
+    let json = overtake(&["analyze", "--json", "-d", "deadlock", &trace]).expect_code(66).json();
+    let threads = &json["detectors"][0]["deadlocks"][0]["threads"];
+    assert_eq!(threads[0]["holds"]["index"], 1);
+    assert_eq!(threads[0]["waits_for"]["lock"], "current");
+    assert_eq!(threads[1]["waits_for"]["location"], "audit.c:21");
+}
+
+#[test]
+fn suspicions_have_no_schedule() {
+    let files = Files::new();
+    let trace = files.write("run.std", TRANSFERS);
+    let text = overtake(&["analyze", "-d", "lock-order", &trace]).expect_code(66).text();
+    assert!(text.contains("suspected deadlock") && !text.contains("replayed"), "{text}");
+}
