@@ -36,6 +36,8 @@ impl Strictness {
 /// Analyses of one trace, started together.
 pub struct Driver {
     strictness: Strictness,
+    /// Nothing more is read once something was found.
+    first: bool,
     jobs: Vec<Job>,
     events: u64,
     repairs: Repairs,
@@ -103,6 +105,7 @@ impl Driver {
         let jobs = jobs.collect::<std::result::Result<_, _>>()?;
         Ok(Driver {
             strictness,
+            first: options.first,
             jobs,
             events: 0,
             repairs: Repairs::default(),
@@ -144,6 +147,9 @@ impl Driver {
             }
             self.landmarks.note(&checker, next);
             watch(progress);
+            if self.is_enough() {
+                break;
+            }
         }
         self.repairs = checker.repairs().clone();
         self.misuses = checker.misuses().clone();
@@ -156,9 +162,14 @@ impl Driver {
             job.outcome = job.timed(|analysis| analysis.end_of_trace(symbols));
         }
         match self.jobs.iter().any(|job| job.outcome == Outcome::AnotherPass) {
-            true => Outcome::AnotherPass,
-            false => Outcome::Done,
+            true if !self.is_enough() => Outcome::AnotherPass,
+            _ => Outcome::Done,
         }
+    }
+
+    /// Whether the first finding was asked for, and is there.
+    fn is_enough(&self) -> bool {
+        self.first && self.jobs.iter().any(|job| !job.findings().is_empty())
     }
 
     /// The analyses, in the order in which they were given.

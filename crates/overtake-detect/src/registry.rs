@@ -103,6 +103,8 @@ pub struct Options {
     pub instances: u64,
     /// Events that a schedule may take for its pair to be judged (`m2`).
     pub schedule_limit: u64,
+    /// The trace is read no further once something was found.
+    pub first: bool,
     /// The part of the accesses that is sampled, above 0 and at most 1 (`pacer`, `sampled-hb`).
     pub rate: f64,
     /// Events of a sampling period (`pacer`).
@@ -150,6 +152,7 @@ impl Default for Options {
             no_filter: false,
             instances: 4,
             schedule_limit: 300,
+            first: false,
             rate: 0.1,
             period: 1000,
             epsilon: 0.01,

@@ -47,6 +47,10 @@ pub(crate) struct DetectorArguments {
     #[arg(long, hide_short_help = true, value_name = "EVENTS", value_parser = count_parser)]
     schedule_limit: Option<u64>,
 
+    /// Stop reading once something is found
+    #[arg(long)]
+    first: bool,
+
     /// Part of the accesses that is sampled, above 0 and at most 1 (pacer, sampled-hb)
     #[arg(long, hide_short_help = true, value_name = "PART")]
     rate: Option<f64>,
@@ -107,6 +111,7 @@ impl DetectorArguments {
         options.window = self.window.unwrap_or(options.window);
         options.eraser = self.eraser;
         options.no_filter = self.no_filter;
+        options.first = self.first;
         options.instances = self.instances.unwrap_or(options.instances);
         options.schedule_limit = self.schedule_limit.unwrap_or(options.schedule_limit);
         options.rate = self.rate.unwrap_or(options.rate);
