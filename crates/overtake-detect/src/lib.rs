@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+pub mod ask;
 mod auto;
 mod deadlock;
 mod detector;

@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use overtake_rules::LockMode;
-use overtake_trace::{Action, ArrayId, Checked, Event, EventIndex, IdVec, Op, Symbols, VarId, Variable};
+use overtake_trace::{
+    Action, ArrayId, Block, Checked, Checker, Event, EventIndex, EventSource, IdVec, Op, Result, Symbols,
+    VarId, Variable,
+};
 
 use crate::access::{AccessKind, At};
 use crate::detector::Detector;
@@ -11,7 +14,7 @@ use crate::findings::Findings;
 use crate::visitor::{Reporting, Touch, Visitor};
 
 /// Which heap blocks have been allocated so far: state of the loop, kept from block to block.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct LiveBlocks {
     /// The window in which a block was allocated; none if it was not.
     allocated: IdVec<ArrayId, Option<u32>>,
@@ -157,4 +160,22 @@ fn rare_event<V: Visitor>(
     };
     let block = if blocks.any { blocks.block_of(symbols, var) } else { None };
     visitor.access(at, Touch { var, kind, order, block, variables: &symbols.variables });
+}
+
+/// Hands out the blocks of a trace, mended where they need to be, up to the one with the event `last` or to the end.
+pub(crate) fn read_checked(
+    source: &mut dyn EventSource,
+    last: Option<EventIndex>,
+    mut take: impl FnMut(&Checked<'_>),
+) -> Result<()> {
+    let mut checker = Checker::repairing();
+    let mut block = Block::default();
+    while source.next_block(&mut block)? {
+        let end = block.first.0 + block.events.len() as u64;
+        take(&checker.check(&mut block, source.symbols_mut())?);
+        if last.is_some_and(|last| end > last.0) {
+            break;
+        }
+    }
+    Ok(())
 }

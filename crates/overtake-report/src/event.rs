@@ -11,10 +11,13 @@ pub(crate) fn operand_name(event: &Event, symbols: &Symbols) -> String {
         OperandKind::Lock => symbols.locks.display(LockId(number)),
         OperandKind::Variable => symbols.variables.display(VarId(number)),
         OperandKind::Marker => symbols.markers.display(MarkerId(number)),
-        OperandKind::Sync => {
-            let mut name = Vec::new();
-            symbols.objects.write_name(SyncId(number), &mut name);
-            String::from_utf8_lossy(&name).into_owned()
-        }
+        OperandKind::Sync => object_name(SyncId(number), symbols),
     }
+}
+
+/// The name of a synchronisation object.
+pub(crate) fn object_name(object: SyncId, symbols: &Symbols) -> String {
+    let mut name = Vec::new();
+    symbols.objects.write_name(object, &mut name);
+    String::from_utf8_lossy(&name).into_owned()
 }

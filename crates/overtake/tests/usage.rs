@@ -4,7 +4,7 @@ mod support;
 
 use support::{Files, overtake};
 
-const COMMANDS: [&str; 6] = ["analyze", "compare", "stat", "validate", "convert", "gen"];
+const COMMANDS: [&str; 7] = ["analyze", "ask", "compare", "stat", "validate", "convert", "gen"];
 
 #[test]
 fn every_data_command_has_help_with_examples_and_json() {

@@ -1,10 +1,10 @@
 //! From positions in a summary to events: a second reading of the trace takes the events that an order names.
 
-use overtake_trace::{Block, Checked, Checker, EventIndex, EventSource, Id, Result, ThreadId};
+use overtake_trace::{EventIndex, EventSource, Id, Result, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::Step;
-use crate::run::{LiveBlocks, visit};
+use crate::run::{LiveBlocks, read_checked, visit};
 use crate::summary::{Collector, Event, Position, Summary, What};
 
 /// What is to run, in this order, and what is next after it.
@@ -23,7 +23,7 @@ pub(super) struct Planned {
 pub(super) fn summarise(source: &mut dyn EventSource, last: Option<EventIndex>) -> Result<Summary> {
     let mut collector = Collector::of_everything();
     let mut blocks = LiveBlocks::new();
-    read(source, last, |checked| visit(&mut collector, &mut blocks, checked))?;
+    read_checked(source, last, |checked| visit(&mut collector, &mut blocks, checked))?;
     Ok(collector.finish())
 }
 
@@ -38,7 +38,7 @@ pub(super) fn carry_out(
         orders.into_iter().map(|order| Some(Plan::new(&order?, summary, &numbers))).collect();
     let mut done = vec![0; summary.sections.len()];
     let last = summary.events.last().map(|event| event.index);
-    read(source, last, |checked| {
+    read_checked(source, last, |checked| {
         for run in checked.runs() {
             for (offset, &event) in run.events.iter().enumerate() {
                 let step = Step { index: EventIndex(run.first.0 + offset as u64), event };
@@ -49,24 +49,6 @@ pub(super) fn carry_out(
         }
     })?;
     Ok(plans.into_iter().map(|plan| plan?.finish()).collect())
-}
-
-/// Hands out checked blocks up to the one with the event `last`.
-fn read(
-    source: &mut dyn EventSource,
-    last: Option<EventIndex>,
-    mut take: impl FnMut(&Checked<'_>),
-) -> Result<()> {
-    let mut checker = Checker::repairing();
-    let mut block = Block::default();
-    while source.next_block(&mut block)? {
-        let end = block.first.0 + block.events.len() as u64;
-        take(&checker.check(&mut block, source.symbols_mut())?);
-        if last.is_some_and(|last| end > last.0) {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// An event by its thread and its number in the thread.

@@ -2,6 +2,7 @@
 //!
 //! `OVERTAKE_RANDOM_TRACES=100000` looks at so many random traces in each test.
 
+mod ask;
 #[path = "../common/mod.rs"]
 mod common;
 mod deadlock;

@@ -1,5 +1,6 @@
 //! The machine form. Documented in `docs/json.md`; fields are added, never changed, within one [`SCHEMA`].
 
+mod ask;
 mod deadlock;
 mod generated;
 mod statistics;
@@ -12,6 +13,7 @@ use overtake_trace::{EventIndex, Symbols};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+pub use self::ask::answers;
 use self::deadlock::DeadlockForm;
 pub use self::generated::generated;
 pub use self::statistics::statistics;

@@ -3,6 +3,7 @@
 //! Renderers return strings with ANSI styles; who prints them removes the styles where they are not wanted. Colour never
 //! carries what words do not say.
 
+mod ask;
 mod bench;
 mod compare;
 mod findings;
@@ -14,6 +15,8 @@ mod witness;
 use anstyle::{AnsiColor, Style};
 use overtake_detect::Verdict;
 
+pub use ask::answer;
+pub(crate) use ask::reason as link_reason;
 pub use bench::{bench, figures};
 pub use compare::compare;
 pub use findings::{cause, findings, one, write};

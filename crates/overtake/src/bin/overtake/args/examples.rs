@@ -93,6 +93,14 @@ Examples:
 Races have the numbers that reports give them for the same detectors and options; the beginning of a fingerprint does as well. Every schedule is replayed by an
 independent checker of correct reorderings before it is shown.";
 
+pub(super) const ASK_EXAMPLES: &str = "\
+Examples:
+  overtake ask run.std --pair 11,17                    is it a race, by which notions, and why not
+  overtake ask run.std --event 17 --thread T1          event 17 and the accesses of T1 that it conflicts with
+
+The chains that are printed are the events that force the order. A schedule is shown where there is one; it was checked. The
+trace is held in memory. Exit code 66 if there is a race.";
+
 pub(super) const COMPARE_EXAMPLES: &str = "\
 Examples:
   overtake compare run.std

@@ -261,6 +261,33 @@ pub(crate) struct WitnessArguments {
     pub(crate) json: bool,
 }
 
+/// `ask`.
+#[derive(Args)]
+pub(crate) struct AskArguments {
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+
+    /// Two events by their indices
+    #[arg(long, value_name = "I,J", value_delimiter = ',', required_unless_present = "event")]
+    pub(crate) pair: Vec<u64>,
+
+    /// An access by its index: asks about it and every access that it conflicts with
+    #[arg(long, value_name = "I", conflicts_with = "pair")]
+    pub(crate) event: Option<u64>,
+
+    /// Only accesses of this thread (--event)
+    #[arg(long, value_name = "NAME", requires = "event")]
+    pub(crate) thread: Option<String>,
+
+    /// Answer for at most this many pairs, the nearest first; 0 is all (--event)
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    pub(crate) limit: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `compare`.
 #[derive(Args)]
 pub(crate) struct CompareArguments {

@@ -21,8 +21,8 @@ use overtake_report::{RENDERERS, find_renderer};
 
 pub(crate) use bench::{BenchCommand, SamplingArguments, SlimstateArguments, SpeedArguments};
 pub(crate) use findings::{
-    AnalyzeArguments, BaselineArguments, CompareArguments, DiffArguments, ExplainArguments, ReportArguments,
-    ReportTarget, StoredArguments, WitnessArguments,
+    AnalyzeArguments, AskArguments, BaselineArguments, CompareArguments, DiffArguments, ExplainArguments,
+    ReportArguments, ReportTarget, StoredArguments, WitnessArguments,
 };
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
 pub(crate) use programs::{
@@ -125,6 +125,10 @@ pub(crate) enum Command {
     #[command(after_help = WITNESS_EXAMPLES)]
     Witness(WitnessArguments),
 
+    /// Tell whether two accesses are a race, by which notions, and if not, what keeps them apart
+    #[command(after_help = ASK_EXAMPLES)]
+    Ask(AskArguments),
+
     /// Run every detector on a trace and print one table
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
@@ -169,7 +173,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Work with findings", &["report", "explain", "baseline", "diff"]),
     (
         "Work with traces",
-        &["record", "seal", "analyze", "witness", "compare", "stat", "validate", "convert", "gen"],
+        &["record", "seal", "analyze", "witness", "ask", "compare", "stat", "validate", "convert", "gen"],
     ),
     ("Others", &["bench", "completions", "man", "help"]),
 ];

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod analyze;
+mod ask;
 mod baseline;
 mod bench;
 mod build;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: &Command, console: Console) -> Outcome {
         Command::Diff(arguments) => diff::run(arguments, console),
         Command::Confirm(arguments) => confirm::run(arguments, console),
         Command::Witness(arguments) => witness::run(arguments, console),
+        Command::Ask(arguments) => ask::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, console),
         Command::Validate(arguments) => validate::run(arguments, console),
         Command::Stat(arguments) => stat::run(arguments, console),

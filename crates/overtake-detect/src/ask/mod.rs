@@ -1,0 +1,156 @@
+//! Questions about two events: are they a race, by which notions, and if not, what forces their order?
+//!
+//! The whole trace is held in memory. Each notion is asked about the pair itself, not about all pairs of the trace:
+//! happens-before by the clocks that detectors use, the others by the sets and orders of their definitions.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `spread.rs` | who learns of an event by happens-before, and from whom: the chain that orders two events |
+//! | `needs.rs` | what an event cannot run without, with reasons: the chain that keeps two accesses apart |
+//! | `partners.rs` | the accesses that an access conflicts with |
+
+mod needs;
+mod partners;
+mod spread;
+
+use overtake_trace::{EventIndex, EventSource, LockId, Result, SyncId, VarId};
+
+use crate::access::{Access, At};
+use crate::m2::Saturation;
+use crate::osr::Checker as Reversal;
+use crate::race::{Race, Verdict};
+use crate::run::{LiveBlocks, read_checked, visit};
+use crate::summary::{Collector, Judgement, Position, Summary};
+
+use self::needs::Needs;
+use self::spread::Spread;
+pub use partners::{Partners, partners};
+
+/// The most events that saturation is tried with.
+const SATURATION_EVENTS: u64 = 2_000;
+
+/// Why one event comes before another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The event that comes first.
+    pub from: At,
+    /// The event that comes after it.
+    pub to: At,
+    /// Why it does.
+    pub reason: LinkReason,
+}
+
+/// Why one event comes before another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum LinkReason {
+    /// Both are of one thread.
+    Thread,
+    /// The first forks the thread of the second.
+    Fork,
+    /// The second waits for the end of the first one's thread.
+    Join,
+    /// The first releases a lock that the second acquires; sections of a lock keep their order.
+    Lock(LockId),
+    /// The second waits for the first.
+    Object(SyncId),
+    /// The first is an atomic access whose value reaches the second, or a fence that belongs to one.
+    Atomic,
+    /// The second reads what the first writes.
+    Reads(VarId),
+}
+
+/// What there is to say about two events.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The event that comes first in the trace.
+    pub first: At,
+    /// The event that comes later.
+    pub second: At,
+    /// The two as a race, if they are conflicting accesses of different threads; what is said of notions counts only then.
+    pub race: Option<Race>,
+    /// The chain by which the first happens before the second; none if it does not.
+    pub happens_before: Option<Vec<Link>>,
+    /// The chain by which no sync-preserving reordering brings the two side by side; none if one does.
+    pub kept_apart: Option<Vec<Link>>,
+    /// Whether a reordering that may swap critical sections brings them side by side.
+    pub sync_reversal: bool,
+    /// Whether saturation finds a reordering that does; none if it would take too many events.
+    pub saturation: Option<bool>,
+}
+
+impl Answer {
+    /// Whether some notion that reports nothing but races says that the two are one.
+    pub fn is_race(&self) -> bool {
+        self.is_predicted() || (self.race.is_some() && self.happens_before.is_none())
+    }
+
+    /// Whether a schedule brings them side by side.
+    pub fn is_predicted(&self) -> bool {
+        let predicted = self.kept_apart.is_none() || self.sync_reversal || self.saturation == Some(true);
+        self.race.is_some() && predicted
+    }
+}
+
+/// Answers questions about pairs of events, each with the earlier one first; none where the trace does not have both.
+pub fn ask(source: &mut dyn EventSource, pairs: &[(EventIndex, EventIndex)]) -> Result<Vec<Option<Answer>>> {
+    let mut collector = Collector::of_everything();
+    let mut needs = Needs::default();
+    let mut spreads: Vec<Spread> = pairs.iter().map(|&(first, second)| Spread::new(first, second)).collect();
+    let mut blocks = LiveBlocks::new();
+    read_checked(source, None, |checked| {
+        // Each reads the block as if it were alone.
+        let before = blocks.clone();
+        visit(&mut collector, &mut blocks, checked);
+        visit(&mut needs, &mut before.clone(), checked);
+        for spread in &mut spreads {
+            visit(spread, &mut before.clone(), checked);
+        }
+    })?;
+    let summary = collector.finish();
+    Ok(spreads.iter().map(|spread| answer(&summary, &needs, spread)).collect())
+}
+
+fn answer(summary: &Summary, needs: &Needs, spread: &Spread) -> Option<Answer> {
+    let (first, second) = (spread.first()?, spread.second()?);
+    let race = race(summary, first, second);
+    let positions = race.and_then(|race| {
+        let position = |at: At| touching(summary, at, race.var).next();
+        Some((position(first)?, position(second)?))
+    });
+    let judged = positions.map(|(first, second)| {
+        let reversal = Reversal::new(summary).judge(first, second);
+        (reversal, Saturation::new(summary, SATURATION_EVENTS).judge(first, second))
+    });
+    let (reversal, saturation) = judged.unwrap_or((Judgement::NoRace, Judgement::NoRace));
+    Some(Answer {
+        first,
+        second,
+        race,
+        happens_before: spread.chain(),
+        kept_apart: needs.chain(first.index, second.index),
+        sync_reversal: reversal == Judgement::Race,
+        saturation: (saturation != Judgement::TooLarge).then_some(saturation == Judgement::Race),
+    })
+}
+
+/// The positions at which an event touches a variable.
+fn touching(summary: &Summary, at: At, var: VarId) -> impl Iterator<Item = Position> {
+    let touches = move |position: &Position| summary.access(*position).is_some_and(|(known, _)| known == var);
+    summary.at(at.index).filter(touches)
+}
+
+/// The two as a race, if they conflict.
+fn race(summary: &Summary, first: At, second: At) -> Option<Race> {
+    let accesses =
+        |at: At| summary.at(at.index).filter_map(|position| summary.access(position)).collect::<Vec<_>>();
+    let conflict = |(one, other): ((VarId, Access), (VarId, Access))| {
+        let ((var, first), (other_var, second)) = (one, other);
+        let is_race = var == other_var && first.kind.conflicts(second.kind);
+        let verdict = Verdict::Predicted;
+        (is_race && first.at.thread != second.at.thread).then_some(Race { var, verdict, first, second })
+    };
+    let seconds = accesses(second);
+    let pairs = accesses(first).into_iter().flat_map(|one| seconds.iter().map(move |&other| (one, other)));
+    pairs.filter_map(conflict).next()
+}

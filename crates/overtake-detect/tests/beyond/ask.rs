@@ -1,0 +1,98 @@
+//! Questions about two events: the answers are those of the definitions, and chains lead from one event to the other.
+
+use overtake_detect::ask::{Answer, LinkReason, ask, partners};
+use overtake_oracle::random::Shape;
+use overtake_oracle::{
+    History, Pair, for_each_random_trace, happens_before_races, optimistic_races, random_traces, same,
+    sync_preserving_races, trace,
+};
+use overtake_trace::{EventIndex, Trace};
+
+fn answers(trace: &Trace, pairs: &[(EventIndex, EventIndex)]) -> Vec<Option<Answer>> {
+    ask(&mut trace.source().with_block_events(7), pairs).expect("memory does not fail")
+}
+
+fn answer(text: &str, first: u64, second: u64) -> Answer {
+    answers(&trace(text), &[(EventIndex(first), EventIndex(second))])
+        .remove(0)
+        .expect("both events are there")
+}
+
+#[test]
+fn answers_agree_with_the_definitions() {
+    let mut shapes = Shape::all_well_formed(20);
+    shapes.push(Shape { fork_join: true, non_lifo: true, open_sections: true, ..Shape::nested_locks() });
+    for_each_random_trace(&shapes, random_traces(2_000), |trace| {
+        let history = History::new(trace);
+        let conflicts: Vec<Pair> = history
+            .conflicts()
+            .map(|(first, second, var)| Pair {
+                first: history.steps[first].index,
+                second: history.steps[second].index,
+                var,
+            })
+            .collect();
+        let [observed, preserving, reversal] =
+            [happens_before_races, sync_preserving_races, optimistic_races].map(|races| races(trace));
+        let pairs: Vec<_> = conflicts.iter().map(|pair| (pair.first, pair.second)).collect();
+        for (pair, answer) in conflicts.iter().zip(answers(trace, &pairs)) {
+            let answer = answer.ok_or("no answer")?;
+            let said = (answer.happens_before.is_none(), answer.kept_apart.is_none(), answer.sync_reversal);
+            let holds = |races: &std::collections::BTreeSet<Pair>| races.contains(pair);
+            let expected = (holds(&observed), holds(&preserving), holds(&reversal));
+            same(&format!("{pair:?}"), [expected], [said])?;
+            check_chains(&answer)?;
+        }
+        Ok(())
+    });
+}
+
+/// A chain begins in the thread of the first event and ends in that of the second.
+fn check_chains(answer: &Answer) -> Result<(), String> {
+    if let Some(links) = &answer.happens_before {
+        let (Some(start), Some(end)) = (links.first(), links.last()) else { return Err("no links".into()) };
+        let leads = start.from.thread == answer.first.thread && end.to.thread == answer.second.thread;
+        let in_order = links.iter().all(|link| link.from.index < link.to.index);
+        if !leads || !in_order {
+            return Err(format!("{links:?} does not lead from {:?} to {:?}", answer.first, answer.second));
+        }
+    }
+    match &answer.kept_apart {
+        Some(links)
+            if links.first().is_none_or(|link| link.from != answer.first && link.from != answer.second) =>
+        {
+            Err(format!("{links:?} does not begin at an access"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn a_lock_between_two_accesses_is_named() {
+    let text = "T0 w x; T0 acq l; T0 rel l; T1 acq l; T1 rel l; T1 w x";
+    let answer = answer(text, 0, 5);
+    let links = answer.happens_before.as_ref().expect("they are ordered");
+    let [link] = links[..] else { panic!("expected one link, found {links:?}") };
+    assert_eq!((link.from.index.0, link.to.index.0), (2, 3));
+    assert!(matches!(link.reason, LinkReason::Lock(_)));
+    assert!(answer.kept_apart.is_none() && answer.is_predicted());
+}
+
+#[test]
+fn what_a_read_saw_keeps_two_accesses_apart() {
+    let answer = answer("T0 w x; T0 w flag; T1 r flag; T1 w x", 0, 3);
+    let links = answer.kept_apart.as_ref().expect("they are kept apart");
+    let reasons: Vec<_> = links.iter().map(|link| (link.from.index.0, link.to.index.0)).collect();
+    assert_eq!(reasons, [(0, 1), (1, 2), (2, 3)]);
+    assert!(matches!(links[1].reason, LinkReason::Reads(_)));
+}
+
+#[test]
+fn partners_are_the_conflicting_accesses_of_other_threads() {
+    let trace = trace("T0 w x; T1 r x; T0 r x; T2 w x; T1 w y; T1 r x");
+    let indices = |event: u64| {
+        let found = partners(&mut trace.source(), EventIndex(event)).expect("memory does not fail");
+        found.conflicting.iter().map(|at| at.index.0).collect::<Vec<_>>()
+    };
+    assert_eq!((indices(1), indices(3)), (vec![0, 3], vec![0, 1, 2, 5]));
+}
