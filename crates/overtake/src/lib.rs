@@ -14,7 +14,7 @@
 //!
 //! let report = Search::default().in_file(&trace)?;
 //! assert_eq!(report.findings.len(), 1);
-//! assert_eq!(report.findings[0].memory.name, "x");
+//! assert_eq!(report.findings[0].subject(), "x");
 //!
 //! let mut text = Vec::new();
 //! (find_renderer("text").expect("a renderer").write)(&mut text, &report)?;

@@ -172,9 +172,11 @@ fn wrong_formats_are_wrong_usage() {
         assert!(run.stderr.contains("expected FORMAT=FILE with a format of text, "), "{}", run.stderr);
     }
     let files = Files::new();
-    for (contents, expected) in
-        [("{", "EOF while parsing"), ("{\"schema\": 1}", "missing field"), ("[]", "no field `schema`")]
-    {
+    for (contents, expected) in [
+        ("{", "EOF while parsing"),
+        ("{\"schema\": 1}", "missing field"),
+        ("[]", "expected a stored result, found something else"),
+    ] {
         let run = overtake(&["report", &files.write("broken.json", contents)]).expect_code(1);
         assert!(run.stderr.contains("broken.json: ") && run.stderr.contains(expected), "{}", run.stderr);
     }

@@ -9,8 +9,8 @@ use core::mem::MaybeUninit;
 use crate::sys::{self, Fd};
 use crate::text::Text;
 
-/// If every thread that is not among `held` waits for a futex without a limit: the address for which one of them waits.
-pub(super) fn blocked_on(held: &[u32]) -> Option<u64> {
+/// If every thread that is not held waits for a futex without a limit: the address for which one of them waits.
+pub(super) fn blocked_on(is_held: fn(u32) -> bool) -> Option<u64> {
     let me = sys::kernel_thread_id();
     let directory = Fd::open(b"/proc/self/task\0", libc::O_RDONLY | libc::O_DIRECTORY).ok()?;
     let mut found = None;
@@ -19,7 +19,7 @@ pub(super) fn blocked_on(held: &[u32]) -> Option<u64> {
     while let Some(entries) = directory.entries(&mut room).filter(|entries| is_idle && !entries.is_empty()) {
         for name in names(entries) {
             let Some(thread) = number(name, 10) else { continue };
-            if thread == u64::from(me) || held.contains(&(thread as u32)) {
+            if thread == u64::from(me) || is_held(thread as u32) {
                 continue;
             }
             match futex_of(name) {

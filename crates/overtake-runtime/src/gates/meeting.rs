@@ -57,6 +57,18 @@ impl RaceState {
         waiting: None,
         is_gate_open: false,
     };
+
+    /// As new. Field by field: the whole would be cleared by `memset`, which we interpose.
+    fn forget(&mut self) {
+        self.standing[0] = None;
+        self.standing[1] = None;
+        self.holds[0] = 0;
+        self.holds[1] = 0;
+        self.has_met = false;
+        self.has_passed = false;
+        self.waiting = None;
+        self.is_gate_open = false;
+    }
 }
 
 struct Shared(UnsafeCell<[RaceState; gates::MOST_RACES]>);
@@ -112,7 +124,7 @@ pub(super) fn forget_parent() {
         let mut section = Section::new();
         for race in 0..plan::races() {
             if let Some(state) = section.race(race) {
-                *state = RaceState::NEW;
+                state.forget();
             }
         }
     }
@@ -277,7 +289,7 @@ fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
         if Section::new().race(race).is_none_or(|state| state.standing[side].is_none()) {
             return true;
         }
-        let stalled = idle::blocked_on(&held_kernel_ids());
+        let stalled = idle::blocked_on(is_held);
         quiet_looks = if stalled.is_some() { quiet_looks + 1 } else { 0 };
         blocked_on = stalled.unwrap_or(blocked_on);
         has_stalled = quiet_looks > 2;
@@ -315,18 +327,17 @@ fn name_blocking_lock(race: usize, thread: &ThreadState, address: u64) {
     }
 }
 
-/// The kernel's numbers of all threads that are held.
-fn held_kernel_ids() -> [u32; 3 * gates::MOST_RACES] {
-    let mut ids = [0; 3 * gates::MOST_RACES];
+/// Whether the thread with this number of the kernel's is held somewhere.
+fn is_held(kernel_id: u32) -> bool {
     let mut section = Section::new();
-    for race in 0..plan::races() {
-        let Some(state) = section.race(race) else { continue };
-        for (side, stander) in state.standing.iter().enumerate() {
-            ids[3 * race + side] = stander.map_or(0, |stander| stander.kernel_id);
-        }
-        ids[3 * race + 2] = state.waiting.map_or(0, |waiting| waiting.kernel_id);
-    }
-    ids
+    (0..plan::races()).any(|race| {
+        section.race(race).is_some_and(|state| {
+            let stands =
+                |side: usize| state.standing[side].is_some_and(|stander| stander.kernel_id == kernel_id);
+            let waits = state.waiting.is_some_and(|waiting| waiting.kernel_id == kernel_id);
+            stands(0) || stands(1) || waits
+        })
+    })
 }
 
 /// Waits until `is_over`, at most so long. Whether it was over.
@@ -399,7 +410,7 @@ pub(super) fn wait_at_gate(thread: &ThreadState, lock: u64, pc: u64) {
             wait_for(limit, || {
                 let is_open =
                     Section::new().race(race).is_none_or(|state| state.is_gate_open || state.has_met);
-                let is_stalled = !is_open && idle::blocked_on(&held_kernel_ids()).is_some();
+                let is_stalled = !is_open && idle::blocked_on(is_held).is_some();
                 quiet_looks = if is_stalled { quiet_looks + 1 } else { 0 };
                 is_open || quiet_looks > 2
             });
