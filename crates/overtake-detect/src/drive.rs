@@ -11,7 +11,8 @@ use overtake_trace::{
 
 use crate::findings::Findings;
 use crate::passes::{Analysis, Outcome};
-use crate::registry::{Entry, OptionError, Options};
+use crate::registry::Entry;
+use crate::settings::{OptionError, Options};
 
 /// What happens to a trace that is not well formed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -249,8 +250,8 @@ mod tests {
         notion: Notion::HappensBefore,
         promise: Promise::Exact,
         verdict: Verdict::Observed,
-        options: &[],
         start: |_| counter(1),
+        ..Entry::BASIC
     };
     const TWO: Entry = Entry { name: "two", start: |_| counter(2), ..ONE };
 

@@ -6,7 +6,6 @@
 
 mod access;
 pub mod ask;
-mod auto;
 mod deadlock;
 mod detector;
 mod discipline;
@@ -23,6 +22,7 @@ mod race;
 mod registry;
 mod run;
 mod sampling;
+mod settings;
 mod slimstate;
 mod summary;
 mod syncp;
@@ -33,7 +33,6 @@ mod wcp;
 pub mod witness;
 
 pub use access::{Access, AccessKind, At};
-pub use auto::happens_before_for;
 pub use detector::{Detector, LockMode};
 pub use drive::{Driver, Job, Strictness};
 pub use extent::Extent;
@@ -41,7 +40,10 @@ pub use finding::{Deadlock, DeadlockStep, Finding};
 pub use findings::{Findings, Group, RaceGroup};
 pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
-pub use registry::{DETECTORS, Entry, Notion, OptionError, Options, Partitions, Promise, find, one_pass};
+pub use registry::{
+    DETECTORS, Entry, Notion, Promise, Reads, Stand, Unasked, Witness, defaults, find, one_pass,
+};
 pub use run::{LiveBlocks, feed, visit};
 pub use sampling::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
+pub use settings::{OptionError, Options, Partitions, SETTINGS, Setting, SettingValue, parse_count};
 pub use visitor::{Touch, Visitor};

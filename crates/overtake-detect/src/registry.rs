@@ -1,14 +1,12 @@
 //! The table of detectors. Help text, `compare`, docs, oracle tests and benches all walk over it.
 
-use std::fmt;
-
 use crate::detector::Detector;
 use crate::discipline;
 use crate::hb::shb::Schedulable;
 use crate::hb::{self, FastTrack, HappensBefore};
 use crate::passes::Analysis;
 use crate::race::Verdict;
-use crate::sampling::Judge;
+use crate::settings::{OptionError, Options};
 
 /// Which order between events a detector asks about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,99 +87,47 @@ impl Promise {
     }
 }
 
-/// Settings of detectors. Each detector uses some of them.
-#[derive(Clone, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// Largest span `j - i + 1` of a reported pair (`short-*`).
-    pub window: u64,
-    /// Eraser's state machine instead of the definition (`lock-set`).
-    pub eraser: bool,
-    /// No first pass that drops variables and locks which cannot matter (`syncp`, `short-syncp`). Verdicts are the same.
-    pub no_filter: bool,
-    /// Pairs of accesses between the same two locations that are judged beyond `syncp` (`osr`, `short-osr`, `m2`); 0 is all.
-    pub instances: u64,
-    /// Events that a schedule may take for its pair to be judged (`m2`).
-    pub schedule_limit: u64,
-    /// The trace is read no further once something was found.
-    pub first: bool,
-    /// The part of the accesses that is sampled, above 0 and at most 1 (`pacer`, `sampled-hb`).
-    pub rate: f64,
-    /// Events of a sampling period (`pacer`).
-    pub period: u64,
-    /// The part of all events that must change to make the trace race free, for a race to be found probably (`rpt`).
-    pub epsilon: f64,
-    /// The probability that none is found nevertheless (`rpt`).
-    pub delta: f64,
-    /// What is asked of each window (`rpt`).
-    pub judge: Judge,
-    /// Seed of all random choices (`pacer`, `sampled-hb`, `rpt`).
-    pub seed: u64,
-    /// How arrays are divided into parts that share their state (`slimstate`). Verdicts are the same.
-    pub partitions: Partitions,
+/// How schedules of a detector's predicted races are built and checked (see [`witness`](crate::witness)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Witness {
+    /// They are not: its races happened, or are suspicions.
+    None,
+    /// By reorderings that keep the order of each lock's critical sections.
+    LockOrderKept,
+    /// By any correct reordering.
+    AnyLockOrder,
 }
 
-/// How arrays are divided into parts that share their state.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub enum Partitions {
-    /// As in the paper: whole, blocks, strides, two pieces, a prefix of single elements, or single elements.
-    #[default]
-    Paper,
-    /// Where that would end in single elements, any elements that share their state.
-    Extended,
+/// When a detector runs if none is named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unasked {
+    /// Never.
+    Never,
+    /// On every trace.
+    Always,
+    /// On traces that are not long.
+    IfShort,
+    /// On long traces.
+    IfLong,
 }
 
-impl Partitions {
-    /// All of them.
-    pub const ALL: [Partitions; 2] = [Partitions::Paper, Partitions::Extended];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Partitions::Paper => "paper",
-            Partitions::Extended => "extended",
-        }
-    }
+/// What of a trace a detector reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// Every event, in order.
+    Everything,
+    /// A few windows; of a sealed file nothing else is touched.
+    Windows,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            window: 30_000,
-            eraser: false,
-            no_filter: false,
-            instances: 4,
-            schedule_limit: 300,
-            first: false,
-            rate: 0.1,
-            period: 1000,
-            epsilon: 0.01,
-            delta: 0.1,
-            judge: Judge::HappensBefore,
-            seed: 1,
-            partitions: Partitions::default(),
-        }
-    }
+/// A detector whose place another one takes on some traces, because both find the same races.
+#[derive(Clone, Copy, Debug)]
+pub struct Stand {
+    /// The name of the other one.
+    pub instead_of: &'static str,
+    /// Whether this one suits a trace of so many threads and locks better.
+    pub suits: fn(threads: u64, locks: u64) -> bool,
 }
-
-impl Options {
-    /// How many pairs of accesses between the same two locations are judged.
-    pub(crate) fn instances(&self) -> u64 {
-        if self.instances == 0 { u64::MAX } else { self.instances }
-    }
-}
-
-/// The options do not fit the detector.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OptionError(pub String);
-
-impl fmt::Display for OptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for OptionError {}
 
 /// One detector of the table.
 pub struct Entry {
@@ -195,10 +141,48 @@ pub struct Entry {
     pub promise: Promise,
     /// The verdict of its races (predictive detectors say observed where the run exhibits the race).
     pub verdict: Verdict,
-    /// Names of the [`Options`] it uses, as on the command line.
+    /// Names of the [`SETTINGS`](crate::SETTINGS) it uses.
     pub options: &'static [&'static str],
+    /// What it reads.
+    pub reads: Reads,
+    /// How its predicted races are shown to be possible.
+    pub witness: Witness,
+    /// When it runs unasked.
+    pub unasked: Unasked,
+    /// Which detector it takes the place of where that is faster.
+    pub stand: Option<Stand>,
+    /// Most time on the lock-heavy benchmark, in the time of `wc -l` on the same events.
+    pub speed_goal: Option<f64>,
     /// Starts an analysis.
     pub start: fn(&Options) -> Result<Analysis, OptionError>,
+}
+
+impl Entry {
+    /// A row to fill in: what most detectors have in common. Name, summary, notion, promise, verdict and start are to be given.
+    pub const BASIC: Entry = Entry {
+        name: "",
+        summary: "",
+        notion: Notion::HappensBefore,
+        promise: Promise::Suspicion,
+        verdict: Verdict::Suspected,
+        options: &[],
+        reads: Reads::Everything,
+        witness: Witness::None,
+        unasked: Unasked::Never,
+        stand: None,
+        speed_goal: None,
+        start: |_| Err(OptionError("expected a detector, found a row without one".into())),
+    };
+}
+
+/// The detectors that run if none is named, on a trace that is long or not.
+pub fn defaults(is_long: bool) -> impl Iterator<Item = &'static Entry> {
+    DETECTORS.iter().filter(move |entry| match entry.unasked {
+        Unasked::Never => false,
+        Unasked::Always => true,
+        Unasked::IfShort => !is_long,
+        Unasked::IfLong => is_long,
+    })
 }
 
 /// Every detector.
@@ -209,8 +193,10 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::HappensBefore,
         promise: Promise::Exact,
         verdict: Verdict::Observed,
-        options: &[],
+        unasked: Unasked::Always,
+        speed_goal: Some(9.0),
         start: one_pass::<HappensBefore>,
+        ..Entry::BASIC
     },
     Entry {
         name: "fasttrack",
@@ -218,8 +204,9 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::HappensBefore,
         promise: Promise::ExactToFirstRace,
         verdict: Verdict::Observed,
-        options: &[],
+        speed_goal: Some(6.0),
         start: one_pass::<FastTrack>,
+        ..Entry::BASIC
     },
     Entry {
         name: "slimstate",
@@ -229,6 +216,7 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         options: &["partitions"],
         start: crate::slimstate::start,
+        ..Entry::BASIC
     },
     Entry {
         name: "shb",
@@ -236,8 +224,10 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::Schedulable,
         promise: Promise::Exact,
         verdict: Verdict::Predicted,
-        options: &[],
+        witness: Witness::LockOrderKept,
+        speed_goal: Some(15.0),
         start: one_pass::<Schedulable>,
+        ..Entry::BASIC
     },
     Entry {
         name: "short-hb",
@@ -246,7 +236,9 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::ExactInWindow,
         verdict: Verdict::Observed,
         options: &["window"],
+        speed_goal: Some(12.0),
         start: hb::short::start,
+        ..Entry::BASIC
     },
     Entry {
         name: "lockstamp",
@@ -254,8 +246,9 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::HappensBefore,
         promise: Promise::Exact,
         verdict: Verdict::Observed,
-        options: &[],
+        stand: Some(Stand { instead_of: "hb", suits: hb::lockstamp::suits }),
         start: hb::lockstamp::start,
+        ..Entry::BASIC
     },
     Entry {
         name: "syncp",
@@ -264,7 +257,10 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::Exact,
         verdict: Verdict::Predicted,
         options: &["no-filter"],
+        witness: Witness::LockOrderKept,
+        unasked: Unasked::IfShort,
         start: crate::syncp::start_full,
+        ..Entry::BASIC
     },
     Entry {
         name: "short-syncp",
@@ -273,7 +269,10 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::ExactInWindow,
         verdict: Verdict::Predicted,
         options: &["window", "no-filter"],
+        witness: Witness::LockOrderKept,
+        unasked: Unasked::IfLong,
         start: crate::syncp::start_short,
+        ..Entry::BASIC
     },
     Entry {
         name: "osr",
@@ -282,7 +281,9 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::NoFalseReport,
         verdict: Verdict::Predicted,
         options: &["no-filter", "instances"],
+        witness: Witness::AnyLockOrder,
         start: crate::osr::start_full,
+        ..Entry::BASIC
     },
     Entry {
         name: "short-osr",
@@ -291,7 +292,9 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::NoFalseReport,
         verdict: Verdict::Predicted,
         options: &["window", "no-filter", "instances"],
+        witness: Witness::AnyLockOrder,
         start: crate::osr::start_short,
+        ..Entry::BASIC
     },
     Entry {
         name: "m2",
@@ -300,7 +303,9 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::NoFalseReport,
         verdict: Verdict::Predicted,
         options: &["no-filter", "instances", "schedule-limit"],
+        witness: Witness::AnyLockOrder,
         start: crate::m2::start,
+        ..Entry::BASIC
     },
     Entry {
         name: "wcp",
@@ -308,8 +313,8 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::WeakOrder,
         promise: Promise::FirstReport,
         verdict: Verdict::Suspected,
-        options: &[],
         start: one_pass::<crate::wcp::WeakOrder>,
+        ..Entry::BASIC
     },
     Entry {
         name: "deadlock",
@@ -317,8 +322,8 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::Deadlock,
         promise: Promise::ExactPatterns,
         verdict: Verdict::Predicted,
-        options: &[],
         start: crate::deadlock::start_deadlock,
+        ..Entry::BASIC
     },
     Entry {
         name: "lock-order",
@@ -326,8 +331,8 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::Deadlock,
         promise: Promise::Suspicion,
         verdict: Verdict::Suspected,
-        options: &[],
         start: crate::deadlock::start_lock_order,
+        ..Entry::BASIC
     },
     Entry {
         name: "lock-set",
@@ -336,7 +341,9 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::Suspicion,
         verdict: Verdict::Suspected,
         options: &["eraser"],
+        speed_goal: Some(8.0),
         start: discipline::lock_set::start,
+        ..Entry::BASIC
     },
     Entry {
         name: "lock-cover",
@@ -344,8 +351,9 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::Discipline,
         promise: Promise::Suspicion,
         verdict: Verdict::Suspected,
-        options: &[],
+        speed_goal: Some(12.0),
         start: discipline::lock_cover::start,
+        ..Entry::BASIC
     },
     Entry {
         name: "pacer",
@@ -355,6 +363,7 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         options: &["rate", "period", "seed"],
         start: crate::sampling::start_pacer,
+        ..Entry::BASIC
     },
     Entry {
         name: "sampled-hb",
@@ -364,6 +373,7 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         options: &["rate", "seed"],
         start: crate::sampling::start_sampled,
+        ..Entry::BASIC
     },
     Entry {
         name: "rpt",
@@ -372,7 +382,9 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::PropertyTester,
         verdict: Verdict::Observed,
         options: &["epsilon", "delta", "seed", "judge"],
+        reads: Reads::Windows,
         start: crate::sampling::start_rpt,
+        ..Entry::BASIC
     },
 ];
 

@@ -6,8 +6,9 @@ use overtake_trace::{Block, Checked, Checker, EventSource, Id, LockId, Symbols, 
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::passes::{Analysis, Outcome};
-use crate::registry::{Options, find};
+use crate::registry::find;
 use crate::run::{LiveBlocks, feed};
+use crate::settings::Options;
 
 /// Runs a registered detector over a trace, mended as the oracle mends it, in blocks of a few events.
 pub(crate) fn run(name: &str, options: &Options, trace: &Trace) -> Analysis {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use overtake_detect::{Access, AccessKind, At, Entry, Extent, Notion, OptionError, Promise, Race, Verdict};
+use overtake_detect::{Access, AccessKind, At, Entry, Extent, Notion, Promise, Race, Verdict, Witness};
 use overtake_report::collect::{Collector, Settings};
 use overtake_report::{Analysed, Findings, TraceFacts, json, text};
 use overtake_trace::{EventIndex, LocationId, Sizes, Symbols, ThreadId, VarId};
@@ -13,8 +13,8 @@ const DETECTOR: Entry = Entry {
     notion: Notion::SyncPreserving,
     promise: Promise::Exact,
     verdict: Verdict::Predicted,
-    options: &[],
-    start: |_| Err(OptionError("not to be run".into())),
+    witness: Witness::LockOrderKept,
+    ..Entry::BASIC
 };
 
 struct Example {

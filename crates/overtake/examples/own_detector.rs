@@ -58,8 +58,8 @@ static TWO_WRITERS: Entry = Entry {
     notion: Notion::Discipline,
     promise: Promise::Suspicion,
     verdict: Verdict::Suspected,
-    options: &[],
     start: one_pass::<TwoWriters>,
+    ..Entry::BASIC
 };
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use overtake_detect::{Entry, Options, Strictness, find};
+use overtake_detect::{Entry, Options, Strictness, defaults};
 use overtake_report::result::Report;
 use overtake_seal::Sealed;
 
@@ -117,7 +117,6 @@ impl Search {
         if !self.detectors.is_empty() {
             return Ok(self.detectors.clone());
         }
-        let predicting = if input.is_longer_than(LONG_TRACE)? { "short-syncp" } else { "syncp" };
-        Ok(["hb", predicting].into_iter().filter_map(find).collect())
+        Ok(defaults(input.is_longer_than(LONG_TRACE)?).collect())
     }
 }

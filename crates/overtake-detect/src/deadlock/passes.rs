@@ -5,8 +5,8 @@ use overtake_trace::{Checked, Symbols};
 use super::analysis::{Collection, Question, Survey};
 use crate::findings::Findings;
 use crate::passes::{After, Analysis, Pass};
-use crate::registry::{OptionError, Options};
 use crate::run::{LiveBlocks, visit};
+use crate::settings::{OptionError, Options};
 
 /// How many steps the search for patterns may take. Programs have few; this is a second or so.
 const STEPS: u64 = 10_000_000;

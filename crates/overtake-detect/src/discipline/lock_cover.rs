@@ -30,7 +30,7 @@ use crate::findings::Findings;
 use crate::locks::{Held, HeldLocks, SetId};
 use crate::passes::Analysis;
 use crate::race::{Race, Verdict};
-use crate::registry::{OptionError, Options};
+use crate::settings::{OptionError, Options};
 
 /// Starts the detector.
 pub(crate) fn start(_options: &Options) -> Result<Analysis, OptionError> {

@@ -12,7 +12,7 @@ use overtake_trace::{LockId, ThreadId, Trace, VarId};
 
 use crate::Race;
 use crate::passes::Analysis;
-use crate::registry::Options;
+use crate::settings::Options;
 use crate::testing::run;
 
 const TRACES: u64 = 100_000;

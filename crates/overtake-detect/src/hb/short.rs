@@ -41,7 +41,7 @@ use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::passes::Analysis;
 use crate::race::{Race, Verdict};
-use crate::registry::{OptionError, Options};
+use crate::settings::{OptionError, Options};
 use crate::visitor::Touch;
 
 /// How often to do what need not be done at every event.

@@ -10,7 +10,7 @@ use overtake_trace::{Action, Event, LocationId, Op, OperandKind, ThreadId, Trace
 
 use super::short::{Live, ShortHb, Upkeep};
 use crate::passes::Analysis;
-use crate::registry::Options;
+use crate::settings::Options;
 use crate::testing::{run, run_analysis, run_analysis_with, run_detector};
 
 /// Random traces.

@@ -20,7 +20,7 @@ mod order;
 pub(crate) use check::Saturation;
 
 use crate::passes::Analysis;
-use crate::registry::{OptionError, Options};
+use crate::settings::{OptionError, Options};
 use crate::summary::{Limits, Method, beyond};
 
 /// Starts `m2`.

@@ -21,7 +21,7 @@ mod check;
 pub(crate) use check::Checker;
 
 use crate::passes::Analysis;
-use crate::registry::{OptionError, Options};
+use crate::settings::{OptionError, Options};
 use crate::summary::{Limits, Method, beyond};
 
 /// Starts `osr`.

@@ -16,7 +16,7 @@ use overtake_trace::{EventIndex, Sizes, VarId};
 use crate::access::{Access, At};
 use crate::findings::Findings;
 use crate::hb::{ByClocks, Histories, Judge, Judged, SyncClocks};
-use crate::registry::OptionError;
+use crate::settings::OptionError;
 
 /// Which accesses are sampled, and what happens to the others.
 pub(super) trait Sampling {

@@ -13,7 +13,7 @@ use overtake_trace::EventIndex;
 use super::accesses::{SampledAccesses, Sampler, Sampling, checked_rate};
 use super::random::Chance;
 use crate::passes::Analysis;
-use crate::registry::{OptionError, Options};
+use crate::settings::{OptionError, Options};
 
 /// Looks for races between sampled accesses.
 type SampledHappensBefore = SampledAccesses<Each>;

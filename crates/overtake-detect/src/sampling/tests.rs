@@ -10,7 +10,8 @@ use super::random::Chance;
 use crate::drive::{Driver, Strictness};
 use crate::passes::Outcome;
 use crate::race::Race;
-use crate::registry::{Options, find};
+use crate::registry::find;
+use crate::settings::Options;
 
 /// Random traces per test; the shapes take turns, and one in ten needs repairs.
 const TRACES: u64 = 100_000;

@@ -8,8 +8,8 @@ use super::naming::Naming;
 use crate::detector::Detector;
 use crate::findings::Findings;
 use crate::passes::{After, Analysis, Pass};
-use crate::registry::{OptionError, Options};
 use crate::run::{LiveBlocks, feed, visit};
+use crate::settings::{OptionError, Options};
 
 /// Starts an analysis.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {

@@ -65,7 +65,7 @@ use crate::detector::{Detector, LockMode};
 use crate::extent::Extent;
 use crate::findings::Findings;
 use crate::hb::SyncClocks;
-use crate::registry::Partitions;
+use crate::settings::Partitions;
 use crate::visitor::Touch;
 
 /// Arrays shorter than this are not worth compressing (the paper's threshold).

@@ -7,7 +7,7 @@
 
 use super::two_pass::analysis;
 use crate::passes::Analysis;
-use crate::registry::{OptionError, Options};
+use crate::settings::{OptionError, Options};
 
 /// Starts the analysis.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {

@@ -9,7 +9,7 @@ use overtake_oracle::{
 use overtake_trace::{EventIndex, Trace};
 
 use crate::passes::Analysis;
-use crate::registry::Options;
+use crate::settings::Options;
 use crate::testing::run_analysis;
 
 fn short_syncp(trace: &Trace, window: u64, no_filter: bool) -> Analysis {

@@ -29,7 +29,7 @@ mod why;
 use std::path::PathBuf;
 
 use overtake_detect::witness::{self, DeadlockSchedule, Step};
-use overtake_detect::{Access, AccessKind, Deadlock, Notion, Promise, Race, Verdict};
+use overtake_detect::{Access, AccessKind, Deadlock, Promise, Race, Verdict, Witness};
 use overtake_trace::{EventSource, Landmarks, OtrFile, Result, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -152,13 +152,7 @@ impl<'a> Collector<'a> {
 
     fn predicted(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.groups.len()).filter(|&at| {
-            let predicts = |&at: &usize| {
-                let notion = self.analysed.findings[at].detector.notion;
-                matches!(
-                    notion,
-                    Notion::SyncPreserving | Notion::Schedulable | Notion::SyncReversal | Notion::Predictable
-                )
-            };
+            let predicts = |&at: &usize| self.analysed.findings[at].detector.witness != Witness::None;
             let group = &self.groups[at];
             group.race.verdict == Verdict::Predicted && group.detectors.iter().any(predicts)
         })

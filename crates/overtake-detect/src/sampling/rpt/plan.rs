@@ -5,8 +5,8 @@ use std::ops::Range;
 use overtake_trace::Parameters;
 
 use super::judge::Judge;
-use crate::registry::OptionError;
 use crate::sampling::random::Numbers;
+use crate::settings::OptionError;
 
 /// The windows of one test.
 #[derive(Clone, PartialEq, Debug)]

@@ -7,8 +7,8 @@ use super::judge::{Judge, WindowJudge};
 use super::plan::Plan;
 use crate::findings::Findings;
 use crate::passes::{After, Analysis, Pass};
-use crate::registry::{OptionError, Options};
 use crate::run::LiveBlocks;
+use crate::settings::{OptionError, Options};
 
 /// Starts the analysis.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {

@@ -16,7 +16,8 @@ use crate::drive::{Driver, Strictness};
 use crate::findings::Findings;
 use crate::passes::Outcome;
 use crate::race::Verdict;
-use crate::registry::{Options, find};
+use crate::registry::find;
+use crate::settings::Options;
 
 const TRACES: u64 = 100_000;
 

@@ -5,11 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use overtake_detect::{DETECTORS, Entry, Judge, Notion, Partitions, find};
+use overtake_detect::{DETECTORS, Entry, Witness, find};
 use overtake_gen::gadgets::{GADGETS, find_gadget};
 use overtake_gen::{SHAPES, find_shape};
 use overtake_report::{RENDERERS, Renderer, find_renderer};
 use overtake_trace::Format;
+
+pub(super) use overtake_detect::parse_count as count_parser;
 
 use super::findings::ReportTarget;
 use super::generate::Product;
@@ -39,13 +41,7 @@ pub(super) fn detector_parser() -> impl TypedValueParser<Value = &'static Entry>
 
 /// Whether the races of a detector have schedules.
 pub(crate) fn has_schedules(entry: &Entry) -> bool {
-    matches!(entry.notion, Notion::SyncPreserving | Notion::SyncReversal | Notion::Predictable)
-}
-
-pub(super) fn partitions_parser() -> impl TypedValueParser<Value = Partitions> {
-    PossibleValuesParser::new(Partitions::ALL.map(Partitions::name)).try_map(|name| {
-        Partitions::ALL.into_iter().find(|partitions| partitions.name() == name).ok_or("no such partitions")
-    })
+    entry.witness != Witness::None
 }
 
 pub(super) fn shape_parser() -> impl TypedValueParser<Value = Product> {
@@ -62,25 +58,6 @@ pub(super) fn format_parser() -> impl TypedValueParser<Value = Format> {
         .try_map(|name| Format::from_name(&name).ok_or("no such format"))
 }
 
-/// A number that may end in k, M or G, for thousands, millions and thousands of millions.
-pub(super) fn count_parser(text: &str) -> Result<u64, String> {
-    let (digits, factor) = match text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G']) {
-        Some(digits) if text.ends_with(['k', 'K']) => (digits, 1_000),
-        Some(digits) if text.ends_with(['m', 'M']) => (digits, 1_000_000),
-        Some(digits) => (digits, 1_000_000_000),
-        None => (text, 1),
-    };
-    let number = digits.parse::<u64>().map_err(|error| error.to_string())?;
-    number.checked_mul(factor).ok_or_else(|| "number too large".into())
-}
-
-pub(super) fn judge_parser() -> impl TypedValueParser<Value = Judge> {
-    PossibleValuesParser::new(Judge::NAMES.map(|(name, _)| name)).try_map(|name| {
-        let judge = Judge::NAMES.into_iter().find(|(known, _)| *known == name);
-        judge.map(|(_, judge)| judge).ok_or("no such judge")
-    })
-}
-
 /// A time in ms, s, m or h; a bare number is seconds.
 pub(super) fn duration_parser(text: &str) -> Result<Duration, String> {
     let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
@@ -88,12 +65,4 @@ pub(super) fn duration_parser(text: &str) -> Result<Duration, String> {
     let (number, seconds) = unit.unwrap_or((text, 1.0));
     let number = number.parse::<f64>().map_err(|_| format!("expected a time such as 90s, found `{text}`"))?;
     Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
-}
-
-pub(super) fn window_parser(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(0) => Err("a window holds at least one event".into()),
-        Ok(window) => Ok(window),
-        Err(error) => Err(error.to_string()),
-    }
 }

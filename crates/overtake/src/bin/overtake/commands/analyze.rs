@@ -3,7 +3,7 @@
 use overtake::reports;
 use overtake::tester::{Effort, TestedTrace};
 use overtake::{EXPLAINING, Error, Examined, Input, Listener};
-use overtake_detect::{Entry, Promise, happens_before_for};
+use overtake_detect::{DETECTORS, Entry, Reads};
 use overtake_report::result::Report;
 use overtake_report::{Analysed, json, text};
 
@@ -23,16 +23,16 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
     }
     let mut detectors = search.suited(&input)?;
     if arguments.auto {
-        choose_happens_before(&mut detectors, &mut input, console)?;
+        choose_faster(&mut detectors, &mut input, console)?;
     }
     arguments.options.warn_of_unused(&detectors, console);
     if let [entry] = detectors[..]
-        && entry.promise == Promise::PropertyTester
+        && entry.reads == Reads::Windows
     {
         let effort = Effort {
             until: arguments.until,
             budget: arguments.budget,
-            has_epsilon: arguments.options.has_epsilon(),
+            has_epsilon: arguments.options.has("epsilon"),
         };
         let strictness = arguments.checked.strictness();
         let examined = TestedTrace::of(&mut input, entry, &search.options, &effort, strictness, &console)?;
@@ -81,17 +81,16 @@ fn report(
     deliver(collected()?, &arguments.reports, stream, console)
 }
 
-/// Replaces `hb` by the happens-before detector that suits the trace.
-fn choose_happens_before(
-    detectors: &mut [&'static Entry],
-    input: &mut Input,
-    console: Console,
-) -> Result<(), Error> {
-    let Some(place) = detectors.iter_mut().find(|entry| entry.name == "hb") else { return Ok(()) };
-    let (threads, locks) = input.threads_and_locks(&console)?;
-    if let Some(chosen) = happens_before_for(threads, locks) {
-        console.say(&format!("{} chosen for {threads} threads and {locks} locks", chosen.name));
-        *place = chosen;
+/// Replaces detectors by those that find the same races and suit the trace better.
+fn choose_faster(detectors: &mut [&'static Entry], input: &mut Input, console: Console) -> Result<(), Error> {
+    for entry in DETECTORS {
+        let Some(stand) = entry.stand else { continue };
+        let Some(place) = detectors.iter_mut().find(|place| place.name == stand.instead_of) else { continue };
+        let (threads, locks) = input.threads_and_locks(&console)?;
+        if (stand.suits)(threads, locks) {
+            *place = entry;
+        }
+        console.say(&format!("{} chosen for {threads} threads and {locks} locks", place.name));
     }
     Ok(())
 }

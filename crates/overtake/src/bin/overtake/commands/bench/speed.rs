@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use overtake::{Error, Listener};
-use overtake_detect::{DETECTORS, Entry, Promise, Verdict as RaceVerdict};
+use overtake_detect::{DETECTORS, Entry, Reads, Verdict as RaceVerdict};
 use overtake_report::{Goal, Measurement, text};
 use overtake_trace::{Block, OtrFile};
 
@@ -14,16 +14,6 @@ use super::lab::{Lab, Task, median};
 use crate::args::SpeedArguments;
 use crate::console::Console;
 use crate::verdict::{Outcome, Verdict};
-
-/// Most time of a detector on the lock-heavy trace, end to end, in units of W. Twice as much on the compute-heavy one.
-const DETECTOR_GOALS: &[(&str, f64)] = &[
-    ("fasttrack", 6.0),
-    ("hb", 9.0),
-    ("shb", 15.0),
-    ("short-hb", 12.0),
-    ("lock-set", 8.0),
-    ("lock-cover", 12.0),
-];
 
 /// Most growth of time when the trace is ten times as long; predictive detectors may take a little more.
 const GROWTH_GOAL: f64 = 11.0;
@@ -194,12 +184,11 @@ impl Bench<'_> {
 
     /// Time in W, and growth from a tenth of the trace to the whole.
     fn detector_rows(&mut self, shape: &Shape, entry: &Entry, unit: Duration, times: &[Duration]) {
-        let goal = DETECTOR_GOALS.iter().find(|(name, _)| *name == entry.name);
-        let goal = goal.map(|(_, goal)| Goal::AtMost(goal * shape.allowance));
+        let goal = entry.speed_goal.map(|goal| Goal::AtMost(goal * shape.allowance));
         self.row(format!("{}: {}", shape.name, entry.name), ratio(times[0], unit), " W", goal);
-        let growth = match (entry.promise, entry.verdict) {
+        let growth = match (entry.reads, entry.verdict) {
             // It reads part of the one trace and all of the other; `overtake bench sampling` measures its growth.
-            (Promise::PropertyTester, _) => None,
+            (Reads::Windows, _) => None,
             (_, RaceVerdict::Predicted) => Some(PREDICTIVE_GROWTH_GOAL),
             _ => Some(GROWTH_GOAL),
         };
