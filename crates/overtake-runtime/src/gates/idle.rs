@@ -9,8 +9,9 @@ use core::mem::MaybeUninit;
 use crate::sys::{self, Fd};
 use crate::text::Text;
 
-/// If every thread that is not held waits for a futex without a limit: the address for which one of them waits.
-pub(super) fn blocked_on(is_held: fn(u32) -> bool) -> Option<u64> {
+/// If every thread that is not held waits for a futex without a limit: the address for which one of them waits, if possible one that
+/// `is_wanted`.
+pub(super) fn blocked_on(is_held: fn(u32) -> bool, is_wanted: impl Fn(u64) -> bool) -> Option<u64> {
     let me = sys::kernel_thread_id();
     let directory = Fd::open(b"/proc/self/task\0", libc::O_RDONLY | libc::O_DIRECTORY).ok()?;
     let mut found = None;
@@ -23,7 +24,8 @@ pub(super) fn blocked_on(is_held: fn(u32) -> bool) -> Option<u64> {
                 continue;
             }
             match futex_of(name) {
-                Some(address) => found = found.max(Some(address)),
+                Some(address) if found.is_some() && !is_wanted(address) => {}
+                Some(address) => found = Some(address),
                 None => is_idle = false,
             }
         }

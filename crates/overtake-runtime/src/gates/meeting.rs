@@ -289,7 +289,7 @@ fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
         if Section::new().race(race).is_none_or(|state| state.standing[side].is_none()) {
             return true;
         }
-        let stalled = idle::blocked_on(is_held);
+        let stalled = idle::blocked_on(stands, |address| lock_around(thread, address).is_some());
         quiet_looks = if stalled.is_some() { quiet_looks + 1 } else { 0 };
         blocked_on = stalled.unwrap_or(blocked_on);
         has_stalled = quiet_looks > 2;
@@ -309,16 +309,20 @@ fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
     Arrival::Goes
 }
 
-/// Writes down where the thread took the lock that another thread waits for at this address.
-fn name_blocking_lock(race: usize, thread: &ThreadState, address: u64) {
+/// The lock of the thread in which an address lies.
+fn lock_around(thread: &ThreadState, address: u64) -> Option<super::HeldLock> {
     /// Bytes of the largest lock of libc, so that a futex in it is found.
     const LOCK_BYTES: u64 = 64;
     let locks = Room::of(thread).and_then(Room::locks).unwrap_or_default();
-    let wanted = locks
+    locks
         .iter()
         .map(core::cell::Cell::get)
-        .find(|held| (held.lock..held.lock + LOCK_BYTES).contains(&address));
-    if let Some(held) = wanted
+        .find(|held| (held.lock..held.lock + LOCK_BYTES).contains(&address))
+}
+
+/// Writes down where the thread took the lock that another thread waits for at this address.
+fn name_blocking_lock(race: usize, thread: &ThreadState, address: u64) {
+    if let Some(held) = lock_around(thread, address)
         && let Some((module, offset)) = plan::site_of(held.pc)
     {
         plan::word(race, gates::BLOCKING).store(module, Ordering::Relaxed);
@@ -327,17 +331,20 @@ fn name_blocking_lock(race: usize, thread: &ThreadState, address: u64) {
     }
 }
 
-/// Whether the thread with this number of the kernel's is held somewhere.
+/// Whether the thread with this number of the kernel's stands at an access. One that waits at a gate can run: nobody else lets it go, so
+/// it must be the first to give up.
+fn stands(kernel_id: u32) -> bool {
+    is_any(|state| state.standing.iter().flatten().any(|stander| stander.kernel_id == kernel_id))
+}
+
+/// Whether the thread stands at an access or waits at a gate.
 fn is_held(kernel_id: u32) -> bool {
+    stands(kernel_id) || is_any(|state| state.waiting.is_some_and(|waiting| waiting.kernel_id == kernel_id))
+}
+
+fn is_any(holds: impl Fn(&RaceState) -> bool) -> bool {
     let mut section = Section::new();
-    (0..plan::races()).any(|race| {
-        section.race(race).is_some_and(|state| {
-            let stands =
-                |side: usize| state.standing[side].is_some_and(|stander| stander.kernel_id == kernel_id);
-            let waits = state.waiting.is_some_and(|waiting| waiting.kernel_id == kernel_id);
-            stands(0) || stands(1) || waits
-        })
-    })
+    (0..plan::races()).any(|race| section.race(race).is_some_and(|state| holds(state)))
 }
 
 /// Waits until `is_over`, at most so long. Whether it was over.
@@ -399,18 +406,18 @@ pub(super) fn wait_at_gate(thread: &ThreadState, lock: u64, pc: u64) {
                 && state.waiting.is_none()
                 && (wanted == 0 || wanted == u64::from(me) + 1);
             if waits {
+                plan::header(gates::HOLDS).fetch_add(1, Ordering::SeqCst); // before anybody can look for waiters
                 state.waiting = Some(Waiting { lock, thread: me, kernel_id: sys::kernel_thread_id() });
             }
             waits
         });
         if waits {
-            plan::header(gates::HOLDS).fetch_add(1, Ordering::Relaxed);
             let limit = plan::header(gates::LIMIT).load(Ordering::Relaxed);
             let mut quiet_looks = 0;
             wait_for(limit, || {
                 let is_open =
                     Section::new().race(race).is_none_or(|state| state.is_gate_open || state.has_met);
-                let is_stalled = !is_open && idle::blocked_on(is_held).is_some();
+                let is_stalled = !is_open && idle::blocked_on(is_held, |_| false).is_some();
                 quiet_looks = if is_stalled { quiet_looks + 1 } else { 0 };
                 is_open || quiet_looks > 2
             });
