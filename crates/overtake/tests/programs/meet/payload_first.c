@@ -1,4 +1,4 @@
-/* The payload is read before the check that was meant to protect it. */
+/* The payload is read whatever the check says that was meant to protect it. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
