@@ -12,7 +12,8 @@ use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time};
 use overtake_rules::{OpenSection, OpenSections};
 use overtake_trace::{Id, IdVec, LockId, Sizes, SyncId, ThreadId};
 
-use super::closure::{Buffers, Changes, Ideal, LockTable, NO_GOAL, Overlay, Sections};
+use super::closure::{Buffers, Changes, Ideal, LockTable, NO_GOAL, Overlay};
+use super::sections::Sections;
 use crate::detector::LockMode;
 
 /// The clocks of all threads, with what they share.

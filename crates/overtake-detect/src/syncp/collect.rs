@@ -6,7 +6,7 @@
 //!
 //! - An access inside `K` is inside every closure to come, so it is in no race to come and leaves the log.
 //! - A section that ended inside `K` has ended inside every closure to come. What remains to be known of it is that its
-//!   lock was acquired so late, by number (see [`Sections::forget`](super::closure::Sections::forget)).
+//!   lock was acquired so late, by number (see [`Sections::forget`](super::sections::Sections::forget)).
 //!
 //! Threads not yet forked will know at least what their parent knows, so a fork to come counts like an access to come, and
 //! they take no part themselves. A thread that no fork starts begins knowing nothing, so nothing is forgotten before the

@@ -5,7 +5,7 @@ use overtake_clock::{Epoch, SnapshotId, Stamp};
 use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
 
 use super::clocks::Clocks;
-use super::closure::Sections;
+use super::sections::Sections;
 use crate::access::At;
 use crate::detector::LockMode;
 use crate::visitor::Touch;

@@ -11,6 +11,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
+//! | `sections.rs` | the critical sections that can still matter |
 //! | `closure.rs` | closed sets as clocks, extended by a worklist over the acquires that come inside |
 //! | `clocks.rs` | the closed set of every thread's past |
 //! | `history.rs`, `held.rs` | accesses, and the locks held at them |
@@ -38,6 +39,7 @@ mod follow;
 mod full;
 mod held;
 mod history;
+mod sections;
 mod short;
 #[cfg(test)]
 mod tests;
@@ -47,9 +49,10 @@ mod two_pass;
 pub(crate) type Unfiltered = core::SyncPreserving<false>;
 
 pub(crate) use clocks::Clocks;
-pub(crate) use closure::{Ideal, LockTable, NO_GOAL, Sections};
+pub(crate) use closure::{Ideal, LockTable, NO_GOAL};
 pub(crate) use core::SyncPreserving;
 pub(crate) use filter::{Census, Survey};
 pub(crate) use follow::Follower;
 pub(crate) use full::start as start_full;
+pub(crate) use sections::Sections;
 pub(crate) use short::start as start_short;
