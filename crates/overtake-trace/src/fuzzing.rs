@@ -8,6 +8,7 @@ use std::io::Cursor;
 use crate::block::{Block, EventSource, Trace};
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::open::Opened;
+use crate::rapid_bin::RapidBinReader;
 use crate::text::{CsvReader, CsvWriter, LineFormat, RoadRunnerReader, StdReader, TextReader};
 
 /// A compressed input can be a thousand times larger than it looks; this much is read of it.
@@ -44,10 +45,23 @@ pub fn roadrunner(input: &[u8]) {
         RoadRunnerReader::new(input).with_chunk_bytes(1 + input.len() % 23),
     );
     let Ok(trace) = read else { return };
+    check_as_std(&trace);
+}
+
+/// Any bytes as RapidBin.
+pub fn rapid_bin(input: &[u8]) {
+    match read_some(&mut RapidBinReader::new(input)) {
+        Ok(trace) => check_as_std(&trace),
+        Err(error) => check_error(&error),
+    }
+}
+
+/// Writes `trace` as STD, where that can be, and reads it back.
+fn check_as_std(trace: &Trace) {
     match trace.to_std() {
         Ok(written) => {
             let again = Trace::parse_std(&written).expect("what was written can be read");
-            assert_eq!(trace, again);
+            assert_eq!(*trace, again);
         }
         Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported),
     }

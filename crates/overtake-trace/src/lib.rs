@@ -17,6 +17,7 @@ mod misuse;
 mod open;
 mod otr;
 mod parameters;
+mod rapid_bin;
 mod stats;
 mod symbols;
 pub mod text;
@@ -32,6 +33,7 @@ pub use misuse::{Misuse, MisuseKind, Misuses};
 pub use open::{Format, Opened, open};
 pub use otr::{Damage, OtrFile, OtrReader, OtrWriter};
 pub use parameters::Parameters;
+pub use rapid_bin::RapidBinReader;
 pub use stats::{CriticalSection, LockUsage, Statistics, TraceSummary, VariableUsage};
 pub use symbols::{
     ArrayFacts, Frame, Memory, MemoryKind, Module, Names, Program, Site, Sizes, Symbols, SyncObjects,

@@ -12,6 +12,7 @@ use crate::block::EventSource;
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::input::{Input, InputProgress, damaged};
 use crate::otr::OtrReader;
+use crate::rapid_bin::{self, RapidBinReader};
 use crate::text::{CsvReader, Guess, RoadRunnerReader, StdReader, detect};
 
 /// The formats a trace can be stored in.
@@ -24,6 +25,8 @@ pub enum Format {
     Csv,
     /// The log of RoadRunner's print tool.
     RoadRunner,
+    /// RAPID's binary format.
+    RapidBin,
     /// The sealed binary format.
     Otr,
 }
@@ -36,7 +39,8 @@ const PEEKED_BYTES: usize = 4096;
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 4] = [Format::Std, Format::Csv, Format::RoadRunner, Format::Otr];
+    pub const ALL: [Format; 5] =
+        [Format::Std, Format::Csv, Format::RoadRunner, Format::RapidBin, Format::Otr];
 
     /// The name used on command lines.
     pub fn name(self) -> &'static str {
@@ -44,6 +48,7 @@ impl Format {
             Format::Std => "std",
             Format::Csv => "csv",
             Format::RoadRunner => "roadrunner",
+            Format::RapidBin => "rapidbin",
             Format::Otr => "otr",
         }
     }
@@ -61,6 +66,7 @@ impl Format {
             "std" => Some(Format::Std),
             "csv" => Some(Format::Csv),
             "rr" | "roadrunner" => Some(Format::RoadRunner),
+            "data" | "rapidbin" => Some(Format::RapidBin),
             "otr" => Some(Format::Otr),
             _ => None,
         }
@@ -70,6 +76,9 @@ impl Format {
     fn detect(start: &[u8], named: Option<Format>) -> Option<Format> {
         if start.starts_with(OTR_MAGIC) {
             return Some(Format::Otr);
+        }
+        if rapid_bin::is_likely(start) {
+            return Some(Format::RapidBin);
         }
         match detect(start) {
             Guess::Certain(format) => Some(format),
@@ -132,6 +141,7 @@ impl Opened {
             Format::Std => Box::new(StdReader::new(input).with_progress(progress)),
             Format::Csv => Box::new(CsvReader::new(input).with_progress(progress)),
             Format::RoadRunner => Box::new(RoadRunnerReader::new(input).with_progress(progress)),
+            Format::RapidBin => Box::new(RapidBinReader::new(input).with_progress(progress)),
             Format::Otr => Box::new(sealed(input, progress.get().bytes_total)?),
         };
         Ok(Opened { format, source })

@@ -106,7 +106,7 @@ fn the_name_decides_where_the_content_does_not() {
 fn what_is_no_trace_is_refused() {
     let error = format_of("%PDF-1.4 hello\n", None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Syntax);
-    assert!(error.message().contains("std, csv, roadrunner, otr"), "{error}");
+    assert!(error.message().contains("std, csv, roadrunner, rapidbin, otr"), "{error}");
     assert!(error.message().contains("found `%PDF-1.4 hello`"), "{error}");
 }
 

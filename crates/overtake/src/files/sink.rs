@@ -31,8 +31,9 @@ impl OutputTrace {
             Some(format) => format,
             None => Format::from_extension(path).ok_or_else(|| unknown_format(path))?,
         };
-        if format == Format::RoadRunner {
-            return Err(Error::usage("the RoadRunner format can be read but not written"));
+        if matches!(format, Format::RoadRunner | Format::RapidBin) {
+            let message = format!("the format {} can be read but not written", format.name());
+            return Err(Error::usage(message));
         }
         let (file, output) = OutputFile::create(path)?;
         let writer = Writer::new(format, output).map_err(|error| Error::in_file(path, error))?;
