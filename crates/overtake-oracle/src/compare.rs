@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,6 +18,13 @@ pub fn random_traces(usual: u64) -> u64 {
     asked.and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
 
+/// The seeds of the random traces that a test looks at: all below `count`, or the one in the environment variable
+/// `OVERTAKE_RANDOM_SEED`, to look at a failure again.
+fn seeds(count: u64) -> Range<u64> {
+    let asked = std::env::var("OVERTAKE_RANDOM_SEED").ok().and_then(|seed| seed.parse().ok());
+    asked.map_or(0..count, |seed: u64| seed..seed.saturating_add(1))
+}
+
 /// Runs `check` on `count` random traces, the shapes taking turns, on all cores.
 ///
 /// # Panics
@@ -30,8 +38,9 @@ pub fn for_each_random_trace(
     assert!(!shapes.is_empty(), "expected a shape");
     let workers = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let failed = AtomicBool::new(false);
+    let seeds = seeds(count);
     let first_failure = |worker: u64| {
-        (worker..count).step_by(workers as usize).find_map(|seed| {
+        (seeds.start + worker..seeds.end).step_by(workers as usize).find_map(|seed| {
             if failed.load(Ordering::Relaxed) {
                 return None;
             }

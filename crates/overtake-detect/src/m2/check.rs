@@ -4,6 +4,7 @@ use overtake_trace::{ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 use super::order::Order;
+use crate::access::AccessKind;
 use crate::summary::{Chosen, Judgement, Position, Section, Summary, What, any_exclude};
 
 /// Judges pairs of accesses of one trace.
@@ -90,8 +91,11 @@ impl<'a> Task<'a> {
         for number in 0..task.events.len() {
             let event = summary.event(task.events[number]);
             match event.what {
-                What::Access(var, kind) => task.note_access(number, var, kind.reads(), kind.writes()),
-                What::Block(block) => task.note_access(number, block, true, false),
+                What::Access(..) => {
+                    for (var, kind) in summary.touches(task.events[number]) {
+                        task.note_access(number, var, kind);
+                    }
+                }
                 What::Acquire(place) => {
                     numbers.insert((event.thread, place), task.sections.len());
                     let section = *summary.section(event.thread, place);
@@ -103,19 +107,24 @@ impl<'a> Task<'a> {
                         task.sections[at].release = Some(number);
                     }
                 }
-                What::Fork(_) | What::Join(_) | What::Post(_) | What::Wait(_) | What::Other => {}
+                What::Block(_)
+                | What::Fork(_)
+                | What::Join(_)
+                | What::Post(_)
+                | What::Wait(_)
+                | What::Other => {}
             }
         }
         task
     }
 
-    fn note_access(&mut self, number: usize, var: VarId, reads: bool, writes: bool) {
+    fn note_access(&mut self, number: usize, var: VarId, kind: AccessKind) {
         let known = self.writes.entry(var).or_default();
-        if reads {
+        if kind.reads() {
             // The write that it saw in the trace is chosen, and no later one comes before it there.
             self.reads.push(Read { read: number, var, sees: known.last().copied() });
         }
-        if writes {
+        if kind.writes() {
             known.push(number);
         }
     }
@@ -240,18 +249,13 @@ impl<'a> Task<'a> {
     /// The pairs of different threads whose order matters, in trace order: accesses with a write, and acquires.
     fn conflicts(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
-        let touches = |number: usize| match self.summary.event(self.events[number]).what {
-            What::Access(var, kind) => Some((var, kind.writes())),
-            What::Block(block) => Some((block, false)),
-            _ => None,
-        };
+        let touches = |number: usize| self.summary.touches(self.events[number]);
         for to in 0..self.events.len() {
             for from in (0..to).filter(|&from| self.thread(from) != self.thread(to)) {
-                let conflict = match (touches(from), touches(to)) {
-                    (Some((a, writes_a)), Some((b, writes_b))) => a == b && (writes_a || writes_b),
-                    _ => false,
+                let conflict = |(a, one): (VarId, AccessKind)| {
+                    touches(to).any(|(b, other)| a == b && (one.writes() || other.writes()))
                 };
-                if conflict {
+                if touches(from).any(conflict) {
                     pairs.push((from, to));
                 }
             }

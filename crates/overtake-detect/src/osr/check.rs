@@ -114,11 +114,11 @@ impl<'a> Checker<'a> {
         let mut ran = Vec::new();
         left.retain(|&position| {
             let event = summary.event(position);
-            let waits = self.waiting.holds_up(event, summary)
+            let waits = self.waiting.holds_up(position, summary)
                 || (reversed.iter().any(|one| one.acquire == position)
                     && must_wait(summary, event, &remaining));
             if waits {
-                self.waiting.add(event, summary);
+                self.waiting.add(position, summary);
             } else {
                 if let What::Release(place) = event.what {
                     let section = summary.section(event.thread, place);
@@ -162,7 +162,8 @@ impl Waiting {
     }
 
     /// Whether an event must come after one that waits.
-    fn holds_up(&self, event: &Event, summary: &Summary) -> bool {
+    fn holds_up(&self, position: Position, summary: &Summary) -> bool {
+        let event = summary.event(position);
         if self.threads.is_empty() {
             return false;
         }
@@ -170,8 +171,9 @@ impl Waiting {
             return true;
         }
         match event.what {
-            What::Access(var, kind) => self.holds_up_access(var, kind.writes()),
-            What::Block(block) => self.holds_up_access(block, false),
+            What::Access(..) => {
+                summary.touches(position).any(|(var, kind)| self.holds_up_access(var, kind.writes()))
+            }
             What::Acquire(place) => {
                 let section = summary.section(event.thread, place);
                 let [exclusive, shared] = self.locks.get(&section.lock).copied().unwrap_or_default();
@@ -179,7 +181,7 @@ impl Waiting {
             }
             What::Join(child) => self.threads.contains(&child),
             What::Wait(object) => self.posts.contains(&object),
-            What::Release(_) | What::Fork(_) | What::Post(_) | What::Other => false,
+            What::Block(_) | What::Release(_) | What::Fork(_) | What::Post(_) | What::Other => false,
         }
     }
 
@@ -188,24 +190,31 @@ impl Waiting {
         written || (writes && read)
     }
 
-    fn add(&mut self, event: &Event, summary: &Summary) {
+    fn add(&mut self, position: Position, summary: &Summary) {
+        let event = summary.event(position);
         if !self.threads.contains(&event.thread) {
             self.threads.push(event.thread);
         }
         match event.what {
-            What::Access(var, kind) => {
-                let known = self.variables.entry(var).or_default();
-                known[usize::from(kind.writes())] = true;
-                known[0] |= kind.reads();
+            What::Access(..) => {
+                for (var, kind) in summary.touches(position) {
+                    let known = self.variables.entry(var).or_default();
+                    known[usize::from(kind.writes())] = true;
+                    known[0] |= kind.reads();
+                }
             }
-            What::Block(block) => self.variables.entry(block).or_default()[0] = true,
             What::Release(place) => {
                 let section = summary.section(event.thread, place);
                 self.locks.entry(section.lock).or_default()[section.mode as usize] = true;
             }
             What::Fork(child) if !self.threads.contains(&child) => self.threads.push(child),
             What::Post(object) => self.posts.push(object),
-            What::Fork(_) | What::Acquire(_) | What::Join(_) | What::Wait(_) | What::Other => {}
+            What::Block(_)
+            | What::Fork(_)
+            | What::Acquire(_)
+            | What::Join(_)
+            | What::Wait(_)
+            | What::Other => {}
         }
     }
 }

@@ -57,17 +57,15 @@ impl Builder {
     }
 
     fn push(&mut self, at: At, what: What) -> Position {
+        self.threads[at.thread].count += 1;
+        self.push_part(at, what)
+    }
+
+    /// A part of the event that its thread is at.
+    fn push_part(&mut self, at: At, what: What) -> Position {
         let before = self.snapshot(at.thread);
-        let state = &mut self.threads[at.thread];
-        state.count += 1;
-        let event = Event {
-            index: at.index,
-            thread: at.thread,
-            location: at.location,
-            rank: state.count,
-            before,
-            what,
-        };
+        let rank = self.threads[at.thread].count;
+        let event = Event { index: at.index, thread: at.thread, location: at.location, rank, before, what };
         self.summary.events.push(event);
         self.summary.events.len() as Position - 1
     }
@@ -89,12 +87,17 @@ impl Builder {
 
     /// An access, and the heap block that it reads as well, as far as they matter.
     pub(crate) fn access(&mut self, at: At, access: Option<(VarId, AccessKind)>, block: Option<VarId>) {
-        if let Some((var, kind)) = access {
-            self.push(at, What::Access(var, kind));
-        }
-        if let Some(block) = block {
-            let is_first = access.is_none();
-            self.push(at, if is_first { What::Access(block, AccessKind::Read) } else { What::Block(block) });
+        match (access, block) {
+            (Some((var, kind)), block) => {
+                self.push(at, What::Access(var, kind));
+                if let Some(block) = block {
+                    self.push_part(at, What::Block(block));
+                }
+            }
+            (None, Some(block)) => {
+                self.push(at, What::Access(block, AccessKind::Read));
+            }
+            (None, None) => return,
         }
         let read = access.filter(|(_, kind)| kind.reads()).map(|(var, _)| var);
         for var in [read, block].into_iter().flatten() {

@@ -3,7 +3,7 @@
 use overtake_clock::Time;
 use overtake_trace::{Id, ThreadId};
 
-use super::{Event, Position, Section, Summary};
+use super::{Event, Position, Section, Summary, What};
 
 /// How many events of each thread are chosen.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ impl Chosen {
         self.counts.iter().map(|&count| count as usize).sum()
     }
 
-    /// The chosen events at the positions from `start` up to `end`.
+    /// The first entries of the chosen events at the positions from `start` up to `end`.
     pub(crate) fn between(
         &self,
         summary: &Summary,
@@ -132,7 +132,7 @@ impl Chosen {
         let end = end.min(summary.events.len() as Position);
         (start..end).filter(|&position| {
             let event = summary.event(position);
-            event.rank <= self.counts[event.thread.index()]
+            event.rank <= self.counts[event.thread.index()] && !matches!(event.what, What::Block(_))
         })
     }
 }

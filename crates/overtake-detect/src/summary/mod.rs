@@ -15,6 +15,8 @@
 //!   I1  `Event::before` and the events of the thread before it are the TL-closure of its `prev` (see `docs/semantics.md`).
 //!   I2  The sections of a thread are in the order of their acquires, and `Section::outer` leads to all sections that were open
 //!       when it began: a section that is open now was open when any later one began.
+//!   I3  An event that touches a variable and its heap block has two entries, one after the other, with one rank. It runs as one:
+//!       sets and orders of events name the first entry only.
 
 mod analysis;
 mod build;
@@ -64,7 +66,7 @@ pub(crate) struct Event {
 pub(crate) enum What {
     /// Accesses a variable.
     Access(VarId, AccessKind),
-    /// The same event reads the heap block that the variable of the event before lies in.
+    /// The event of the entry before reads the heap block, too, that its variable lies in (I3).
     Block(VarId),
     /// Begins the section with this place in its thread.
     Acquire(u32),
@@ -149,7 +151,18 @@ impl Summary {
         }
     }
 
-    /// Where an event that touches a variable and its block begins: what precedes both precedes the first.
+    /// What the event whose first entry is at a position touches (I3).
+    pub(crate) fn touches(&self, position: Position) -> impl Iterator<Item = (VarId, AccessKind)> {
+        let block =
+            self.events.get(position as usize + 1).filter(|event| matches!(event.what, What::Block(_)));
+        [Some(self.event(position)), block].into_iter().flatten().filter_map(|event| match event.what {
+            What::Access(var, kind) => Some((var, kind)),
+            What::Block(block) => Some((block, AccessKind::Read)),
+            _ => None,
+        })
+    }
+
+    /// The first entry of the event that has an entry at a position (I3).
     pub(crate) fn start(&self, position: Position) -> Position {
         match self.event(position).what {
             What::Block(_) => position - 1,

@@ -1,6 +1,6 @@
 //! Prediction beyond sync-preservation, the weak order, and deadlocks: detectors of the table against the definitions.
 //!
-//! `OVERTAKE_RANDOM_TRACES=100000` looks at so many random traces in each test.
+//! `OVERTAKE_RANDOM_TRACES=100000` looks at so many random traces in each test; `OVERTAKE_RANDOM_SEED=70277` at one of them.
 
 mod ask;
 #[path = "../common/mod.rs"]

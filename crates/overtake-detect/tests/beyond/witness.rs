@@ -59,6 +59,17 @@ fn accept(trace: &Trace, schedule: &Schedule) -> Result<(), String> {
         .map_err(|violation| format!("oracle: {violation} in {steps:?}"))
 }
 
+/// The write of an element and the read of its heap block are one event: it cannot come apart around the free that it saw.
+#[test]
+fn an_access_and_the_read_of_its_block_stay_together() {
+    let text = "T0 alloc B; T1 racq l; T1 free B; T1 w v; T1 w x; T1 rrel l; T0 acq l; T0 w v; T0 rel l; T0 w B[1]; T0 r x";
+    let trace = trace(text);
+    let found = races("m2", &trace);
+    let race = found.iter().find(|race| race.second.at.index == EventIndex(10)).expect("the race on x");
+    let schedule = build(&trace, &[*race]).remove(0).expect("a schedule");
+    accept(&trace, &schedule).expect("a correct reordering");
+}
+
 #[test]
 fn a_witness_swaps_sections_of_a_lock() {
     let text = "T1 acq l; T1 r z; T1 rel l; T2 acq l; T2 w y; T3 r y; T3 w z; T2 rel l";
