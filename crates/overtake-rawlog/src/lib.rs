@@ -6,17 +6,12 @@
 //! - `cmdline`: the arguments, each followed by a zero byte, as the kernel gives them;
 //! - `options`, `suppressions`: what the program's own `__tsan_default_options` and `__tsan_default_suppressions` returned,
 //!   if it defines them; `options` has a second line with the value of `TSAN_OPTIONS`;
-//! - `maps.<k>`: a line `stamp <n>`, then the process's memory map as in `/proc/self/maps`: at the start (k = 0), some time
-//!   after modules were loaded, before one is unloaded, and at the end;
-//! - `thread.<number>`: one file per thread, threads numbered from 0 in order of creation. A number may be missing (the
-//!   thread never started, or its file could not be made).
+//! - `threads`: the log file, with the records of all threads and what else is noted while the process runs (`piece`): memory maps, at
+//!   the start, some time after modules were loaded, before one is unloaded, and at the end, each after a line `stamp <n>`; further lines of the `process` file.
+//!   Threads are numbered from 0 in order of creation. A number may be missing (the thread never started).
 //!
-//! **Thread files.** A [`ThreadHeader`] fills the first [`HEADER_BYTES`]. Then come four *tails* ([`TAILS`]), and at
-//! [`CHUNKS_AT`] the chunks, whose sizes [`chunk_bytes`] gives. A thread records into a tail, which is mapped, and so survives
-//! the process; when it is full it is copied behind the other chunks, [`ThreadHeader::chunks_end`] moves, and the thread goes on
-//! in another tail. So a file's records are those of its chunks and then those of the one tail that starts with a
-//! [`RecordKind::Chunk`] of the number that comes next ([`ThreadHeader::parts`]); other tails are left-overs. Chunks before
-//! [`ThreadHeader::first_chunk`] were given up and read as zeros.
+//! One file, opened once: a process may lose the right to open files (`setuid`, `chroot`, a sandbox), or have more threads than it may have
+//! files.
 //!
 //! A record is one to four 64-bit words; the first has its [`RecordKind`] in the top byte, every other word has a zero top byte. A
 //! thread reserves the words of a record before it fills them, and fills the first word last: whatever moment the process
@@ -52,50 +47,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-/// First word of a thread file.
+/// First word of a thread header.
 pub const THREAD_MAGIC: u64 = u64::from_le_bytes(*b"OVTKTHR1");
-
-/// Bytes of a thread file before its first chunk.
-pub const HEADER_BYTES: usize = 4096;
-
-/// Size of a chunk, and of a tail, at first: many threads do little.
-pub const SMALL_CHUNK_BYTES: usize = 8 << 10;
-/// Size of a chunk, and of a tail, later.
-pub const LARGE_CHUNK_BYTES: usize = 128 << 10;
-/// Number of small chunks.
-pub const SMALL_CHUNKS: u64 = 4;
-
-/// Where the tails are in a thread file: offset and size. The chunk with number n is made in tail n % 2 if it is small, else in
-/// tail 2 + n % 2.
-pub const TAILS: [(usize, usize); 4] = {
-    let large = HEADER_BYTES + 2 * SMALL_CHUNK_BYTES;
-    [
-        (HEADER_BYTES, SMALL_CHUNK_BYTES),
-        (HEADER_BYTES + SMALL_CHUNK_BYTES, SMALL_CHUNK_BYTES),
-        (large, LARGE_CHUNK_BYTES),
-        (large + LARGE_CHUNK_BYTES, LARGE_CHUNK_BYTES),
-    ]
-};
-
-/// Where the chunks start in a thread file.
-pub const CHUNKS_AT: u64 = (TAILS[3].0 + TAILS[3].1) as u64;
-
-/// Size of the chunk with this number, from 0. The last one of a thread that has ended may be shorter.
-#[inline]
-pub const fn chunk_bytes(number: u64) -> usize {
-    if number < SMALL_CHUNKS { SMALL_CHUNK_BYTES } else { LARGE_CHUNK_BYTES }
-}
-
-/// Number of chunks in front of this offset of a thread file.
-pub const fn chunk_count(end: u64) -> u64 {
-    let small = SMALL_CHUNKS * SMALL_CHUNK_BYTES as u64;
-    let bytes = end.saturating_sub(CHUNKS_AT);
-    if bytes <= small {
-        bytes.div_ceil(SMALL_CHUNK_BYTES as u64)
-    } else {
-        SMALL_CHUNKS + (bytes - small).div_ceil(LARGE_CHUNK_BYTES as u64)
-    }
-}
 
 /// Keys of the lines of the `process` file.
 pub mod process_keys {
@@ -117,14 +70,16 @@ pub mod process_keys {
     pub const MAX_BYTES: &str = "max_bytes";
     /// Written at an orderly end, with how it came: `exit`, `_exit`, `abort`, or `exec` (if that failed, more may follow).
     pub const ENDED: &str = "ended";
+    /// A child process, by its number, that could not be recorded, and the error number of why.
+    pub const UNRECORDED: &str = "unrecorded";
     /// Events that could not be recorded because their thread was already over or never set up; written at the end.
     pub const LOST: &str = "lost";
 }
 
 /// Version of this layout.
-pub const VERSION: u64 = 5;
+pub const VERSION: u64 = 6;
 
-/// The first bytes of a thread file, updated in place while the thread runs.
+/// What is known of a thread, updated in place while it runs.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ThreadHeader {
@@ -146,19 +101,15 @@ pub struct ThreadHeader {
     pub thread_pointer: u64,
     /// Bytes of records that found no room (disk full). They are the last of the thread, or all of it.
     pub lost_bytes: u64,
-    /// Offset of the first chunk that has not been given up to stay within the size limit.
-    pub first_chunk: u64,
-    /// Offset of the end of the last chunk.
-    pub chunks_end: u64,
-    /// Bytes of records given up to stay within the size limit.
-    pub dropped_bytes: u64,
+    /// Where in the file the thread's large tails are; 0 if it has none.
+    pub large: u64,
     /// Number of [`RecordKind::WriteAgain`] records.
     pub closing_writes: u64,
     /// Number of accesses that were left out because they repeat others, as of the last full chunk or the thread's end.
     pub coalesced: u64,
 }
 
-const _: () = assert!(size_of::<ThreadHeader>() <= HEADER_BYTES);
+const _: () = assert!(THREAD_AT + THREAD_HEADER_BYTES <= PAGE_BYTES);
 
 macro_rules! record_kinds {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $words:literal;)*) => {
@@ -450,5 +401,10 @@ pub const fn push_depth(extra: u8, frames: usize) -> usize {
 }
 
 pub mod gates;
+mod piece;
 mod read;
+pub use piece::{
+    FILE_MAGIC, FileHeader, LARGE_TAIL_BYTES, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC, PieceHeader,
+    PieceKind, SMALL_CHUNKS, SMALL_TAIL_BYTES, THREAD_AT, THREAD_HEADER_BYTES, tail_bytes,
+};
 pub use read::{Decoder, Record, Records};

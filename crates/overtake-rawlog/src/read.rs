@@ -1,11 +1,11 @@
 //! Reading records back.
 
 use crate::{
-    BRIEF, BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, BRIEF_RUN, BRIEF_SIZE, BRIEF_WRITE, CHUNKS_AT,
-    HEADER_BYTES, RecordKind, TAILS, THREAD_MAGIC, ThreadHeader, VALUE_BITS, chunk_count, split_head,
+    BRIEF, BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, BRIEF_RUN, BRIEF_SIZE, BRIEF_WRITE, RecordKind,
+    THREAD_HEADER_BYTES, THREAD_MAGIC, ThreadHeader, VALUE_BITS, split_head,
 };
 
-/// One record of a thread file. Brief records are read as what they stand for.
+/// One record of a thread. Brief records are read as what they stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Offset of its first word in the bytes read.
@@ -118,7 +118,7 @@ fn further_word(bytes: &[u8], offset: usize) -> Option<u64> {
     word(bytes, offset).filter(|word| word >> 56 == 0)
 }
 
-/// The complete records in the bytes of a thread file behind its header, in order.
+/// The complete records in the bytes of chunks, in order.
 ///
 /// Words that do not belong to a complete record are passed over: reserved but never filled, or of an unknown kind.
 #[derive(Clone, Debug)]
@@ -151,9 +151,9 @@ impl Iterator for Records<'_> {
 }
 
 impl ThreadHeader {
-    /// The header at the start of a thread file; `None` if the file is too short or something else.
-    pub fn read(file: &[u8]) -> Option<ThreadHeader> {
-        let bytes = file.get(..HEADER_BYTES)?;
+    /// The header at the start of these bytes; `None` if they are too few or something else.
+    pub fn read(bytes: &[u8]) -> Option<ThreadHeader> {
+        let bytes = bytes.get(..THREAD_HEADER_BYTES)?;
         let word = |number: usize| -> Option<u64> {
             Some(u64::from_le_bytes(*bytes.get(8 * number..)?.first_chunk()?))
         };
@@ -170,33 +170,11 @@ impl ThreadHeader {
             stack_high: word(4)?,
             thread_pointer: word(5)?,
             lost_bytes: word(6)?,
-            first_chunk: word(7)?,
-            chunks_end: word(8)?,
-            dropped_bytes: word(9)?,
-            closing_writes: word(10)?,
-            coalesced: word(11)?,
+            large: word(7)?,
+            closing_writes: word(8)?,
+            coalesced: word(9)?,
         };
         (header.magic == THREAD_MAGIC).then_some(header)
-    }
-
-    /// The parts of a thread file that have records: its chunks, and the tail that goes on behind them. Both may be empty.
-    pub fn parts<'a>(&self, file: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-        let length = file.len() as u64;
-        let end = self.chunks_end.clamp(CHUNKS_AT, length.max(CHUNKS_AT));
-        let start = self.first_chunk.clamp(CHUNKS_AT, end);
-        let chunks = file.get(start as usize..end as usize).unwrap_or_default();
-        let next = chunk_count(self.chunks_end);
-        let tails = TAILS.iter().filter_map(|(offset, bytes)| {
-            let end = (offset + bytes).min(file.len());
-            file.get(*offset..end)
-        });
-        let goes_on = |tail: &&[u8]| {
-            let first = Records::new(tail).next();
-            first.is_some_and(|record| {
-                record.offset == 0 && record.kind == RecordKind::Chunk && record.words[1] == next
-            })
-        };
-        (chunks, tails.into_iter().find(goes_on).unwrap_or_default())
     }
 }
 
@@ -287,28 +265,8 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_that_goes_on_behind_the_chunks_is_found() {
-        let chunk = |number: u64| bytes(&[head(RecordKind::Chunk, 0, 0), 0, number]);
-        let mut file = std::vec![0; CHUNKS_AT as usize];
-        file[..8].copy_from_slice(&THREAD_MAGIC.to_le_bytes());
-        for (tail, number) in [(0, 2), (1, 3), (2, 4), (3, 1)] {
-            file[TAILS[tail].0..][..24].copy_from_slice(&chunk(number));
-        }
-        for number in 0..6_u64 {
-            let mut header = ThreadHeader::read(&file).expect("a header");
-            header.first_chunk = CHUNKS_AT;
-            header.chunks_end =
-                CHUNKS_AT + (0..number).map(|number| crate::chunk_bytes(number) as u64).sum::<u64>();
-            let (chunks, tail) = header.parts(&file);
-            assert!(chunks.is_empty()); // the file ends before
-            let numbers: Vec<u64> = Records::new(tail).map(|record| record.words[1]).collect();
-            assert_eq!(numbers, if (1..5).contains(&number) { std::vec![number] } else { std::vec![] });
-        }
-    }
-
-    #[test]
     fn headers_need_the_magic() {
-        let mut file = std::vec![0; HEADER_BYTES];
+        let mut file = std::vec![0; THREAD_HEADER_BYTES];
         assert!(ThreadHeader::read(&file).is_none());
         file[..8].copy_from_slice(&THREAD_MAGIC.to_le_bytes());
         file[8] = 7;

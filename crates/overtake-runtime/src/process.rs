@@ -7,7 +7,7 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{VERSION, process_keys as keys};
+use overtake_rawlog::{PieceKind, VERSION, process_keys as keys};
 
 use crate::abi;
 use crate::back_end;
@@ -15,6 +15,7 @@ use crate::environment::{self, number, setting};
 use crate::hand_over;
 use crate::libc_hooks;
 use crate::libc_hooks::real::Real;
+use crate::recorder::store;
 use crate::stamp;
 use crate::sys::{self, Errno, Fd};
 use crate::text::Text;
@@ -106,9 +107,9 @@ pub(crate) fn start() {
     choose_back_end();
     STARTED_DIRECTLY.store(setting(b"OVERTAKE_LOG").is_none() && has_log(), Ordering::Relaxed);
     choose_root();
-    if !make_log() {
+    if let Err(error) = make_log() {
         PHASE.store(DISABLED, Ordering::Release);
-        say(&[b"no log directory can be made in ", root(), b", the run is not recorded"]);
+        say(&[b"no log can be made in ", root(), b" (", error.reason(), b"), the run is not recorded"]);
         return;
     }
     // SAFETY: the handlers may run at any time from now on; libc copies what it is given.
@@ -178,15 +179,18 @@ fn choose_root() {
 
 /// Writes what the program itself says about options and suppressions.
 fn note_options() {
+    let note = |name: &[u8], bytes: &[u8]| {
+        let _ = append(name, bytes);
+    };
     if let Some(options) = abi::default_options() {
-        append(b"/options", options);
+        note(b"/options", options);
     }
     if let Some(options) = setting(b"TSAN_OPTIONS") {
-        append(b"/options", b"\n");
-        append(b"/options", options);
+        note(b"/options", b"\n");
+        note(b"/options", options);
     }
     if let Some(suppressions) = abi::default_suppressions() {
-        append(b"/suppressions", suppressions);
+        note(b"/suppressions", suppressions);
     }
 }
 
@@ -205,14 +209,27 @@ pub(crate) fn restart_after_fork() {
     abi::atomic::unlock_after_fork();
     MAPS.store(0, Ordering::Relaxed);
     PHASE.store(STARTING, Ordering::Relaxed);
-    let made = make_log();
-    PHASE.store(if made { RECORDING } else { DISABLED }, Ordering::Release);
-    if made {
-        thread::go_on_after_fork();
-        note_options();
-    } else {
-        thread::stop_after_fork();
+    match make_log() {
+        Ok(()) => {
+            PHASE.store(RECORDING, Ordering::Release);
+            thread::go_on_after_fork();
+            note_options();
+        }
+        Err(error) => {
+            PHASE.store(DISABLED, Ordering::Release);
+            thread::stop_after_fork();
+            note_unrecorded(error);
+        }
     }
+}
+
+/// This process, a child, has no log: says so in its parent's, and to people.
+fn note_unrecorded(error: Errno) {
+    let mut line = Text::new();
+    line.push(keys::UNRECORDED.as_bytes()).push(b" ").push_number(u64::from(sys::process_id())).push(b" ");
+    line.push_number(error.0 as u64).push(b"\n");
+    let _ = store::append(PieceKind::Process, 0, line.as_bytes());
+    say(&[b"no log can be made in ", root(), b" (", error.reason(), b"), a child process is not recorded"]);
 }
 
 /// The bytes of a zero-terminated text, without `strlen`, which we interpose.
@@ -230,14 +247,13 @@ pub(crate) unsafe fn bytes(text: *const c_char) -> &'static [u8] {
     }
 }
 
-/// Makes the directory of the log and writes its `process` file.
-fn make_log() -> bool {
+/// Makes the directory of the log, its file, and what tells about the process.
+fn make_log() -> Result<(), Errno> {
     if !has_log() {
-        return true;
+        return Ok(());
     }
-    if !make_directory() {
-        return false;
-    }
+    make_directory()?;
+    store::open()?;
     let mut line = Text::new();
     let mut room = [const { core::mem::MaybeUninit::uninit() }; 1024];
     line.push_number_line(keys::VERSION, VERSION)
@@ -248,14 +264,16 @@ fn make_log() -> bool {
         .push_line(keys::STAMPS, stamp::source_name())
         .push_number_line(keys::EXACT, u64::from(is_exact()))
         .push_number_line(keys::MAX_BYTES, size_limit());
-    append(b"/process", line.as_bytes());
-    copy_file(b"/proc/self/cmdline\0", b"/cmdline");
+    append(b"/process", line.as_bytes())?;
+    read_file(b"/proc/self/cmdline\0", |part| {
+        let _ = append(b"/cmdline", part);
+    });
     note_modules();
-    true
+    Ok(())
 }
 
 /// Makes `<root>/overtake.<random>.<pid>.<stamp>`, which nobody can have made before, and nobody else may enter.
-fn make_directory() -> bool {
+fn make_directory() -> Result<(), Errno> {
     const ATTEMPTS: usize = 16;
     // SAFETY: see `Path`.
     let directory = unsafe { &mut *DIRECTORY.0.get() };
@@ -263,24 +281,31 @@ fn make_directory() -> bool {
         directory.clear().push(root()).push(b"/overtake.").push_number(sys::random());
         directory.push(b".").push_number(u64::from(sys::process_id()));
         directory.push(b".").push_number(stamp::now());
-        match directory.terminated().map(sys::make_directory) {
-            Some(Ok(())) => return true,
-            Some(Err(Errno(libc::EEXIST))) => {}
-            _ => return false,
+        let path = directory.terminated().ok_or(Errno(libc::ENAMETOOLONG))?;
+        match sys::make_directory(path) {
+            Err(Errno(libc::EEXIST)) => {}
+            made => return made,
         }
     }
-    false
+    Err(Errno(libc::EEXIST))
 }
 
-/// Appends to a file of the log.
-fn append(name: &[u8], bytes: &[u8]) {
-    let Some(directory) = directory().filter(|_| has_log()) else { return };
+/// Appends to a file in the directory of the log.
+fn append(name: &[u8], bytes: &[u8]) -> Result<(), Errno> {
+    let Some(directory) = directory().filter(|_| has_log()) else { return Ok(()) };
     let mut path = Text::new();
     path.push(directory).push(name);
-    let Some(path) = path.terminated() else { return };
-    if let Ok(file) = Fd::open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND) {
-        file.write(bytes);
-        file.close();
+    let path = path.terminated().ok_or(Errno(libc::ENAMETOOLONG))?;
+    let file = Fd::open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND)?;
+    file.write(bytes);
+    file.close();
+    Ok(())
+}
+
+/// Appends what must not get lost: to the log file if it cannot be to the other.
+fn append_to_process_file(bytes: &[u8]) {
+    if has_log() && append(b"/process", bytes).is_err() {
+        let _ = store::append(PieceKind::Process, 0, bytes);
     }
 }
 
@@ -290,11 +315,12 @@ pub(crate) fn note_modules() {
         return;
     }
     NEW_MODULES.store(false, Ordering::Relaxed);
-    let mut name = Text::new();
-    name.push(b"/maps.").push_number(u64::from(MAPS.fetch_add(1, Ordering::Relaxed)));
+    let number = u64::from(MAPS.fetch_add(1, Ordering::Relaxed));
     let mut line = Text::new();
-    append(name.as_bytes(), line.push_number_line("stamp", stamp::now()).as_bytes());
-    copy_file(b"/proc/self/maps\0", name.as_bytes());
+    let _ = store::append(PieceKind::Map, number, line.push_number_line("stamp", stamp::now()).as_bytes());
+    read_file(b"/proc/self/maps\0", |part| {
+        let _ = store::append(PieceKind::Map, number, part);
+    });
 }
 
 /// Modules may be loaded from now on: the next to change its chunk notes them.
@@ -316,12 +342,13 @@ pub(crate) fn note_new_modules() {
     }
 }
 
-fn copy_file(from: &[u8], to: &[u8]) {
-    let Ok(source) = Fd::open(from, libc::O_RDONLY) else { return };
+/// Reads a file of the kernel's part by part.
+fn read_file(path: &[u8], mut take: impl FnMut(&[u8])) {
+    let Ok(source) = Fd::open(path, libc::O_RDONLY) else { return };
     let mut buffer = [const { core::mem::MaybeUninit::uninit() }; 4096];
     while let Ok(count @ 1..) = source.read_into(&mut buffer) {
         // SAFETY: the kernel filled so many bytes.
-        append(to, unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast(), count) });
+        take(unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast(), count) });
     }
     source.close();
 }
@@ -348,13 +375,15 @@ pub(crate) fn say(parts: &[&[u8]]) {
     Fd(2).write(line.push(b"\n").as_bytes());
 }
 
-/// Some thread has no room for its records; says so once.
-pub(crate) fn note_loss() {
+/// Records of some thread cannot be written, for this reason; says so once.
+pub(crate) fn note_loss(error: Errno) {
     if !LOSS_SAID.swap(true, Ordering::Relaxed) {
         say(&[
-            b"no room for the log in ",
+            b"the log in ",
             root(),
-            b", the rest of the run is recorded in part or not at all",
+            b" cannot be written (",
+            error.reason(),
+            b"), the rest of the run is recorded in part or not at all",
         ]);
     }
 }
@@ -372,7 +401,7 @@ pub(crate) fn finish(how: &[u8]) {
     note_modules();
     let mut line = Text::new();
     line.push_number_line(keys::LOST, thread::lost()).push_line(keys::ENDED, how);
-    append(b"/process", line.as_bytes());
+    append_to_process_file(line.as_bytes());
 }
 
 extern "C" fn at_exit(_argument: *mut c_void) {

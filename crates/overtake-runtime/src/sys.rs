@@ -7,6 +7,30 @@ use core::mem::MaybeUninit;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Errno(pub(crate) i32);
 
+impl Errno {
+    /// What people call it.
+    pub(crate) fn reason(self) -> &'static [u8] {
+        match self.0 {
+            libc::EACCES => b"permission denied",
+            libc::EPERM => b"not permitted",
+            libc::ENOENT => b"no such file or directory",
+            libc::ENOTDIR => b"not a directory",
+            libc::EROFS => b"read-only file system",
+            libc::EMFILE => b"too many open files, see `ulimit -n`",
+            libc::ENFILE => b"too many open files in the system",
+            libc::EFBIG => b"file too large, see `ulimit -f`",
+            libc::ENOMEM => b"no memory, see `ulimit -v`",
+            libc::ENOSPC => b"no space left on the device",
+            libc::EDQUOT => b"disk quota exceeded",
+            libc::EIO => b"input or output error",
+            libc::EBADF => b"the log file was closed",
+            libc::ENAMETOOLONG => b"name too long",
+            libc::ENOSYS => b"forbidden by a sandbox",
+            _ => b"a system call failed",
+        }
+    }
+}
+
 /// # Safety
 /// The call must be sound with these arguments.
 #[inline]
@@ -79,7 +103,7 @@ pub(crate) unsafe fn unmap(at: *mut u8, bytes: usize) {
     let _ = unsafe { syscall6(libc::SYS_munmap, [at as usize, bytes, 0, 0, 0, 0]) };
 }
 
-/// An open file of the runtime's own. None stays open between two hooks: programs count on their numbers, and close them all.
+/// An open file of the runtime's own. Only the log file stays open between two hooks: programs count on the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fd(pub(crate) i32);
 
@@ -178,6 +202,29 @@ impl Fd {
             let is_file = facts.st_mode & libc::S_IFMT == libc::S_IFREG;
             Some(Identity { device: facts.st_dev, inode: facts.st_ino, is_file })
         }
+    }
+
+    /// Another descriptor for the same file, closed by `exec`, with a number that programs do not come across.
+    pub(crate) fn duplicate_high(self) -> Option<Fd> {
+        /// Not higher: the kernel has a table up to the highest number.
+        const HIGHEST: u64 = 1 << 10;
+        /// Others may have been here before.
+        const ROOM: u64 = 16;
+        let least = limit(libc::RLIMIT_NOFILE)?.min(HIGHEST).saturating_sub(ROOM);
+        let command = libc::F_DUPFD_CLOEXEC as usize;
+        // SAFETY: makes a descriptor that nobody else knows.
+        let made = unsafe { syscall6(libc::SYS_fcntl, [self.0 as usize, command, least as usize, 0, 0, 0]) };
+        made.ok().map(|made| Fd(made as i32))
+    }
+
+    /// Fills `buffer` from a place in the file. False if there is too little.
+    pub(crate) fn read_at(self, buffer: &mut [u8], offset: u64) -> bool {
+        let at = buffer.as_mut_ptr() as usize;
+        // SAFETY: the buffer is exclusively ours for the call.
+        let read = unsafe {
+            syscall6(libc::SYS_pread64, [self.0 as usize, at, buffer.len(), offset as usize, 0, 0])
+        };
+        read == Ok(buffer.len())
     }
 
     /// Gives this file the number of another descriptor.

@@ -14,6 +14,42 @@ fn threads_are_joined_without_giving_way() {
     assert_eq!(joins.count(), 200);
 }
 
+/// Runs the program in a sandbox; everything must be recorded all the same, without a word.
+fn stays_recorded(program: &Program, ways: &[&str]) {
+    let run = program.run_with(ways, &[]).succeeded();
+    assert_eq!(run.printed("count"), 200, "{ways:?}");
+    assert_eq!(String::from_utf8_lossy(&run.output.stderr), "", "{ways:?}");
+    let log = run.log();
+    assert_eq!(log.threads.len(), 201, "{ways:?}");
+    assert!(log.threads.values().all(|thread| thread.header.lost_bytes == 0), "{ways:?}");
+    let counter = run.printed("counter");
+    let counted = |thread: &support::Thread| thread.count(RecordKind::Write, counter) == 1;
+    assert_eq!(log.threads.values().filter(|thread| counted(thread)).count(), 200, "{ways:?}");
+    assert_eq!(log.process.get("ended").map(|how| &**how), Some("exit"), "{ways:?}");
+}
+
+#[test]
+fn programs_that_close_descriptors_they_do_not_know_stay_recorded() {
+    for compiler in support::compilers() {
+        let program = Program::new(compiler, "sandbox.c");
+        for way in ["close", "closefrom", "close_range", "syscall", "dup2"] {
+            stays_recorded(&program, &[way]);
+        }
+    }
+}
+
+/// Only root can give these up.
+#[test]
+fn programs_that_give_up_their_rights_stay_recorded() {
+    let program = Program::new("gcc", "sandbox.c");
+    if program.run_with(&["root"], &[]).output.status.code() == Some(6) {
+        return;
+    }
+    for ways in [&["rights"][..], &["root"], &["root", "rights"], &["rights", "closefrom"]] {
+        stays_recorded(&program, ways);
+    }
+}
+
 /// The name has a part that others cannot guess, and nobody else may look into the directory.
 #[test]
 fn log_directories_are_for_their_owner_alone() {

@@ -16,6 +16,7 @@ mod memory;
 mod merge;
 mod objects;
 mod pages;
+mod pieces;
 mod scan;
 mod sources;
 mod stacks;
@@ -49,6 +50,7 @@ pub fn seal(directory: &Path, out: &mut dyn EventSink) -> Result<Sealed> {
     if scan.shortened > 0 {
         log.damage.push(format!("{} ranges of more than {} bytes cut", scan.shortened, scan::LONGEST_RANGE));
     }
+    log.damage.extend(scan.damage.iter().cloned());
     let has_instrumented_code = scan.has_instrumented_code;
     let (events, symbols) = merge::merge(&log, scan, out)?;
     Ok(Sealed { events, symbols, log, has_instrumented_code })

@@ -1,16 +1,15 @@
-//! A log directory: what it says of the process, and its thread files.
+//! A log directory: what it says of the process, and the records of its threads.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use overtake_rawlog::{
-    CHUNKS_AT, Decoder, HEADER_BYTES, Record, RecordKind, TAILS, ThreadHeader, VERSION, chunk_count,
-    process_keys,
-};
+use overtake_rawlog::{Decoder, PieceHeader, Record, ThreadHeader, VERSION, process_keys};
 
 use crate::error::{Error, Result};
+use crate::pieces;
 
 /// The log of one process.
 #[derive(Debug)]
@@ -23,6 +22,10 @@ pub struct Log {
     pub ended: Option<String>,
     /// Events of threads that were over or never set up.
     pub lost_events: u64,
+    /// Bytes of records given up to stay within the size limit.
+    pub dropped_bytes: u64,
+    /// Why records could not be written; empty if all were.
+    pub loss: String,
     /// Working directory at the start.
     pub working_directory: PathBuf,
     /// The command line, as the process had it.
@@ -38,7 +41,7 @@ pub struct Log {
 /// The log of one thread.
 #[derive(Clone, Debug)]
 pub struct ThreadLog {
-    /// The file.
+    /// The file that it is in.
     pub path: PathBuf,
     /// Number in order of creation.
     pub number: u32,
@@ -48,18 +51,26 @@ pub struct ThreadLog {
     pub stack: Range<u64>,
     /// Whether the thread ended in an orderly way.
     pub ended: bool,
-    /// Bytes of records that found no room on the disk.
+    /// Bytes of records that could not be written.
     pub lost_bytes: u64,
-    /// Bytes of records given up to stay within the size limit.
-    pub dropped_bytes: u64,
     /// Accesses that were left out because they repeat others: at least so many.
     pub coalesced: u64,
     /// Writes that stand for all those left out to the same bytes.
     pub closing_writes: u64,
-    /// Where in the file the chunks are.
-    chunks: Range<u64>,
-    /// Where in the file the records behind the chunks are.
-    tail: Range<u64>,
+    /// Where in the file its records are, in order.
+    extents: Vec<Extent>,
+}
+
+/// Records of a thread that lie together in the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    /// Bytes of records before these.
+    pub(crate) start: u64,
+    /// Where in the file they are.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    /// The header in front of them, with a checksum; none if the process ended before they got one.
+    pub(crate) header: Option<PieceHeader>,
 }
 
 impl Log {
@@ -70,6 +81,8 @@ impl Log {
             pid: 0,
             ended: None,
             lost_events: 0,
+            dropped_bytes: 0,
+            loss: String::new(),
             working_directory: PathBuf::new(),
             command: Vec::new(),
             maps: Vec::new(),
@@ -81,28 +94,53 @@ impl Log {
             let arguments = command.split(|&byte| byte == 0).filter(|argument| !argument.is_empty());
             log.command = arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect();
         }
-        for number in 0.. {
-            let Ok(map) = fs::read(directory.join(format!("maps.{number}"))) else { break };
-            log.maps.push(map);
-        }
-        log.find_threads()?;
+        log.read_log_file();
         Ok(log)
     }
 
     /// Whether every record that was made is in the log.
     pub(crate) fn is_complete(&self) -> bool {
-        let lost = |thread: &ThreadLog| thread.lost_bytes > 0 || thread.dropped_bytes > 0;
-        self.lost_events == 0 && self.damage.is_empty() && !self.threads.iter().any(lost)
+        let is_lossless = self.lost_events == 0 && self.dropped_bytes == 0 && self.loss.is_empty();
+        is_lossless && self.damage.is_empty() && self.threads.iter().all(|thread| thread.lost_bytes == 0)
+    }
+
+    fn read_log_file(&mut self) {
+        let path = self.directory.join("threads");
+        match pieces::read(&path) {
+            Ok(contents) => {
+                self.take_lines(&contents.process);
+                self.maps = contents.maps;
+                self.threads = contents.threads;
+                self.dropped_bytes = contents.dropped_bytes;
+                self.damage.extend(contents.damage);
+                if let Some(number @ 1..) = i32::try_from(contents.loss).ok() {
+                    self.loss = io::Error::from_raw_os_error(number).to_string();
+                }
+            }
+            Err(source) => self.damage.push(Error::io(&path, source).to_string()),
+        }
     }
 
     fn read_process_file(&mut self) -> Result<()> {
         let path = self.directory.join("process");
         let text = fs::read(&path).map_err(|source| Error::io(&path, source))?;
-        let mut version = String::new();
-        for line in String::from_utf8_lossy(&text).lines() {
+        let lines = String::from_utf8_lossy(&text);
+        let version =
+            lines.lines().find_map(|line| line.strip_prefix(process_keys::VERSION)?.strip_prefix(' '));
+        let version = version.unwrap_or_default();
+        if version != VERSION.to_string() {
+            let message = format!("expected a log of version {VERSION}, found version `{version}`");
+            return Err(Error::new(&path, message));
+        }
+        self.take_lines(&text);
+        Ok(())
+    }
+
+    fn take_lines(&mut self, text: &[u8]) {
+        for line in String::from_utf8_lossy(text).lines() {
             let (key, value) = line.split_once(' ').unwrap_or((line, ""));
             match key {
-                process_keys::VERSION => version = value.to_owned(),
+                process_keys::UNRECORDED => self.note_unrecorded(value),
                 process_keys::PID => self.pid = value.parse().unwrap_or(0),
                 process_keys::ENDED => self.ended = Some(value.to_owned()),
                 process_keys::LOST => self.lost_events = value.parse().unwrap_or(0),
@@ -110,54 +148,36 @@ impl Log {
                 _ => {}
             }
         }
-        if version != VERSION.to_string() {
-            let message = format!("expected a log of version {VERSION}, found version `{version}`");
-            return Err(Error::new(&path, message));
-        }
-        Ok(())
     }
 
-    fn find_threads(&mut self) -> Result<()> {
-        let entries = fs::read_dir(&self.directory).map_err(|source| Error::io(&self.directory, source))?;
-        for entry in entries {
-            let path = entry.map_err(|source| Error::io(&self.directory, source))?.path();
-            if path.file_stem().is_some_and(|stem| stem == "thread") {
-                match ThreadLog::open(&path) {
-                    Ok(thread) => self.threads.push(thread),
-                    Err(error) => self.damage.push(error.to_string()),
-                }
-            }
-        }
-        self.threads.sort_by_key(|thread| thread.number);
-        self.threads.dedup_by_key(|thread| thread.number);
-        self.damage.sort();
-        Ok(())
+    /// A child process without a log.
+    fn note_unrecorded(&mut self, line: &str) {
+        let (process, reason) = line.split_once(' ').unwrap_or((line, ""));
+        let reason = reason.parse().map(|number| io::Error::from_raw_os_error(number).to_string());
+        let reason = reason.unwrap_or_else(|_| "for an unknown reason".to_owned());
+        self.damage.push(format!("process {process}, a child, was not recorded: {reason}"));
     }
 }
 
 impl ThreadLog {
-    fn open(path: &Path) -> Result<ThreadLog> {
-        let mut bytes = [0; HEADER_BYTES];
-        let failed = |source| Error::io(path, source);
-        let mut file = File::open(path).map_err(failed)?;
-        file.read_exact(&mut bytes).map_err(failed)?;
-        let header = ThreadHeader::read(&bytes)
-            .ok_or_else(|| Error::new(path, "expected the log of a thread, found something else"))?;
-        let length = file.metadata().map_err(failed)?.len();
-        let end = header.chunks_end.clamp(CHUNKS_AT, length.max(CHUNKS_AT));
-        Ok(ThreadLog {
+    pub(crate) fn new(
+        path: &Path,
+        number: u32,
+        header: Option<ThreadHeader>,
+        extents: Vec<Extent>,
+    ) -> ThreadLog {
+        let known = |of: fn(&ThreadHeader) -> u64| header.as_ref().map_or(0, of);
+        ThreadLog {
             path: path.to_owned(),
-            number: header.number,
-            tid: header.tid,
-            stack: header.stack_low..header.stack_high,
-            ended: header.ended != 0,
-            lost_bytes: header.lost_bytes,
-            dropped_bytes: header.dropped_bytes,
-            coalesced: header.coalesced,
-            closing_writes: header.closing_writes,
-            chunks: (header.first_chunk.clamp(CHUNKS_AT, end) & !7)..end,
-            tail: find_tail(&mut file, &header, length).map_err(failed)?,
-        })
+            number,
+            tid: header.map_or(0, |header| header.tid),
+            stack: known(|header| header.stack_low)..known(|header| header.stack_high),
+            ended: header.is_some_and(|header| header.ended != 0),
+            lost_bytes: known(|header| header.lost_bytes),
+            coalesced: known(|header| header.coalesced),
+            closing_writes: known(|header| header.closing_writes),
+            extents,
+        }
     }
 
     /// Reads the records from the start.
@@ -166,54 +186,34 @@ impl ThreadLog {
             log: self,
             decoder: Decoder::default(),
             bytes: Vec::new(),
-            start: self.chunks.start,
+            extents: self.extents.iter(),
+            start: 0,
             next: 0,
             limit: 0,
+            damaged: Vec::new(),
         }
-    }
-
-    /// Offset behind the last record, if the tail followed the chunks in the file.
-    fn end(&self) -> u64 {
-        self.chunks.end + (self.tail.end - self.tail.start)
     }
 }
 
-/// The tail that goes on behind the chunks: the one that starts with the chunk of the next number.
-fn find_tail(file: &mut File, header: &ThreadHeader, length: u64) -> io::Result<Range<u64>> {
-    let next = chunk_count(header.chunks_end);
-    for (offset, bytes) in TAILS.map(|(offset, bytes)| (offset as u64, bytes as u64)) {
-        let mut first = Vec::new();
-        file.seek(SeekFrom::Start(offset))?;
-        file.take(LONGEST).read_to_end(&mut first)?;
-        let goes_on = |record: Record| record.kind == RecordKind::Chunk && record.words[1] == next;
-        if Decoder::default().read(&first, 0).is_some_and(goes_on) {
-            return Ok(offset..(offset + bytes).min(length));
-        }
-    }
-    Ok(0..0)
-}
-
-/// Files are read in pieces that end at multiples of this: large enough to make opening the file cheap, small enough for
-/// thousands of threads at once.
-pub(crate) const PIECE_BYTES: u64 = 128 << 10;
-
-/// The longest record. A piece has so many bytes more, so that every record that starts in it is complete.
-const LONGEST: u64 = 32;
-
-/// Reads the records of a thread file, passing over what was reserved but never filled.
+/// Reads the records of a thread, one extent after the other, passing over what was reserved but never filled, and over extents that
+/// do not match their checksum.
 ///
-/// The file is open only while a piece of it is read: a program may have more threads than a process may have files.
-/// Offsets are those in the file; the tail, which is in front of the chunks, counts as if it were behind them.
+/// The file is open only while an extent of it is read: a program may have more threads than a process may have files.
+/// Offsets count the bytes of records before.
 #[derive(Debug)]
 pub struct Reader<'a> {
     log: &'a ThreadLog,
     decoder: Decoder,
     bytes: Vec<u8>,
-    /// Offset of the piece.
+    /// Those to come.
+    extents: std::slice::Iter<'a, Extent>,
+    /// Offset of the extent.
     start: u64,
     next: usize,
-    /// Records that start before here are in the piece, to their ends.
+    /// Bytes of the extent.
     limit: usize,
+    /// Chunks that were left out.
+    damaged: Vec<u64>,
 }
 
 impl Reader<'_> {
@@ -222,7 +222,7 @@ impl Reader<'_> {
     pub fn next_record(&mut self) -> Result<Option<Record>> {
         loop {
             if self.next >= self.limit {
-                if !self.read_piece().map_err(|source| Error::io(&self.log.path, source))? {
+                if !self.read_extent().map_err(|source| Error::io(&self.log.path, source))? {
                     return Ok(None);
                 }
                 continue;
@@ -241,7 +241,7 @@ impl Reader<'_> {
         self.start + self.next as u64
     }
 
-    /// The first record from here to the end of the piece that `wanted` accepts, with its offset.
+    /// The first record from here to the end of the extent that `wanted` accepts, with its offset.
     pub(crate) fn find_ahead<T>(&self, wanted: impl Fn(&Record) -> Option<T>) -> Option<(u64, T)> {
         let mut at = self.next;
         while at < self.limit {
@@ -254,31 +254,30 @@ impl Reader<'_> {
         None
     }
 
-    /// Offset of the first byte behind the piece.
+    /// Offset of the first byte behind the extent.
     pub(crate) fn piece_end(&self) -> u64 {
         self.start + self.limit as u64
     }
 
-    /// Reads the next piece; false at the end.
+    /// The numbers of chunks so far that are damaged and were left out.
+    pub(crate) fn damaged(&self) -> &[u64] {
+        &self.damaged
+    }
+
+    /// Reads the next extent; false at the end.
     #[cold]
-    fn read_piece(&mut self) -> io::Result<bool> {
-        self.start = self.offset();
-        let ThreadLog { path, chunks, tail, .. } = self.log;
-        let (extent, place) = match self.start < chunks.end {
-            true => (chunks.end, self.start),
-            false => (self.log.end(), self.start - chunks.end + tail.start),
-        };
-        if self.start >= extent {
-            (self.next, self.limit) = (0, 0);
-            return Ok(false);
+    fn read_extent(&mut self) -> io::Result<bool> {
+        self.start = self.piece_end();
+        (self.next, self.limit) = (0, 0);
+        let Some(extent) = self.extents.next() else { return Ok(false) };
+        self.start = extent.start;
+        self.bytes.resize(extent.header.map_or(extent.bytes, |header| header.bytes) as usize, 0);
+        File::open(&self.log.path)?.read_exact_at(&mut self.bytes, extent.offset)?;
+        match extent.header {
+            Some(header) if header.sum(&self.bytes) != header.checksum => self.damaged.push(header.number),
+            _ => self.limit = extent.bytes as usize & !7,
         }
-        let end = extent.min((self.start / PIECE_BYTES + 1) * PIECE_BYTES);
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(place))?;
-        self.bytes.clear();
-        file.take(extent.min(end + LONGEST) - self.start).read_to_end(&mut self.bytes)?;
-        self.next = 0;
-        self.limit = (end - self.start) as usize;
+        self.bytes.truncate(self.limit);
         Ok(true)
     }
 }

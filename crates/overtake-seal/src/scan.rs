@@ -47,6 +47,8 @@ pub(crate) struct Scan {
     last_stamp: u64,
     /// Addresses of synchronisation objects that the program makes or destroys.
     pub(crate) mortal: FxHashSet<u64>,
+    /// Chunks that do not match their checksums, for people.
+    pub(crate) damage: Vec<String>,
     /// Ranges too long to be true.
     pub(crate) shortened: u64,
     /// Whether compiled code called the recorder, not only libc functions that are interposed.
@@ -118,6 +120,7 @@ pub(crate) fn scan(log: &Log) -> Result<Scan> {
             all.threads[at] = thread;
         }
     }
+    all.damage.sort();
     Ok(all)
 }
 
@@ -126,6 +129,7 @@ impl Scan {
         self.cuts.add(other.cuts);
         self.last_stamp = self.last_stamp.max(other.last_stamp);
         self.shortened += other.shortened;
+        self.damage.extend(other.damage);
         self.has_instrumented_code |= other.has_instrumented_code;
         self.joins.extend(other.joins);
         self.mortal.extend(other.mortal);
@@ -211,6 +215,9 @@ impl Scan {
             }
         }
         self.last_stamp = self.last_stamp.max(last);
+        self.damage.extend(reader.damaged().iter().map(|chunk| {
+            format!("chunk {chunk} of thread {} does not match its checksum and was left out", log.number)
+        }));
         Ok(scan)
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use overtake_rawlog::{HEADER_BYTES, RecordKind as K, atomic_extra};
+use overtake_rawlog::{PieceHeader, PieceKind, RecordKind as K, atomic_extra};
 use overtake_seal::seal;
 use overtake_trace::{Event, EventSink, Result, Symbols};
 use proptest::prelude::*;
@@ -43,6 +43,14 @@ fn choices() -> impl Strategy<Value = Vec<(usize, u8)>> {
     prop::collection::vec((0..3_usize, any::<u8>()), 0..200)
 }
 
+/// Where the first chunk is in a log file: behind the slots.
+fn first_chunk(file: &[u8]) -> usize {
+    let is_chunk = |at: &usize| {
+        PieceHeader::read(&file[*at..]).is_some_and(|piece| piece.kind() == Some(PieceKind::Chunk))
+    };
+    (0..file.len()).step_by(8).find(is_chunk).unwrap_or(file.len())
+}
+
 struct Nowhere;
 
 impl EventSink for Nowhere {
@@ -58,20 +66,31 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn files_cut_anywhere_make_well_formed_traces(choices in choices(), cuts in [any::<u32>(), any::<u32>(), any::<u32>()]) {
+    fn files_cut_anywhere_make_well_formed_traces(choices in choices(), cut in any::<u32>()) {
         let log = busy(&choices);
         let directory = tempfile::tempdir().expect("writable");
         log.save(directory.path());
-        let whole = seal_strictly(directory.path()).events.len();
-        for (thread, cut) in cuts.into_iter().enumerate() {
-            let file = log.file(thread);
-            let length = cut as usize % (file.len() + 1);
-            std::fs::write(directory.path().join(format!("thread.{thread}")), &file[..length]).expect("writable");
-        }
+        let whole = seal_strictly(directory.path());
+        prop_assert!(whole.sealed.log.damage.is_empty());
+        let file = log.file();
+        let length = cut as usize % file.len();
+        std::fs::write(directory.path().join("threads"), &file[..length]).expect("writable");
         let cut = seal_strictly(directory.path());
-        prop_assert!(cut.events.len() <= whole + 3);
-        let too_short = (0..3).filter(|&thread| (cuts[thread] as usize % (log.file(thread).len() + 1)) < HEADER_BYTES);
-        prop_assert_eq!(cut.sealed.log.damage.len(), too_short.count());
+        prop_assert!(cut.events.len() <= whole.events.len() + 3);
+    }
+
+    #[test]
+    fn a_changed_byte_of_a_chunk_is_named(choices in choices(), place in any::<u32>(), bit in 0..8_u32) {
+        let log = busy(&choices);
+        let directory = tempfile::tempdir().expect("writable");
+        let mut file = log.file();
+        let chunks = first_chunk(&file);
+        let place = chunks + place as usize % (file.len() - chunks);
+        file[place] ^= 1 << bit;
+        log.save(directory.path());
+        std::fs::write(directory.path().join("threads"), &file).expect("writable");
+        let sealed = seal_strictly(directory.path()).sealed;
+        prop_assert!(!sealed.log.damage.is_empty(), "byte {place} of {}", file.len());
     }
 
     #[test]
@@ -86,6 +105,18 @@ proptest! {
         log.save(directory.path());
         let _ = seal(directory.path(), &mut Nowhere);
     }
+}
+
+#[test]
+fn a_log_file_that_lost_its_end_is_named() {
+    let log = busy(&[(0, 10), (1, 10)]);
+    let directory = tempfile::tempdir().expect("writable");
+    log.save(directory.path());
+    let mut file = log.file();
+    file[8..16].copy_from_slice(&(1_u64 << 24).to_le_bytes());
+    std::fs::write(directory.path().join("threads"), &file).expect("writable");
+    let damage = seal_strictly(directory.path()).sealed.log.damage;
+    assert!(damage.iter().any(|line| line.ends_with("expected 16777216 bytes")), "{damage:?}");
 }
 
 #[test]

@@ -324,7 +324,7 @@ fn what_did_not_fit_is_counted() {
     let output = full.arg(env!("CARGO_BIN_EXE_overtake")).arg(&program).output().expect("it starts");
     let report = said(&output);
     assert_eq!(output.status.code(), Some(66), "what came before is analysed: {report}");
-    let missing = report.lines().find(|line| line.contains("bytes of the log found no room on the disk"));
+    let missing = report.lines().find(|line| line.contains("bytes of the log could not be written"));
     assert!(missing.is_some(), "{report}");
 
     let output = overtake().args(["run", "--max-size", "1M", "--"]).arg(&program).arg("volume").output();
@@ -349,7 +349,7 @@ fn a_disk_that_is_really_full_takes_no_report_away() {
         let Some(output) = permitted(full) else { return };
         let report = said(&output);
         assert_eq!(output.status.code(), Some(66), "{report}");
-        assert!(report.contains("bytes of the log found no room on the disk"), "{report}");
+        assert!(report.contains("bytes of the log could not be written"), "{report}");
         assert!(report.contains("observed race on shared"), "{report}");
     }
 }
@@ -374,7 +374,7 @@ fn a_log_for_whose_trace_there_is_no_room_is_kept() {
         let Some(output) = permitted(full) else { return };
         let told = format!("{}{}", said(&output), String::from_utf8_lossy(&output.stdout));
         assert!(told.contains("the log is kept, `overtake seal ") && told.contains(code), "{way}: {told}");
-        assert!(told.contains("bytes of the log found no room on the disk"), "{way}: {told}");
+        assert!(told.contains("bytes of the log could not be written"), "{way}: {told}");
         let reports = told.matches("race on shared").count();
         assert_eq!(reports, if code == "code 66\n" { 2 } else { 1 }, "{way}: {told}");
     }

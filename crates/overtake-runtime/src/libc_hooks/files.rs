@@ -11,6 +11,7 @@ use overtake_rawlog::{NETWORK, RecordKind};
 use super::effects::address_told;
 use super::real::hook;
 use super::{note, note_with, touch};
+use crate::recorder::store;
 use crate::{sys, thread};
 
 pub(super) fn written(file: i32, pc: usize) {
@@ -186,8 +187,14 @@ hook! {
         real(file, address, length)
     }
     fn dup(file: i32; pc) -> i32 { is_same(real(file), file as u64, pc) }
-    fn dup2(file: i32, new: i32; pc) -> i32 { replaced(real(file, new), file, pc) }
-    fn dup3(file: i32, new: i32, flags: i32; pc) -> i32 { replaced(real(file, new, flags), file, pc) }
+    fn dup2(file: i32, new: i32; pc) -> i32 {
+        store::make_way(new);
+        replaced(real(file, new), file, pc)
+    }
+    fn dup3(file: i32, new: i32, flags: i32; pc) -> i32 {
+        store::make_way(new);
+        replaced(real(file, new, flags), file, pc)
+    }
     fn fcntl(file: i32, command: i32, argument: usize; pc) -> i32 {
         duplicated(real(file, command, argument), file, command, pc)
     }
@@ -195,6 +202,9 @@ hook! {
         duplicated(real(file, command, argument), file, command, pc)
     }
     fn close(file: i32; pc) -> i32 {
+        if store::is_ours(file) {
+            return real(-1); // as if it were not open
+        }
         closing(file, pc);
         real(file)
     }

@@ -7,6 +7,7 @@
 //! `fork`, `setjmp` and `pthread_exit` need no hook: handlers of libc, and call stacks that heal, see to them.
 
 mod arguments;
+mod closing;
 mod effects;
 mod ends;
 mod files;

@@ -9,35 +9,32 @@
 //!       [`SLACK_BYTES`] mapped behind `end`.
 //!   B2  A record's words are filled, the first one last, before the cursor moves over them by one instruction. A signal handler
 //!       of the same thread that comes before that records over them, and they are written again (`detour`).
-//!   B3  The room of a tail is reserved in the file before the tail is mapped, so that filling it cannot fault on a full disk.
+//!   B3  A tail has a header, with the thread and the number of the chunk, in front of its records.
 //!   B4  Tails change with signals blocked, and alternate. Words behind the cursor that may be there (B2) are cleared before.
-//!   B5  No file stays open: 5,000 threads would exceed the usual limit, and programs close descriptors they do not know.
-//!   B6  A tail other than the current one never starts with the number of the chunk that comes next.
+//!   B5  No thread has a file of its own (`store`).
+//!   B6  A tail other than the current one never has the number of the chunk that comes next.
 //!
 //! When there is no room, records go to a private tail that is used over and over, and their bytes are counted as lost.
 
-use core::cell::{Cell, UnsafeCell};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::cell::Cell;
 
 use overtake_rawlog::{
-    CHUNKS_AT, HEADER_BYTES, RecordKind, SMALL_CHUNKS, TAILS, ThreadHeader, chunk_bytes, head,
+    PAGE_BYTES, PIECE_HEADER_BYTES, PieceHeader, PieceKind, RecordKind, SMALL_CHUNKS, THREAD_AT,
+    THREAD_HEADER_BYTES, ThreadHeader, head, tail_bytes,
 };
 
+use super::store;
 use crate::detour::{Detour, here, labels};
 use crate::process;
-use crate::sys::{self, Errno, Fd};
-use crate::text::Text;
+use crate::sys::{self, Errno};
 
 /// Room behind `end`. A thread checks for room before each record; when signal handlers interrupt each other between check
-/// and record, each of them may still add a record and two pushes: 48 bytes.
+/// and record, each of them may still add a record and two pushes: 48 bytes. The last chunk of a thread has its header there.
 const SLACK_BYTES: usize = 1024;
 /// Enough for the records of a short critical section.
 const MUCH_ROOM_BYTES: usize = 1024;
 /// Size of the private tail for records that are lost.
 const LOSING_BYTES: usize = 16 * 1024;
-
-/// Bytes of chunks and tails that all threads have in their files.
-static BYTES_IN_USE: AtomicU64 = AtomicU64::new(0);
 
 /// All zeros is a valid buffer that has not been opened.
 pub(crate) struct Buffer {
@@ -46,36 +43,33 @@ pub(crate) struct Buffer {
     /// The tail in use.
     tail: Cell<*mut u8>,
     tail_bytes: Cell<usize>,
-    /// The pairs of tails that are mapped: small and large.
-    pairs: [Cell<*mut u8>; 2],
+    /// The slot of the thread, and its large tails if it has any.
+    slot: Cell<*mut u8>,
+    large: Cell<*mut u8>,
     /// Number of the chunk in the tail.
     chunk: Cell<u64>,
-    /// Number of the oldest chunk that has not been given up.
-    oldest: Cell<u64>,
     /// Records are not going to the file.
     losing: Cell<bool>,
-    header: Cell<*mut ThreadHeader>,
-    path: UnsafeCell<Text>,
 }
 
 /// Where the hooks for accesses find the cursor and its limit, see `abi::access`.
 pub(crate) const CURSOR: usize = core::mem::offset_of!(Buffer, next);
 pub(crate) const END: usize = core::mem::offset_of!(Buffer, end);
 
-/// Where each pair of tails is in the file, and its size.
-const PAIRS: [(u64, usize); 2] = [(TAILS[0].0 as u64, 2 * TAILS[0].1), (TAILS[2].0 as u64, 2 * TAILS[2].1)];
-
 impl Buffer {
-    /// Creates the file, writes its header and starts the first chunk. Without a file, everything is lost. Signals are
+    /// Takes a slot, writes the thread's header into it and starts the first chunk. Without a slot, everything is lost. Signals are
     /// blocked.
     pub(crate) fn open(&self, header: &ThreadHeader) {
         self.chunk.set(0);
-        self.oldest.set(0);
         self.losing.set(false);
-        if self.create(header).and_then(|()| self.map_pair(0)).is_ok() {
-            self.use_tail();
-        } else {
-            self.lose();
+        match store::take_slot() {
+            Ok(slot) => {
+                self.slot.set(slot);
+                // SAFETY: a slot of this thread's own, with room for a header, aligned.
+                unsafe { slot.wrapping_add(THREAD_AT).cast::<ThreadHeader>().write(*header) };
+                self.use_tail();
+            }
+            Err(error) => self.lose(error),
         }
     }
 
@@ -93,44 +87,13 @@ impl Buffer {
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: the tail is mapped and nobody writes to it meanwhile.
-        unsafe { core::slice::from_raw_parts(self.tail.get(), self.used()) }
+        unsafe { core::slice::from_raw_parts(self.tail.get().wrapping_add(PIECE_HEADER_BYTES), self.used()) }
     }
 
     /// Nothing is ever written: there is always room.
     pub(crate) fn open_nowhere(&self) {
         self.next.set(core::ptr::null_mut());
         self.end.set(core::ptr::without_provenance_mut(usize::MAX));
-    }
-
-    fn create(&self, header: &ThreadHeader) -> Result<(), Errno> {
-        // SAFETY: no other reference to the path lives; signals are blocked by the caller.
-        let path = unsafe { &mut *self.path.get() };
-        path.clear().push(process::directory().unwrap_or_default()).push(b"/thread.");
-        path.push_number(u64::from(header.number));
-        let file = self.file(libc::O_CREAT | libc::O_TRUNC)?;
-        let mapped = file.allocate(0, HEADER_BYTES).and_then(|()| sys::map_file(file, 0, HEADER_BYTES));
-        file.close();
-        let mapped: *mut ThreadHeader = mapped?.cast();
-        // SAFETY: a fresh mapping, page-aligned and larger than a header.
-        unsafe { mapped.write(*header) };
-        self.header.set(mapped);
-        Ok(())
-    }
-
-    fn map_pair(&self, pair: usize) -> Result<(), Errno> {
-        let (offset, bytes) = PAIRS[pair];
-        let file = self.file(0)?;
-        let mapped = file.allocate(offset, bytes).and_then(|()| sys::map_file(file, offset, bytes)); // B3
-        file.close();
-        self.pairs[pair].set(mapped?);
-        BYTES_IN_USE.fetch_add(bytes as u64, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn file(&self, flags: i32) -> Result<Fd, Errno> {
-        // SAFETY: no other reference to the path lives; signals are blocked by the caller.
-        let path = unsafe { &mut *self.path.get() };
-        Fd::open(path.terminated().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDWR | flags)
     }
 
     /// Whether a record still fits the tail; if not, [`next_chunk`](Self::next_chunk) is due.
@@ -179,12 +142,15 @@ impl Buffer {
     pub(crate) fn next_chunk(&self) {
         if self.losing.get() {
             self.count_lost();
-            self.rewind();
-        } else if self.seal(self.tail_bytes.get()).and_then(|()| self.map_large()).is_ok() {
-            self.chunk.set(self.chunk.get() + 1);
-            self.use_tail();
-        } else {
-            self.lose();
+            return self.rewind();
+        }
+        let bytes = self.tail_bytes.get() - PIECE_HEADER_BYTES;
+        match self.seal(PieceKind::Chunk, bytes).and_then(|()| self.map_large()) {
+            Ok(()) => {
+                self.chunk.set(self.chunk.get() + 1);
+                self.use_tail();
+            }
+            Err(error) => self.lose(error),
         }
     }
 
@@ -194,19 +160,16 @@ impl Buffer {
         self.write([head(RecordKind::Chunk, 0, unknown), stamp, self.chunk.get()]);
     }
 
-    /// Copies the tail's first bytes behind the chunks.
-    fn seal(&self, bytes: usize) -> Result<(), Errno> {
-        let header = self.header().ok_or(Errno(libc::EBADF))?;
-        let file = self.file(0)?;
+    /// Copies the tail into a piece of its own: so many bytes behind its header.
+    fn seal(&self, kind: PieceKind, bytes: usize) -> Result<(), Errno> {
         self.clear_unwritten();
-        self.stay_within_limit(file, bytes);
-        // SAFETY: the tail is mapped and has so many bytes.
-        let written = unsafe { file.write_at(self.tail.get(), bytes, header.chunks_end) };
-        file.close();
-        written?;
-        header.chunks_end += bytes as u64;
-        BYTES_IN_USE.fetch_add(bytes as u64, Ordering::Relaxed);
-        Ok(())
+        let piece: *mut PieceHeader = self.tail.get().cast();
+        // SAFETY: the tail is mapped, has so many bytes, and is this thread's own.
+        unsafe {
+            (*piece).kind = kind as u32;
+            (*piece).bytes = bytes as u64;
+            store::write(piece)
+        }
     }
 
     /// Clears words behind the cursor, which somebody may have been about to write (B4).
@@ -219,41 +182,36 @@ impl Buffer {
 
     /// Threads that record much get larger tails.
     fn map_large(&self) -> Result<(), Errno> {
-        if self.chunk.get() + 1 == SMALL_CHUNKS { self.map_pair(1) } else { Ok(()) }
+        if self.chunk.get() + 1 == SMALL_CHUNKS {
+            let large = store::take_large()?;
+            self.large.set(large);
+            if let Some(header) = self.header() {
+                // SAFETY: it was just taken.
+                header.large = unsafe { store::offset_of(large) };
+            }
+        }
+        Ok(())
     }
 
     /// Empties the tail of the current chunk and makes it the one in use.
     fn use_tail(&self) {
         let chunk = self.chunk.get();
-        let bytes = chunk_bytes(chunk);
-        let pair = usize::from(chunk >= SMALL_CHUNKS);
-        let tail = self.pairs[pair].get().wrapping_add(chunk as usize % 2 * bytes);
+        let bytes = tail_bytes(chunk);
+        let pair = if chunk < SMALL_CHUNKS { &self.slot } else { &self.large };
+        let tail = pair.get().wrapping_add(PAGE_BYTES + chunk as usize % 2 * bytes);
+        let thread = self.header().map_or(0, |header| header.number);
         // SAFETY: within the pair, which only this thread knows. From the front: B6.
-        unsafe { sys::clear(tail, bytes) };
+        unsafe {
+            sys::clear(tail, bytes);
+            tail.cast::<PieceHeader>().write(store::new_header(PieceKind::Tail, thread, chunk, 0));
+        }
         self.tail.set(tail);
         self.tail_bytes.set(bytes);
         self.rewind();
     }
 
-    /// Gives up this thread's oldest chunks when all threads together have reached the size limit.
-    fn stay_within_limit(&self, file: Fd, bytes: usize) {
-        let limit = process::size_limit();
-        let Some(header) = self.header() else { return };
-        while limit != 0
-            && BYTES_IN_USE.load(Ordering::Relaxed) + bytes as u64 > limit
-            && self.oldest.get() < self.chunk.get()
-        {
-            let oldest = chunk_bytes(self.oldest.get());
-            file.punch(header.first_chunk, oldest);
-            header.first_chunk += oldest as u64;
-            header.dropped_bytes += oldest as u64;
-            self.oldest.set(self.oldest.get() + 1);
-            BYTES_IN_USE.fetch_sub(oldest as u64, Ordering::Relaxed);
-        }
-    }
-
     /// From now on records go nowhere and are counted. The last tail stays as it is.
-    fn lose(&self) {
+    fn lose(&self, reason: Errno) {
         static LAST_RESORT: Scratch = Scratch([const { Cell::new(0) }; SCRATCH_WORDS]);
         self.losing.set(true);
         let (tail, bytes) = match sys::map_private(LOSING_BYTES) {
@@ -261,7 +219,8 @@ impl Buffer {
             // No memory at all: all threads scribble over one page that nobody reads.
             Err(_) => (LAST_RESORT.0.as_ptr() as *mut u8, SCRATCH_WORDS * 8),
         };
-        process::note_loss();
+        store::note_loss(reason);
+        process::note_loss(reason);
         self.tail.set(tail);
         self.tail_bytes.set(bytes);
         self.rewind();
@@ -275,60 +234,61 @@ impl Buffer {
 
     /// Bytes of records in the tail.
     fn used(&self) -> usize {
-        self.next.get() as usize - self.tail.get() as usize
+        self.next.get() as usize - self.tail.get() as usize - PIECE_HEADER_BYTES
     }
 
     fn rewind(&self) {
-        self.next.set(self.tail.get().cast());
+        self.next.set(self.tail.get().wrapping_add(PIECE_HEADER_BYTES).cast());
         self.end.set(self.tail.get().wrapping_add(self.tail_bytes.get() - SLACK_BYTES).cast());
     }
 
-    /// The header at the front of the file, to update.
+    /// The header of the thread, to update.
     #[allow(clippy::mut_from_ref, reason = "one thread, no reference kept across calls")]
     pub(crate) fn header(&self) -> Option<&mut ThreadHeader> {
+        let slot = self.slot.get();
         // SAFETY: mapped for as long as the thread lives, written by this thread only.
-        unsafe { self.header.get().as_mut() }
+        (!slot.is_null()).then(|| unsafe { &mut *slot.wrapping_add(THREAD_AT).cast::<ThreadHeader>() })
     }
 
-    /// Gives back what the file does not need and unmaps everything. No record may be written afterwards.
+    /// Writes what is in the tail and gives the slot to others. No record may be written afterwards.
     pub(crate) fn close(&self) {
         if self.losing.get() {
             self.count_lost();
-        } else if self.chunk.get() >= SMALL_CHUNKS && self.seal(self.used()).is_ok() {
-            self.give_back_tails();
+        } else if self.write_last().is_ok() {
+            self.give_back();
         }
         self.abandon();
     }
 
-    /// All records are in chunks now.
-    fn give_back_tails(&self) {
-        let Ok(file) = self.file(0) else { return };
-        file.punch(HEADER_BYTES as u64, (CHUNKS_AT - HEADER_BYTES as u64) as usize);
-        file.close();
-        let bytes: usize = PAIRS.iter().map(|(_, bytes)| bytes).sum();
-        BYTES_IN_USE.fetch_sub(bytes as u64, Ordering::Relaxed);
+    /// Writes the last chunk, with the thread's header behind its records. If that fails they stay in the slot, which is not used again.
+    fn write_last(&self) -> Result<(), Errno> {
+        let header = self.header().ok_or(Errno(libc::EBADF))?;
+        let used = self.used();
+        // SAFETY: B1: there is room behind `end`.
+        unsafe { self.next.get().cast::<ThreadHeader>().write(*header) };
+        self.next.set(self.next.get().wrapping_add(THREAD_HEADER_BYTES / 8));
+        self.seal(PieceKind::Last, used + THREAD_HEADER_BYTES)
     }
 
-    /// Unmaps everything and leaves the file as it is; in a child process it is the parent's.
-    pub(crate) fn abandon(&self) {
-        for (pair, (_, bytes)) in self.pairs.iter().zip(PAIRS) {
-            let pair = pair.replace(core::ptr::null_mut());
-            if !pair.is_null() {
-                // SAFETY: only this thread knew the tails, and is over or about to be given others.
-                unsafe { sys::unmap(pair, bytes) };
+    /// What is in the slot is in chunks now.
+    fn give_back(&self) {
+        if let Some(header) = self.header() {
+            header.magic = 0;
+        }
+        // SAFETY: they are this thread's own until here; its header is gone.
+        unsafe {
+            store::give_slot_back(self.slot.get());
+            if !self.large.get().is_null() {
+                store::give_large_back(self.large.get());
             }
         }
-        let header = self.header.replace(core::ptr::null_mut());
-        if !header.is_null() {
-            // SAFETY: no reference to the header is kept.
-            unsafe { sys::unmap(header.cast(), HEADER_BYTES) };
-        }
     }
-}
 
-/// In a child process after `fork`: nothing is in use yet.
-pub(crate) fn restart_after_fork() {
-    BYTES_IN_USE.store(0, Ordering::Relaxed);
+    /// Forgets the slot; in a child process it is the parent's.
+    pub(crate) fn abandon(&self) {
+        self.slot.set(core::ptr::null_mut());
+        self.large.set(core::ptr::null_mut());
+    }
 }
 
 /// Words of the longest record.

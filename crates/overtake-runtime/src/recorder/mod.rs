@@ -10,6 +10,7 @@ pub(crate) mod buffer;
 pub(crate) mod coalesce;
 pub(crate) mod runs;
 pub(crate) mod stack;
+pub(crate) mod store;
 
 use core::cell::Cell;
 

@@ -32,7 +32,7 @@ const NEVER: usize = usize::MAX;
 const FIRST: usize = 2;
 const FIRST_CAPACITY: usize = 1024;
 /// Frames written at the start of a chunk: half of the smallest chunk.
-const MOST_AT_CHUNK: usize = overtake_rawlog::SMALL_CHUNK_BYTES / 8 / 2;
+const MOST_AT_CHUNK: usize = overtake_rawlog::SMALL_TAIL_BYTES / 8 / 2;
 
 /// All zeros is a stack that has not been opened; it must be before it is used.
 pub(crate) struct CallStack {

@@ -2,14 +2,13 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{CHUNKS_AT, RecordKind, THREAD_MAGIC, ThreadHeader};
+use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader};
 
 use super::{OVER, SETTING_UP, ThreadState, current, is_state, recording};
 use crate::back_end;
 use crate::libc_hooks;
 use crate::own_stack;
 use crate::process;
-use crate::recorder::buffer;
 use crate::sys::{self, NoSignals};
 use crate::tls;
 
@@ -124,7 +123,6 @@ pub(crate) unsafe fn end_state(state: *const ThreadState) {
 pub(crate) fn abandon_after_fork() {
     NEXT_NUMBER.store(0, Ordering::Relaxed);
     LOST.store(0, Ordering::Relaxed);
-    buffer::restart_after_fork();
     libc_hooks::threads::restart_after_fork();
     if let Some(thread) = recording() {
         thread.recorder.abandon_log();
@@ -169,9 +167,7 @@ impl ThreadState {
             stack_high,
             thread_pointer: tls::thread_pointer() as u64,
             lost_bytes: 0,
-            first_chunk: CHUNKS_AT,
-            chunks_end: CHUNKS_AT,
-            dropped_bytes: 0,
+            large: 0,
             closing_writes: 0,
             coalesced: 0,
         });

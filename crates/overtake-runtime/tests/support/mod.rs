@@ -9,7 +9,10 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use overtake_rawlog::{Record, RecordKind, Records, ThreadHeader, push_depth, split_run};
+use overtake_rawlog::{
+    FileHeader, LARGE_TAIL_BYTES, PAGE_BYTES, PIECE_HEADER_BYTES, PieceHeader, PieceKind, Record, RecordKind,
+    Records, SMALL_TAIL_BYTES, THREAD_AT, THREAD_HEADER_BYTES, ThreadHeader, push_depth, split_run,
+};
 
 /// Runs a program with each compiler and checks its run.
 pub(crate) fn each_compiler(source: &str, check: impl Fn(Run)) {
@@ -180,13 +183,16 @@ pub(crate) struct Log {
     pub(crate) process: HashMap<String, String>,
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     pub(crate) threads: BTreeMap<u32, Thread>,
+    /// What the log file says of itself.
+    pub(crate) header: Option<FileHeader>,
+    /// What the log file takes on the disk.
+    pub(crate) file_bytes: u64,
 }
 
 /// The log of one thread.
 pub(crate) struct Thread {
     pub(crate) header: ThreadHeader,
     pub(crate) records: Vec<Record>,
-    pub(crate) file_bytes: u64,
 }
 
 fn read_logs(root: &Path) -> Vec<Log> {
@@ -204,21 +210,23 @@ fn read_logs(root: &Path) -> Vec<Log> {
 }
 
 pub(crate) fn read_log(path: &Path) -> Log {
-    let mut log = Log { process: HashMap::new(), files: BTreeMap::new(), threads: BTreeMap::new() };
+    let mut log = Log {
+        process: HashMap::new(),
+        files: BTreeMap::new(),
+        threads: BTreeMap::new(),
+        header: None,
+        file_bytes: 0,
+    };
     for entry in std::fs::read_dir(path).expect("the log is there") {
         let entry = entry.expect("readable");
         let name = entry.file_name().into_string().expect("our own name");
         let bytes = std::fs::read(entry.path()).expect("readable");
-        if let Some(number) = name.strip_prefix("thread.") {
-            let header = ThreadHeader::read(&bytes).expect("a thread file");
-            assert_eq!(header.number, number.parse::<u32>().expect("a number"));
-            let (chunks, tail) = header.parts(&bytes);
-            let records = Records::new(chunks).chain(Records::new(tail)).collect();
-            let file_bytes =
+        if name == "threads" {
+            log.file_bytes =
                 std::os::unix::fs::MetadataExt::blocks(&entry.metadata().expect("readable")) * 512;
-            log.threads.insert(header.number, Thread { header, records, file_bytes });
+            log.read_pieces(&bytes);
         } else {
-            log.files.insert(name, bytes);
+            log.files.entry(name).or_default().splice(0..0, bytes);
         }
     }
     for line in String::from_utf8_lossy(&log.files["process"]).lines() {
@@ -226,6 +234,69 @@ pub(crate) fn read_log(path: &Path) -> Log {
         log.process.insert(key.to_owned(), value.to_owned());
     }
     log
+}
+
+/// The chunks of a thread by number, and its header.
+type Parts = BTreeMap<u32, (BTreeMap<u64, Vec<u8>>, Option<ThreadHeader>)>;
+
+impl Log {
+    fn read_pieces(&mut self, file: &[u8]) {
+        self.header = FileHeader::read(file);
+        let (mut parts, mut slots) = (Parts::new(), Vec::new());
+        let mut at = PAGE_BYTES;
+        while at < file.len() {
+            let Some(piece) = PieceHeader::read(&file[at..]) else {
+                at += 8;
+                continue;
+            };
+            let bytes = &file[at + PIECE_HEADER_BYTES..][..piece.bytes as usize];
+            match piece.kind().expect("a kind") {
+                PieceKind::Slot => {
+                    slots.extend(ThreadHeader::read(&file[at + THREAD_AT..]).map(|header| (at, header)))
+                }
+                PieceKind::Chunk | PieceKind::Last => {
+                    assert_eq!(piece.sum(bytes), piece.checksum);
+                    let (chunks, header) = parts.entry(piece.thread).or_default();
+                    let is_last = piece.kind() == Some(PieceKind::Last);
+                    let end = bytes.len() - if is_last { THREAD_HEADER_BYTES } else { 0 };
+                    *header = header.or(ThreadHeader::read(&bytes[end..]));
+                    chunks.insert(piece.number, bytes[..end].to_vec());
+                }
+                PieceKind::Process => self.files.entry("process".to_owned()).or_default().extend(bytes),
+                PieceKind::Map => {
+                    self.files.entry(format!("maps.{}", piece.number)).or_default().extend(bytes)
+                }
+                PieceKind::Large | PieceKind::Tail => {}
+            }
+            at += piece.size() as usize;
+        }
+        for (slot, header) in slots {
+            read_tails(file, slot, header, &mut parts);
+        }
+        for (number, (chunks, header)) in parts {
+            let records = chunks.values().flat_map(|chunk| Records::new(chunk)).collect();
+            let header = header.expect("a header");
+            assert_eq!(header.number, number);
+            self.threads.insert(number, Thread { header, records });
+        }
+    }
+}
+
+/// What a thread had not written into chunks when the process ended.
+fn read_tails(file: &[u8], slot: usize, header: ThreadHeader, parts: &mut Parts) {
+    let (chunks, known) = parts.entry(header.number).or_default();
+    known.get_or_insert(header);
+    let mut tails = vec![(slot, SMALL_TAIL_BYTES)];
+    if header.large != 0 {
+        tails.push((header.large as usize, LARGE_TAIL_BYTES));
+    }
+    for (pair, bytes) in tails {
+        for tail in [0, 1].map(|number| &file[pair + PAGE_BYTES + number * bytes..][..bytes]) {
+            if let Some(piece) = PieceHeader::read(tail).filter(|piece| piece.thread == header.number) {
+                chunks.entry(piece.number).or_insert_with(|| tail[PIECE_HEADER_BYTES..].to_vec());
+            }
+        }
+    }
 }
 
 impl Log {

@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
-use overtake_rawlog::{CHUNKS_AT, HEADER_BYTES, RecordKind, TAILS, THREAD_MAGIC, VERSION, chunk_count, head};
+use overtake_rawlog::{
+    FILE_MAGIC, LARGE_TAIL_BYTES, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC, PieceHeader, PieceKind,
+    RecordKind, SMALL_TAIL_BYTES, THREAD_AT, THREAD_MAGIC, VERSION, head,
+};
 use overtake_seal::{Sealed, seal};
 use overtake_trace::{Block, Checker, Event, EventIndex, EventSink, Result, StdWriter, Symbols};
 
@@ -89,29 +92,42 @@ impl LogMaker {
         self
     }
 
-    /// What a thread records from now on is in the tail of its file.
+    /// What a thread records from now on is in its tail.
     pub(crate) fn start_tail(&mut self, thread: usize) {
         let words = self.threads[thread].len();
         self.in_chunks[thread] = Some(words);
-        let number = chunk_count(CHUNKS_AT + 8 * words as u64);
+        let number = self.threads[thread].chunks(CHUNK_WORDS).count() as u64;
         self.raw(thread, &[head(RecordKind::Chunk, 0, 0), 0, number]);
     }
 
-    /// The bytes of a thread's file.
-    pub(crate) fn file(&self, thread: usize) -> Vec<u8> {
-        let mut header = vec![0_u64; HEADER_BYTES / 8];
-        header[0] = THREAD_MAGIC;
-        header[1] = thread as u64;
-        header[2] = u64::from(self.ended.contains(&thread)) << 32;
-        (header[3], header[4]) = self.stacks[thread];
-        header[7] = CHUNKS_AT;
-        let words = &self.threads[thread];
-        let (chunks, tail) = words.split_at(self.in_chunks[thread].unwrap_or(words.len()));
-        header[8] = CHUNKS_AT + 8 * chunks.len() as u64;
-        header.resize(CHUNKS_AT as usize / 8, 0);
-        header.extend_from_slice(chunks);
-        header[TAILS[0].0 / 8..][..tail.len()].copy_from_slice(tail);
-        header.iter().flat_map(|word| word.to_le_bytes()).collect()
+    /// The bytes of the log file: a slot for each thread, then the chunks.
+    pub(crate) fn file(&self) -> Vec<u8> {
+        let mut file = vec![0; PAGE_BYTES];
+        file[..8].copy_from_slice(&FILE_MAGIC.to_le_bytes());
+        for (thread, words) in self.threads.iter().enumerate() {
+            let (chunks, tail) = words.split_at(self.in_chunks[thread].unwrap_or(words.len()));
+            let at = file.len();
+            let slot = PAGE_BYTES + 2 * SMALL_TAIL_BYTES;
+            file.extend(piece(PieceKind::Slot, 0, at as u64, &vec![0; slot - PIECE_HEADER_BYTES]));
+            let (low, high) = self.stacks[thread];
+            let ended = u64::from(self.ended.contains(&thread)) << 32;
+            let header = [THREAD_MAGIC, thread as u64, ended, low, high];
+            file[at + THREAD_AT..][..40].copy_from_slice(&bytes(&header));
+            let mut last =
+                piece(PieceKind::Tail, thread as u32, chunks.chunks(CHUNK_WORDS).count() as u64, &[]);
+            last.extend(bytes(tail));
+            if !tail.is_empty() {
+                file[at + PAGE_BYTES..][..last.len()].copy_from_slice(&last);
+            }
+        }
+        for (thread, words) in self.threads.iter().enumerate() {
+            let chunks = &words[..self.in_chunks[thread].unwrap_or(words.len())];
+            for (number, chunk) in chunks.chunks(CHUNK_WORDS).enumerate() {
+                file.extend(piece(PieceKind::Chunk, thread as u32, number as u64, &bytes(chunk)));
+            }
+            file.resize(file.len().next_multiple_of(8), 0);
+        }
+        file
     }
 
     /// Writes the log into a directory.
@@ -120,9 +136,7 @@ impl LogMaker {
         let process = format!("version {VERSION}\npid 7\n{end}");
         std::fs::write(directory.join("process"), process).expect("writable");
         std::fs::write(directory.join("cmdline"), b"program\0").expect("writable");
-        for thread in 0..self.threads.len() {
-            std::fs::write(directory.join(format!("thread.{thread}")), self.file(thread)).expect("writable");
-        }
+        std::fs::write(directory.join("threads"), self.file()).expect("writable");
     }
 
     /// Seals the log; panics if the trace is not well formed.
@@ -131,6 +145,27 @@ impl LogMaker {
         self.save(directory.path());
         seal_strictly(directory.path())
     }
+}
+
+/// Words of a chunk. (Those of a real one are fewer; a record that crosses from one to the next would be lost.)
+const CHUNK_WORDS: usize = LARGE_TAIL_BYTES / 8;
+
+fn bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A piece of a log file.
+fn piece(kind: PieceKind, thread: u32, number: u64, bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len() as u64;
+    let mut header =
+        PieceHeader { magic: PIECE_MAGIC, kind: kind as u32, thread, number, bytes: length, checksum: 0 };
+    if matches!(kind, PieceKind::Chunk) {
+        header.checksum = header.sum(bytes);
+    }
+    let what = u64::from(header.kind) | u64::from(header.thread) << 32;
+    let mut piece = self::bytes(&[header.magic, what, header.number, header.bytes, header.checksum]);
+    piece.extend(bytes);
+    piece
 }
 
 /// A sealed log.

@@ -11,11 +11,13 @@ pub fn losses(sealed: &Sealed) -> String {
     for damage in &log.damage {
         say(format!("damaged: {damage}"));
     }
-    let (lost, dropped) = (sum(|thread| thread.lost_bytes), sum(|thread| thread.dropped_bytes));
-    if lost > 0 {
-        say(format!("missing: {lost} bytes of the log found no room on the disk"));
+    let lost = sum(|thread| thread.lost_bytes);
+    if lost > 0 || !log.loss.is_empty() {
+        let reason = if log.loss.is_empty() { "for an unknown reason" } else { &log.loss };
+        say(format!("missing: {lost} bytes of the log could not be written: {reason}"));
     }
-    if dropped > 0 {
+    if log.dropped_bytes > 0 {
+        let dropped = log.dropped_bytes;
         say(format!("missing: {dropped} bytes of the log, the oldest, gave way to the size limit"));
     }
     if log.lost_events > 0 {
@@ -26,7 +28,8 @@ pub fn losses(sealed: &Sealed) -> String {
 
 /// Whether something is missing that nobody asked to leave out.
 pub fn is_incomplete(sealed: &Sealed) -> bool {
-    !sealed.log.damage.is_empty() || sealed.log.threads.iter().any(|thread| thread.lost_bytes > 0)
+    let log = &sealed.log;
+    !log.damage.is_empty() || !log.loss.is_empty() || log.threads.iter().any(|thread| thread.lost_bytes > 0)
 }
 
 /// Whether threads and locks were seen, but nothing of compiled code: objects that our compilers linked but did not compile.

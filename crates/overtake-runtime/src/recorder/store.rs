@@ -1,0 +1,344 @@
+//! The log file of the process: one for all threads, opened once.
+//!
+//! Its layout is that of `overtake_rawlog`'s pieces. What threads need from the kernel while they run is a `pwrite` for each full chunk;
+//! slots of ended threads are taken by later ones, so that starting a thread asks for nothing.
+//!
+//! **Invariants.**
+//!   L1  The descriptor stays open, under a high number: opening by path fails after `setuid`, `chroot` and the like. Hooks keep the program from
+//!       closing it; if it is gone all the same, its number may stand for a file of the program's, so each use checks that it is
+//!       still ours, and else opens the file by its path.
+//!   L2  Room is reserved in the file before it is mapped, so that filling it cannot fault on a full disk.
+//!   L3  A slot in the list of free ones has no thread header. It stays mapped: who takes one off the list may read the link of a slot that another
+//!       thread has just taken.
+//!   L4  Where the next piece goes is in the file itself, shared with child processes: one that gets no log says so in its parent's.
+
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+
+use overtake_rawlog::{
+    FILE_MAGIC, FileHeader, LARGE_TAIL_BYTES, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC, PieceHeader,
+    PieceKind, SMALL_TAIL_BYTES,
+};
+
+use crate::process;
+use crate::sys::{self, Errno, Fd};
+use crate::text::Text;
+
+/// The descriptor; negative if there is none.
+static FILE: AtomicI32 = AtomicI32::new(-1);
+/// Stands for the file.
+static IDENTITY: AtomicU64 = AtomicU64::new(0);
+/// The first page of the file, mapped.
+static HEADER: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Pieces before here are given up, but for those that are mapped.
+static OLDEST: AtomicU64 = AtomicU64::new(PAGE_BYTES as u64);
+/// Bytes of the file that were given back.
+static GIVEN_BACK: AtomicU64 = AtomicU64::new(0);
+static IS_GIVING_BACK: AtomicBool = AtomicBool::new(false);
+
+static SLOTS: FreeList = FreeList(AtomicU64::new(0));
+static LARGE: FreeList = FreeList(AtomicU64::new(0));
+
+/// [`FileHeader`], as threads and child processes change it.
+#[repr(C)]
+struct Shared {
+    magic: u64,
+    end: AtomicU64,
+    dropped_bytes: AtomicU64,
+    loss: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Shared>() == size_of::<FileHeader>());
+
+fn header() -> Option<&'static Shared> {
+    // SAFETY: mapped by `open` for as long as the process lives.
+    unsafe { HEADER.load(Ordering::Acquire).as_ref() }
+}
+
+/// The file while it is used.
+struct Opened {
+    file: Fd,
+    is_kept: bool,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.file.close();
+        }
+    }
+}
+
+/// Opens the file by its path.
+fn open_path(flags: i32) -> Result<Fd, Errno> {
+    let mut path = Text::new();
+    path.push(process::directory().unwrap_or_default()).push(b"/threads");
+    Fd::open(path.terminated().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDWR | flags)
+}
+
+fn file() -> Result<Opened, Errno> {
+    let kept = Fd(FILE.load(Ordering::Relaxed));
+    if kept.identity().is_some_and(|now| now.as_number() == IDENTITY.load(Ordering::Relaxed)) {
+        return Ok(Opened { file: kept, is_kept: true });
+    }
+    Ok(Opened { file: open_path(0)?, is_kept: false }) // L1
+}
+
+/// Creates the file in the directory of the process.
+pub(crate) fn open() -> Result<(), Errno> {
+    let file = open_path(libc::O_CREAT | libc::O_EXCL)?;
+    let mapped = file.allocate(0, PAGE_BYTES).and_then(|()| sys::map_file(file, 0, PAGE_BYTES));
+    let mapped: *mut Shared = match mapped {
+        Ok(mapped) => mapped.cast(),
+        Err(error) => {
+            file.close();
+            return Err(error);
+        }
+    };
+    let new = Shared {
+        magic: FILE_MAGIC,
+        end: AtomicU64::new(PAGE_BYTES as u64),
+        dropped_bytes: AtomicU64::new(0),
+        loss: AtomicU64::new(0),
+    };
+    // SAFETY: a fresh mapping, page-aligned and larger than a header.
+    unsafe { mapped.write(new) };
+    HEADER.store(mapped, Ordering::Release);
+    OLDEST.store(PAGE_BYTES as u64, Ordering::Relaxed);
+    GIVEN_BACK.store(0, Ordering::Relaxed);
+    SLOTS.clear();
+    LARGE.clear();
+    keep(file);
+    Ok(())
+}
+
+/// Gives the file a number that programs do not come across, and closes that of the log before, which was a parent's.
+fn keep(file: Fd) {
+    let identity = file.identity().map_or(0, sys::Identity::as_number);
+    let kept = file.duplicate_high();
+    file.close();
+    let before = Fd(FILE.swap(kept.map_or(-1, |kept| kept.0), Ordering::Relaxed));
+    let was = IDENTITY.swap(identity, Ordering::Relaxed);
+    if before.0 >= 0 && before.identity().is_some_and(|now| now.as_number() == was) {
+        before.close();
+    }
+}
+
+/// Whether a descriptor is ours, which the program knows nothing of.
+pub(crate) fn is_ours(file: i32) -> bool {
+    file >= 0 && file == FILE.load(Ordering::Relaxed)
+}
+
+/// Our descriptor if its number is one of these.
+pub(crate) fn descriptor_in(first: u32, last: u32) -> Option<u32> {
+    let ours = u32::try_from(FILE.load(Ordering::Relaxed)).ok()?;
+    (first..=last).contains(&ours).then_some(ours)
+}
+
+/// The program is about to use a number for a descriptor of its own: if we have it, we take another.
+pub(crate) fn make_way(number: i32) {
+    if is_ours(number)
+        && Fd(number).identity().is_some_and(|now| now.as_number() == IDENTITY.load(Ordering::Relaxed))
+    {
+        let moved = Fd(number).duplicate_high().map_or(-1, |moved| moved.0);
+        FILE.store(moved, Ordering::Relaxed);
+    }
+}
+
+/// Takes room behind the other pieces.
+fn reserve(bytes: u64, alignment: u64) -> Result<u64, Errno> {
+    let header = header().ok_or(Errno(libc::EBADF))?;
+    let mut end = header.end.load(Ordering::Relaxed);
+    loop {
+        let at = end.next_multiple_of(alignment);
+        match header.end.compare_exchange_weak(end, at + bytes, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Ok(at),
+            Err(seen) => end = seen,
+        }
+    }
+}
+
+/// A slot that nobody uses.
+pub(crate) fn take_slot() -> Result<*mut u8, Errno> {
+    SLOTS.take().map_or_else(|| map_new(PieceKind::Slot, PAGE_BYTES + 2 * SMALL_TAIL_BYTES), Ok)
+}
+
+/// A pair of large tails that nobody uses, behind a page.
+pub(crate) fn take_large() -> Result<*mut u8, Errno> {
+    LARGE.take().map_or_else(|| map_new(PieceKind::Large, PAGE_BYTES + 2 * LARGE_TAIL_BYTES), Ok)
+}
+
+/// # Safety
+/// A slot that nobody uses any more, without a thread header (L3).
+pub(crate) unsafe fn give_slot_back(slot: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { SLOTS.give_back(slot) };
+}
+
+/// # Safety
+/// As above, of large tails.
+pub(crate) unsafe fn give_large_back(large: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { LARGE.give_back(large) };
+}
+
+/// Where a slot or a large piece is in the file.
+///
+/// # Safety
+/// One of those that were taken.
+pub(crate) unsafe fn offset_of(piece: *mut u8) -> u64 {
+    // SAFETY: `map_new` wrote a header.
+    unsafe { (*piece.cast::<PieceHeader>()).number }
+}
+
+fn map_new(kind: PieceKind, bytes: usize) -> Result<*mut u8, Errno> {
+    let opened = file()?;
+    let at = reserve(bytes as u64, PAGE_BYTES as u64)?;
+    opened.file.allocate(at, bytes)?; // L2
+    let mapped = sys::map_file(opened.file, at, bytes)?;
+    let header = new_header(kind, 0, at, bytes - PIECE_HEADER_BYTES);
+    // SAFETY: a fresh mapping, page-aligned and larger than a header.
+    unsafe { mapped.cast::<PieceHeader>().write(header) };
+    Ok(mapped)
+}
+
+/// Writes a piece that lies in memory, behind a header without a checksum. The header stays as it is written: readers that find it in a
+/// tail, because the process died here, know what it means.
+///
+/// # Safety
+/// A piece in memory of this thread's own.
+pub(crate) unsafe fn write(piece: *mut PieceHeader) -> Result<(), Errno> {
+    // SAFETY: the caller's promise.
+    let (header, bytes) = unsafe {
+        let header = &mut *piece;
+        (header, core::slice::from_raw_parts(piece.wrapping_add(1).cast::<u8>(), (*piece).bytes as usize))
+    };
+    let opened = file()?;
+    stay_within_limit(&opened, header.size());
+    header.checksum = header.sum(bytes);
+    let at = reserve(header.size(), 8)?;
+    // SAFETY: the caller's promise, for the header and the bytes behind it.
+    unsafe { opened.file.write_at(piece.cast(), PIECE_HEADER_BYTES + bytes.len(), at) }
+}
+
+/// Writes bytes as a piece.
+pub(crate) fn append(kind: PieceKind, number: u64, bytes: &[u8]) -> Result<(), Errno> {
+    let opened = file()?;
+    let mut header = new_header(kind, 0, number, bytes.len());
+    header.checksum = header.sum(bytes);
+    let at = reserve(header.size(), 8)?;
+    // SAFETY: both are here.
+    unsafe {
+        opened.file.write_at((&raw const header).cast(), PIECE_HEADER_BYTES, at)?;
+        opened.file.write_at(bytes.as_ptr(), bytes.len(), at + PIECE_HEADER_BYTES as u64)
+    }
+}
+
+/// A header without a checksum.
+pub(crate) fn new_header(kind: PieceKind, thread: u32, number: u64, bytes: usize) -> PieceHeader {
+    PieceHeader { magic: PIECE_MAGIC, kind: kind as u32, thread, number, bytes: bytes as u64, checksum: 0 }
+}
+
+/// Something could not be written. The first reason stays.
+pub(crate) fn note_loss(reason: Errno) {
+    if let Some(header) = header() {
+        let _ = header.loss.compare_exchange(0, reason.0 as u64, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Gives up the oldest pieces if the file would be larger than it may.
+fn stay_within_limit(opened: &Opened, more: u64) {
+    let limit = process::size_limit();
+    let Some(header) = header().filter(|_| limit != 0) else { return };
+    while header.end.load(Ordering::Relaxed) - GIVEN_BACK.load(Ordering::Relaxed) + more > limit {
+        if IS_GIVING_BACK.swap(true, Ordering::Acquire) {
+            return; // another thread does it
+        }
+        let given = give_oldest_back(opened, header);
+        IS_GIVING_BACK.store(false, Ordering::Release);
+        if !given {
+            return;
+        }
+    }
+}
+
+/// Gives the room of the oldest piece back, or passes over it if it is mapped. False if there is none.
+fn give_oldest_back(opened: &Opened, shared: &Shared) -> bool {
+    let at = OLDEST.load(Ordering::Relaxed);
+    let mut words = [0_u8; PIECE_HEADER_BYTES];
+    if !opened.file.read_at(&mut words, at) || at >= shared.end.load(Ordering::Relaxed) {
+        return false;
+    }
+    let Some(piece) = PieceHeader::read(&words) else {
+        // The room in front of a page, or a piece that is being written.
+        let page = (at + 1).next_multiple_of(PAGE_BYTES as u64);
+        return match opened.file.read_at(&mut words, page) && PieceHeader::read(&words).is_some() {
+            true => {
+                OLDEST.store(page, Ordering::Relaxed);
+                true
+            }
+            false => false,
+        };
+    };
+    if matches!(piece.kind(), Some(PieceKind::Chunk | PieceKind::Last)) {
+        opened.file.punch(at, piece.size() as usize);
+        GIVEN_BACK.fetch_add(piece.size(), Ordering::Relaxed);
+        shared.dropped_bytes.fetch_add(piece.size(), Ordering::Relaxed);
+    }
+    OLDEST.store(at + piece.size(), Ordering::Relaxed);
+    true
+}
+
+/// Mapped pieces that nobody uses, linked by a word in their first page. The list is its first piece's page number, and above it
+/// a count of changes, lest a piece that was taken and given back in the meantime looks as if nothing had happened.
+struct FreeList(AtomicU64);
+
+const PAGE_NUMBER_BITS: u32 = 36;
+const PAGE_NUMBERS: u64 = (1 << PAGE_NUMBER_BITS) - 1;
+/// Where in a piece the link to the next free one is.
+const LINK_AT: usize = 1024;
+
+impl FreeList {
+    fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    fn link(piece: *mut u8) -> &'static AtomicU64 {
+        // SAFETY: pieces stay mapped (L3); the link is in their first page, aligned.
+        unsafe { AtomicU64::from_ptr(piece.wrapping_add(LINK_AT).cast()) }
+    }
+
+    fn take(&self) -> Option<*mut u8> {
+        let mut head = self.0.load(Ordering::Acquire);
+        loop {
+            let page = head & PAGE_NUMBERS;
+            if page == 0 {
+                return None;
+            }
+            let piece = (page as usize * PAGE_BYTES) as *mut u8;
+            let next = Self::link(piece).load(Ordering::Relaxed) & PAGE_NUMBERS;
+            match self.change(head, next) {
+                Ok(()) => return Some(piece),
+                Err(seen) => head = seen,
+            }
+        }
+    }
+
+    /// # Safety
+    /// A piece of this list that nobody uses any more.
+    unsafe fn give_back(&self, piece: *mut u8) {
+        let mut head = self.0.load(Ordering::Acquire);
+        loop {
+            Self::link(piece).store(head & PAGE_NUMBERS, Ordering::Relaxed);
+            match self.change(head, (piece as usize / PAGE_BYTES) as u64) {
+                Ok(()) => return,
+                Err(seen) => head = seen,
+            }
+        }
+    }
+
+    fn change(&self, head: u64, page: u64) -> Result<(), u64> {
+        let count = (head >> PAGE_NUMBER_BITS).wrapping_add(1) << PAGE_NUMBER_BITS;
+        self.0.compare_exchange_weak(head, count | page, Ordering::AcqRel, Ordering::Acquire).map(|_| ())
+    }
+}
