@@ -55,7 +55,7 @@ pub struct Job {
     outcome: Outcome,
     /// Time spent in the detector, reading and checking apart.
     pub time: Duration,
-    /// Events handed to the detector, all passes together.
+    /// Events of the trace that the detector was given. One that a second pass reads again counts once.
     pub events_read: u64,
     /// The most state it held at the end of a block.
     pub peak_state_bytes: usize,
@@ -144,7 +144,7 @@ impl Driver {
             let next = EventIndex(checked.first().0 + checked.len() as u64);
             for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
                 job.timed(|analysis| analysis.feed(&checked));
-                job.events_read += checked.len() as u64;
+                job.events_read = job.events_read.max(self.events);
             }
             self.landmarks.note(&checker, next);
             watch(progress);
@@ -270,7 +270,7 @@ mod tests {
         let mut pass = || driver.pass(&mut trace.source().with_block_events(2), &mut |_| blocks += 1).ok();
         assert_eq!(pass(), Some(Outcome::AnotherPass));
         assert_eq!(pass(), Some(Outcome::Done));
-        assert_eq!(driver.jobs().iter().map(|job| job.events_read).collect::<Vec<_>>(), [3, 6]);
+        assert_eq!(driver.jobs().iter().map(|job| job.events_read).collect::<Vec<_>>(), [3, 3]);
         assert_eq!(driver.jobs().iter().map(|job| job.peak_state_bytes).collect::<Vec<_>>(), [3, 6]);
         assert_eq!((driver.events(), driver.repairs().total(), blocks), (3, 1, 4));
     }

@@ -69,7 +69,7 @@ impl Default for Options {
             instances: 4,
             schedule_limit: 300,
             first: false,
-            rate: 0.1,
+            rate: 0.03,
             period: 1000,
             epsilon: 0.01,
             delta: 0.1,

@@ -34,6 +34,7 @@ mod workload;
 
 pub use golden::{Golden, read_golden};
 pub use parameters::{Parameter, ParameterError, Parameters};
+pub use rounds::most_epsilon;
 pub use shapes::{ALWAYS_RELEVANT, SHAPES, Shape, find_shape};
 pub use tape::Expectation;
 pub use workload::Workload;

@@ -68,6 +68,18 @@ enum Phase {
     Finished,
 }
 
+/// Pairs of racing accesses that a round of `threads` threads has.
+fn pairs_of_a_round(threads: u64) -> u64 {
+    (threads / 2).min(u64::from(u32::MAX))
+}
+
+/// The most that `epsilon` can be in a trace of the shape `epsilon-far` with so many threads: rounds of nothing but racing
+/// accesses and the barrier between rounds, with some room for the trace's beginning and end.
+pub fn most_epsilon(threads: u64) -> f64 {
+    let pairs = pairs_of_a_round(threads) as f64;
+    0.95 * pairs / (2.0 * (2.0 * pairs + 2.0 * threads as f64))
+}
+
 impl Rounds {
     /// Pairs `distance` events apart.
     pub(crate) fn far_races(
@@ -90,10 +102,10 @@ impl Rounds {
         symbols: &mut Symbols,
     ) -> Result<Rounds, ParameterError> {
         within(Parameter::Threads, parameters.threads, 2, u64::MAX)?;
-        let pairs = (parameters.threads / 2).min(u64::from(u32::MAX));
+        let pairs = pairs_of_a_round(parameters.threads);
         let overhead = pairs + 2 * parameters.threads;
         let shortest = (overhead + pairs) as f64;
-        let most = 0.95 * pairs as f64 / (2.0 * shortest);
+        let most = most_epsilon(parameters.threads);
         if !(parameters.epsilon > 0.0 && parameters.epsilon <= most) {
             let message = format!("expected more than 0 and at most {most:.4}, found {}", parameters.epsilon);
             return Err(ParameterError::new(Parameter::Epsilon.name(), message));

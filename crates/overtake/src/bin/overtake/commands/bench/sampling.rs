@@ -1,7 +1,7 @@
 //! `overtake bench sampling`: how often the property tester finds races, and how long it takes, as the trace grows.
 //!
 //! Success is counted over seeds on traces of which a known part of all events must change to make them race free: from
-//! four times the epsilon of the tester, where the promise holds, down to where it does not. Time is that of the main
+//! four times the epsilon of the tester, where the promise holds (or the most that can be generated), down to where it does not. Time is that of the main
 //! thread, which judges its share of the windows: on an idle machine the time on the clock.
 
 use std::path::PathBuf;
@@ -26,12 +26,23 @@ const SPEEDUP_GOALS: [(u64, f64); 2] = [(1_000_000_000, 15.0), (100_000_000, 2.0
 /// Measures and prints the table.
 pub(crate) fn run(arguments: &SamplingArguments, console: Console) -> Outcome {
     let mut bench = Bench { lab: Lab::new(&arguments.dir)?, arguments, console, rows: Vec::new() };
-    for factor in [4.0, 1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 2048.0, 1.0 / 8192.0] {
-        bench.success(arguments.epsilon * factor)?;
+    for distance in distances(arguments.epsilon, overtake_gen::most_epsilon(arguments.threads)) {
+        bench.success(distance)?;
     }
     bench.times()?;
     console.print(&text::bench(&bench.rows, &console.layout(0)))?;
     Ok(Verdict::Fine)
+}
+
+/// Which part of the events must change in the traces that success is measured on: around `epsilon`, as far as traces can be
+/// made, which is up to `most`.
+fn distances(epsilon: f64, most: f64) -> Vec<f64> {
+    const FACTORS: [f64; 6] = [4.0, 1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 2048.0, 1.0 / 8192.0];
+    // The generator's own bound, less what is lost when the number is printed for its command line.
+    let most = most * (1.0 - 1e-9);
+    let mut distances: Vec<f64> = FACTORS.iter().map(|factor| (epsilon * factor).min(most)).collect();
+    distances.dedup();
+    distances
 }
 
 struct Bench<'a> {
@@ -103,5 +114,20 @@ impl Bench<'_> {
             before = Some((events, tester));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_distance_is_beyond_what_can_be_generated() {
+        let most = overtake_gen::most_epsilon(4);
+        assert_eq!(distances(0.01, most)[..2], [0.04, 0.01]);
+        let far = distances(0.05, most);
+        assert!(far[0] < most && far[0] > 0.05, "{far:?}");
+        assert_eq!(far[1], 0.05);
+        assert_eq!(distances(0.5, most).iter().filter(|&&distance| distance > 0.07).count(), 1);
     }
 }
