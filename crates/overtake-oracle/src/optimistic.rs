@@ -2,7 +2,8 @@
 //! last.
 //!
 //! **Source.** Shi, Mathur and Pavlogiannis, *Optimistic Prediction of Synchronization-Reversal Data Races*, ICSE 2024; the
-//! formulation, for whole traces, is that of `docs/semantics.md`.
+//! formulation, for whole traces, is that of `docs/semantics.md`. It differs in one point: [`optimistic_races`] does not end
+//! sections of locks that only one thread takes. [`published_optimistic_races`] does, and finds fewer.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +16,22 @@ use crate::sync_preserving::Closures;
 
 /// The conflicting pairs that are enabled together after a reordering of this kind.
 pub fn optimistic_races(trace: &Trace) -> BTreeSet<Pair> {
+    races(trace, is_shared)
+}
+
+/// The same as published: every section is ended that can be, whoever takes its lock.
+pub fn published_optimistic_races(trace: &Trace) -> BTreeSet<Pair> {
+    races(trace, |_, _| true)
+}
+
+fn races(trace: &Trace, is_ended: Ends) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let closures = Closures::new(&history);
-    history.races(|first, second| schedule(&history, &closures, first, second).is_some())
+    history.races(|first, second| schedule(&history, &closures, is_ended, first, second).is_some())
 }
+
+/// Whether the section that the acquire at a position begins is to be ended if it can be.
+type Ends = fn(&History, usize) -> bool;
 
 /// The reordering after which two accesses are enabled together, if there is one.
 ///
@@ -27,11 +40,17 @@ pub fn optimistic_races(trace: &Trace) -> BTreeSet<Pair> {
 pub fn optimistic_schedule(trace: &Trace, first: EventIndex, second: EventIndex) -> Option<Vec<EventIndex>> {
     let history = History::new(trace);
     let [first, second] = [first, second].map(|index| history.access_at(index).expect("an access"));
-    let order = schedule(&history, &Closures::new(&history), first, second)?;
+    let order = schedule(&history, &Closures::new(&history), is_shared, first, second)?;
     Some(order.into_iter().map(|at| history.steps[at].index).collect())
 }
 
-fn schedule(history: &History, closures: &Closures, first: usize, second: usize) -> Option<Vec<usize>> {
+fn schedule(
+    history: &History,
+    closures: &Closures,
+    is_ended: Ends,
+    first: usize,
+    second: usize,
+) -> Option<Vec<usize>> {
     let mut chosen = closures.thread_and_reads(history.previous(first).chain(history.previous(second)));
     let mut racing = Set::new(history.steps.len());
     racing.insert(first);
@@ -39,7 +58,7 @@ fn schedule(history: &History, closures: &Closures, first: usize, second: usize)
     let count = history.steps.len();
     let end_to_add = |chosen: &Set| {
         (0..count)
-            .filter(|&at| chosen.contains(at) && is_shared(history, at))
+            .filter(|&at| chosen.contains(at) && is_ended(history, at))
             .filter_map(|at| history.end_of_section(at))
             .find(|&end| !chosen.contains(end) && !closures.needed[end].meets(&racing))
     };
