@@ -127,3 +127,19 @@ fn what_cannot_be_run_again_is_said() {
     let observed = support::overtake(&["confirm", &result, "--", "true"]).expect_code(0).stderr;
     assert!(observed.contains("observed ones happened already"), "{observed}");
 }
+
+#[test]
+fn sources_that_were_run_are_compiled_again() {
+    let files = support::Files::new();
+    let result = files.path("result.json");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/race/logger.c");
+    let mut run = overtake();
+    run.args(["run", "--report", &format!("result={result}"), source]);
+    let output = run.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    let mut confirm = overtake();
+    confirm.args(["confirm", &result]).env("OVERTAKE_TEST_UNORDERED", "1");
+    let output = confirm.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    assert!(said(&output).contains("confirmed in "), "{}", said(&output));
+}

@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use overtake::confirm::{ConfirmOptions, Trial, confirm, stop_at};
+use overtake::recording::scratch_directory;
 use overtake::{Error, Listener, reports};
 use overtake_detect::Verdict as Sureness;
 use overtake_report::result::{Finding, Report};
 
 use super::chosen::position;
+use super::sources::compile_sources;
 use crate::args::ConfirmArguments;
 use crate::console::{Console, Stream};
 use crate::delivery::deliver;
@@ -17,7 +19,9 @@ use crate::verdict::{Outcome, Verdict};
 /// Runs the program again for the races that were asked for. Those that were seen fail the command.
 pub(crate) fn run(arguments: &ConfirmArguments, console: Console) -> Outcome {
     let mut report = reports::stored(&arguments.result)?;
-    let options = options(&report, arguments)?;
+    let mut options = options(&report, arguments)?;
+    // `overtake run bank.c` leaves no program behind: the sources are compiled again, which gives the same instructions.
+    let _compiled = compile_sources(&mut options.trial.command, &scratch_directory(&console))?;
     if let Some(race) = &arguments.gdb {
         return debug(&report, race, &options, console);
     }

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     failures.extend(recording.keep_running().map(|error| error.to_string()));
     let mut found = merge(found);
     if let Some(compiled) = &compiled {
-        compiled.show_source(&mut found);
+        compiled.show_sources(&mut found);
     }
     console.say(&ending(recording.status));
     let clean = text::clean(&found, start.elapsed());

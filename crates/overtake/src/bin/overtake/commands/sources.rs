@@ -13,15 +13,16 @@ use overtake_report::result::Report;
 pub(super) struct Compiled {
     _directory: Scratch,
     executable: PathBuf,
-    source: PathBuf,
+    sources: Vec<String>,
 }
 
 impl Compiled {
-    /// Reports name what people named: the source.
-    pub(super) fn show_source(&self, report: &mut Report) {
-        let program = report.runs.iter_mut().filter_map(|run| run.command.first_mut());
-        for program in program.filter(|program| Path::new(&**program) == self.executable) {
-            *program = self.source.display().to_string();
+    /// Reports name what people named: the sources. `overtake confirm` compiles them again.
+    pub(super) fn show_sources(&self, report: &mut Report) {
+        for run in &mut report.runs {
+            if run.command.first().is_some_and(|program| Path::new(program) == self.executable) {
+                run.command.splice(..1, self.sources.iter().cloned());
+            }
         }
     }
 }
@@ -49,8 +50,9 @@ pub(super) fn compile_sources(words: &mut Vec<OsString>, scratch: &Path) -> Resu
     if !status.success() {
         return Err(Error::failed(format!("{}: not compiled", source.display())));
     }
-    words.splice(..languages.len(), [executable.clone().into_os_string()]);
-    Ok(Some(Compiled { _directory: directory, executable, source }))
+    let sources = words.splice(..languages.len(), [executable.clone().into_os_string()]);
+    let sources = sources.map(|source| source.to_string_lossy().into_owned()).collect();
+    Ok(Some(Compiled { _directory: directory, executable, sources }))
 }
 
 /// Refuses what people may take for a program.
