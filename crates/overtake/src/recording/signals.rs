@@ -1,12 +1,14 @@
 //! Signals that end `overtake` are for the program it runs.
 //!
 //! While a program runs, a signal is handed on to it; it ends, and the report follows. Afterwards a signal ends `overtake`, which
-//! removes its temporary directories first. Signals that were ignored at the start, as `nohup` has it, stay ignored: the
+//! removes its temporary directories first. A signal that arrives within a second of the program's end was for the program: `timeout` sends
+//! one to `overtake` and one to all its children, which may end first. Signals that were ignored at the start, as `nohup` has it, stay ignored: the
 //! program inherits that.
 
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use std::{fs, process, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,6 +24,8 @@ struct State {
     is_held: bool,
     /// The signal that waits.
     pending: Option<i32>,
+    /// When the program ended.
+    over: Option<Instant>,
     /// What is removed before it ends this process.
     temporary: Vec<PathBuf>,
 }
@@ -31,6 +35,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     targets: Vec::new(),
     is_held: false,
     pending: None,
+    over: None,
     temporary: Vec::new(),
 });
 
@@ -109,11 +114,19 @@ fn arrived(signal: i32) {
     if !state.targets.is_empty() {
         return hand_on(signal, &state.targets);
     }
+    if was_for_the_program(state.over, Instant::now()) {
+        return;
+    }
     for directory in &state.temporary {
         // What cannot be removed stays; there is nobody left to report it to.
         let _ = fs::remove_dir_all(directory);
     }
     process::exit(128 + signal);
+}
+
+/// Whether a signal that arrives now was sent to end the program, which is over already.
+fn was_for_the_program(over: Option<Instant>, now: Instant) -> bool {
+    over.is_some_and(|over| now.saturating_duration_since(over) < Duration::from_secs(1))
 }
 
 fn hand_on(signal: i32, targets: &[Pid]) {
@@ -147,6 +160,7 @@ pub(super) fn started(start: impl FnOnce() -> std::io::Result<Child>) -> std::io
 pub(super) fn hold() {
     let mut state = state();
     state.is_held = true;
+    state.over = Some(Instant::now());
     state.targets.clear();
 }
 
@@ -157,5 +171,21 @@ pub(super) fn hand_on_to(processes: Vec<Pid>) {
     state.targets = processes;
     if let Some(signal) = state.pending.take() {
         hand_on(signal, &state.targets);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_right_after_the_end_was_for_the_program() {
+        let end = Instant::now();
+        assert!(!was_for_the_program(None, end), "nothing ran yet");
+        assert!(was_for_the_program(Some(end), end + Duration::from_millis(10)));
+        assert!(
+            !was_for_the_program(Some(end), end + Duration::from_secs(2)),
+            "somebody does not want the report"
+        );
     }
 }
