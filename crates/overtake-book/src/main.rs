@@ -1,0 +1,35 @@
+//! `overtake-book [DIRECTORY]` writes the book of the repository in the working directory, to `target/book` unless told. Exit code 1 if a link
+//! leads nowhere.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, reason = "a program that says what it did")]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use overtake_book::Book;
+
+fn main() -> ExitCode {
+    let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/book"), PathBuf::from);
+    match build(&directory) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("overtake-book: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build(directory: &Path) -> std::io::Result<bool> {
+    let book = Book::read(Path::new("."))?;
+    for problem in &book.problems {
+        eprintln!("{problem}");
+    }
+    if !book.problems.is_empty() {
+        return Ok(false);
+    }
+    book.write(directory)?;
+    let links: usize = book.chapters.iter().map(|chapter| chapter.links().len()).sum();
+    println!("{} chapters, {links} links: {}", book.chapters.len(), directory.join("index.html").display());
+    Ok(true)
+}
