@@ -131,8 +131,10 @@ impl ThreadClock {
     #[inline]
     fn stamp_to(&mut self, place: &mut Stamp, snapshots: &mut Snapshots) {
         if self.unchanged {
-            snapshots.retain(self.snapshot);
-            snapshots.release(place.snapshot);
+            if self.snapshot != place.snapshot {
+                snapshots.retain(self.snapshot);
+                snapshots.release(place.snapshot);
+            }
         } else {
             let snapshot = snapshots.replace_by_two(place.snapshot, self.learned.times());
             snapshots.release(std::mem::replace(&mut self.snapshot, snapshot));

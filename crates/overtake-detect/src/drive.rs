@@ -262,6 +262,18 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_in_which_nothing_can_race_is_read_once_by_a_predictor() {
+        let syncp = crate::registry::find("syncp").expect("a row");
+        let passes = |text: &str| {
+            let trace = Trace::parse_std(text.as_bytes()).expect("a good trace");
+            let mut driver = driver(&[syncp], Strictness::Repair);
+            driver.pass(&mut trace.source(), &mut |_| ()).ok()
+        };
+        assert_eq!(passes("T0|w(x)|1\nT0|fork(T1)|2\nT1|w(x)|3\nT1|w(y)|4\n"), Some(Outcome::Done));
+        assert_eq!(passes("T0|fork(T1)|1\nT0|w(x)|2\nT1|w(x)|3\n"), Some(Outcome::AnotherPass));
+    }
+
+    #[test]
     fn only_who_asked_sees_the_trace_again() {
         let trace = Trace::parse_std(TRACE).expect("a good trace");
         let mut driver = driver(&[&ONE, &TWO], Strictness::Repair);

@@ -16,16 +16,23 @@ use crate::visitor::{Reporting, Touch, Visitor};
 /// Which heap blocks have been allocated so far: state of the loop, kept from block to block.
 #[derive(Clone, Default, Debug)]
 pub struct LiveBlocks {
-    /// The window in which a block was allocated; none if it was not.
-    allocated: IdVec<ArrayId, Option<u32>>,
+    /// The variables of allocated blocks, with the window in which each was allocated.
+    allocated: IdVec<ArrayId, Option<(VarId, u32)>>,
     any: bool,
     window: u32,
+    /// Blocks matter to nobody.
+    unwanted: bool,
 }
 
 impl LiveBlocks {
     /// No block allocated yet.
     pub fn new() -> LiveBlocks {
         LiveBlocks::default()
+    }
+
+    /// From now on no block counts as allocated: for passes that blocks cannot matter to.
+    pub(crate) fn leave_out(&mut self) {
+        (self.unwanted, self.any) = (true, false);
     }
 
     /// Forgets all blocks, in O(1): another window of the trace begins.
@@ -37,18 +44,20 @@ impl LiveBlocks {
     }
 
     pub(crate) fn alloc(&mut self, symbols: &Symbols, block: VarId) {
-        if let Variable::Block(array) = symbols.variables.get(block) {
-            *self.allocated.entry(array) = Some(self.window);
+        if !self.unwanted
+            && let Variable::Block(array) = symbols.variables.get(block)
+        {
+            *self.allocated.entry(array) = Some((block, self.window));
             self.any = true;
         }
     }
 
     /// The variable of the allocated block that `var` lies in ([`Touch::block`]).
+    #[inline]
     fn block_of(&self, symbols: &Symbols, var: VarId) -> Option<VarId> {
-        let variables = &symbols.variables;
-        let Variable::Element { array, .. } = variables.get(var) else { return None };
-        let allocated = self.allocated.get(array).copied().flatten() == Some(self.window);
-        allocated.then(|| variables.array_facts(array).block).flatten()
+        let array = symbols.variables.array_of(var)?;
+        let (block, window) = (*self.allocated.get(array)?)?;
+        (window == self.window).then_some(block)
     }
 }
 

@@ -18,7 +18,9 @@
 //! **Cost.** O(1) per access that learns nothing, O(threads) for one that does.
 
 use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock};
-use overtake_trace::{EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{
+    EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variable, Variables,
+};
 use rustc_hash::FxHashMap;
 
 use crate::access::{AccessKind, At};
@@ -32,6 +34,8 @@ pub(crate) struct Census {
     everything: bool,
     variables: Bits,
     locks: Bits,
+    /// No variable that matters is a heap block.
+    pub(super) no_block_matters: bool,
     pub(super) threads: IdVec<ThreadId, ThreadFacts>,
 }
 
@@ -64,6 +68,13 @@ impl Bits {
         self.words[bit / 64] |= 1 << (bit % 64);
     }
 
+    fn ones(&self) -> impl Iterator<Item = usize> + '_ {
+        let words = self.words.iter().enumerate().filter(|(_, word)| **word != 0);
+        words.flat_map(|(at, word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit)
+        })
+    }
+
     fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
@@ -85,6 +96,18 @@ impl Census {
     #[inline]
     pub(crate) fn lock_matters(&self, lock: LockId) -> bool {
         self.everything || self.locks.has(lock.index())
+    }
+
+    /// Whether accesses to any variable can matter.
+    pub(super) fn any_variable_matters(&self) -> bool {
+        self.everything || self.variables.words.iter().any(|word| *word != 0)
+    }
+
+    /// Finds out whether any heap block can matter: if none can, nobody needs to know which block an access lies in.
+    pub(super) fn look_for_blocks(&mut self, variables: &Variables) {
+        let is_block = |var: VarId| matches!(variables.get(var), Variable::Block(_));
+        self.no_block_matters =
+            !self.everything && !self.variables.ones().any(|bit| is_block(VarId::from_index(bit)));
     }
 
     /// How many variables and locks can matter, if that was found out.
@@ -152,33 +175,60 @@ impl Survey {
     }
 
     /// Judges what an event touches, by what precedes it.
-    fn judge_event(&mut self, at: At, touch: Touch<'_>) {
-        for (var, kind) in touch.each() {
-            if !self.variables[var].matters {
-                self.judge(at.thread, var, kind);
-            }
-            if self.variables[var].matters {
-                // Accesses before this one were ordered, so none was the second of a race.
-                self.census.threads[at.thread].last_needed = Some(at.index);
-            }
-        }
-        self.take_effect(at.thread, touch);
-    }
-
-    /// The thread knows the writes that an access sees, and others can see what it writes.
     #[inline]
-    fn take_effect(&mut self, thread: ThreadId, touch: Touch<'_>) {
-        let seen = if touch.kind.reads() { Some(touch.var) } else { None };
-        for var in [seen, touch.block].into_iter().flatten() {
-            let stamp = self.variables[var].last_write;
-            if stamp.epoch.is_some() {
-                self.clocks[thread].join(&self.snapshots, stamp);
-            }
+    fn judge_event(&mut self, at: At, touch: Touch<'_>) {
+        // Each is judged by what precedes the event, so effects come last.
+        let var_goes_on = self.goes_on(at, touch.var, touch.kind);
+        let block = touch.block.filter(|&block| !self.goes_on(at, block, AccessKind::Read));
+        if !var_goes_on {
+            self.judge_one(at, touch.var, touch.kind);
+        }
+        if let Some(block) = block {
+            self.judge_one(at, block, AccessKind::Read);
+        }
+        if !var_goes_on && touch.kind.reads() {
+            self.see(at.thread, touch.var);
+        }
+        if let Some(block) = block {
+            self.see(at.thread, block);
         }
         if touch.kind.writes() {
-            let stamp = self.clocks[thread].publish(&mut self.snapshots);
-            let before = std::mem::replace(&mut self.variables[touch.var].last_write, stamp);
-            self.snapshots.release(before.snapshot);
+            let Survey { clocks, snapshots, variables, .. } = self;
+            clocks[at.thread].publish_to(&mut variables[touch.var].last_write, snapshots);
+        }
+    }
+
+    /// Whether an access follows accesses of its own thread only, since the last write that the thread has seen: it is ordered
+    /// as they were, and sees nothing new. Notes it.
+    #[inline]
+    fn goes_on(&mut self, at: At, var: VarId, kind: AccessKind) -> bool {
+        let facts = &mut self.variables[var];
+        let own_or_none = |epoch: Epoch| !epoch.is_some() || epoch.thread == at.thread.0;
+        let sees_own = own_or_none(facts.last_write.epoch) || (facts.read.is_some() && !kind.writes());
+        let is_alone = own_or_none(facts.read) && sees_own;
+        if !is_alone || kind == AccessKind::Rmw || facts.matters || facts.many_readers {
+            return false;
+        }
+        facts.read = if kind.writes() { Epoch::NONE } else { self.clocks[at.thread].epoch() };
+        true
+    }
+
+    fn judge_one(&mut self, at: At, var: VarId, kind: AccessKind) {
+        if !self.variables[var].matters {
+            self.judge(at.thread, var, kind);
+        }
+        if self.variables[var].matters {
+            // Accesses before this one were ordered, so none was the second of a race.
+            self.census.threads[at.thread].last_needed = Some(at.index);
+        }
+    }
+
+    /// The thread knows the write that it sees.
+    #[inline]
+    fn see(&mut self, thread: ThreadId, var: VarId) {
+        let stamp = self.variables[var].last_write;
+        if stamp.epoch.is_some() {
+            self.clocks[thread].join(&self.snapshots, stamp);
         }
     }
 

@@ -28,8 +28,13 @@ impl<const BOUNDED: bool> Pass for Surveying<BOUNDED> {
         visit(&mut self.survey, blocks, checked);
     }
 
-    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
-        After::Pass(Box::new(SyncPreserving::<BOUNDED>::new(self.window, self.survey.into_census())))
+    /// Where no variable matters, there is no race to be found, and the trace need not be read again.
+    fn end(self: Box<Self>, symbols: &Symbols, _: &mut Findings) -> After {
+        let mut census = self.survey.into_census();
+        census.look_for_blocks(&symbols.variables);
+        let is_over = !census.any_variable_matters();
+        let detector = Box::new(SyncPreserving::<BOUNDED>::new(self.window, census));
+        if is_over { After::Done(detector) } else { After::Pass(detector) }
     }
 
     fn state_bytes(&self) -> usize {
@@ -44,6 +49,9 @@ impl<const BOUNDED: bool> Pass for Surveying<BOUNDED> {
 /// The second pass.
 impl<const BOUNDED: bool> Pass for SyncPreserving<BOUNDED> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
+        if self.census.no_block_matters {
+            blocks.leave_out();
+        }
         feed(self, blocks, checked, findings);
     }
 

@@ -35,7 +35,10 @@ pub struct ArrayFacts {
 /// The table of variables. Array elements keep array and index apart.
 #[derive(Clone, Default, Debug)]
 pub struct Variables {
-    shapes: IdVec<VarId, Shape>,
+    /// The loop asks for the array of every access, and for nothing else: so arrays are apart from the rest.
+    arrays_of: IdVec<VarId, Owner>,
+    /// The index of an element; the number of a scalar; the array of a block.
+    details: IdVec<VarId, u64>,
     scalars: Names<ScalarId>,
     scalar_vars: Vec<VarId>,
     arrays: Names<ArrayId>,
@@ -62,6 +65,17 @@ enum Shape {
     Named(ScalarId),
     Element(ArrayId, u64),
     Block(ArrayId),
+}
+
+/// The array that a variable is an element of, or what else it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Owner(u32);
+
+impl Owner {
+    const NAMED: Owner = Owner(u32::MAX);
+    const BLOCK: Owner = Owner(u32::MAX - 1);
+    /// Arrays have smaller numbers than this.
+    const FIRST_SPECIAL: u32 = Owner::BLOCK.0;
 }
 
 impl PartialEq for Variables {
@@ -105,6 +119,9 @@ impl Variables {
     #[inline]
     pub fn intern_array(&mut self, name: &[u8]) -> Result<ArrayId> {
         let array = self.arrays.intern(name)?;
+        if array.0 >= Owner::FIRST_SPECIAL {
+            return Err(Error::new(ErrorKind::TooLarge, Position::Nowhere, "more than 4294967294 arrays"));
+        }
         self.facts.grow_to(self.arrays.len());
         Ok(array)
     }
@@ -118,7 +135,7 @@ impl Variables {
         }
         let var = self.push(Shape::Element(array, index))?;
         self.elements.insert((array, index), var);
-        self.indexed = self.shapes.len();
+        self.indexed = self.details.len();
         Ok(var)
     }
 
@@ -158,10 +175,30 @@ impl Variables {
     /// If the id is not of this table.
     #[inline]
     pub fn get(&self, var: VarId) -> Variable<'_> {
-        match self.shapes[var] {
+        match self.shape(var) {
             Shape::Named(scalar) => Variable::Named(self.scalars.name(scalar)),
             Shape::Element(array, index) => Variable::Element { array, index },
             Shape::Block(array) => Variable::Block(array),
+        }
+    }
+
+    /// The array that `var` is an element of.
+    ///
+    /// # Panics
+    /// If the id is not of this table.
+    #[inline]
+    pub fn array_of(&self, var: VarId) -> Option<ArrayId> {
+        let Owner(array) = self.arrays_of[var];
+        (array < Owner::FIRST_SPECIAL).then_some(ArrayId(array))
+    }
+
+    #[inline]
+    fn shape(&self, var: VarId) -> Shape {
+        let detail = self.details[var];
+        match self.arrays_of[var] {
+            Owner::NAMED => Shape::Named(ScalarId(detail as u32)),
+            Owner::BLOCK => Shape::Block(ArrayId(detail as u32)),
+            Owner(array) => Shape::Element(ArrayId(array), detail),
         }
     }
 
@@ -182,7 +219,7 @@ impl Variables {
 
     /// The variable as text traces write it: `V12`, `A3[17]`, or the block's name with its length, `A3[4096]`.
     pub fn write_name(&self, var: VarId, out: &mut Vec<u8>) {
-        match self.shapes[var] {
+        match self.shape(var) {
             Shape::Named(scalar) => out.extend_from_slice(self.scalars.name(scalar)),
             Shape::Element(array, index) => {
                 out.extend_from_slice(self.arrays.name(array));
@@ -202,12 +239,12 @@ impl Variables {
     /// The number of variables, block variables included.
     #[inline]
     pub fn len(&self) -> usize {
-        self.shapes.len()
+        self.details.len()
     }
 
     /// Whether there are no variables.
     pub fn is_empty(&self) -> bool {
-        self.shapes.is_empty()
+        self.details.is_empty()
     }
 
     /// The number of block variables.
@@ -218,18 +255,18 @@ impl Variables {
     /// Appends a named location from a file without looking whether it is there already.
     pub(crate) fn push_scalar_unindexed(&mut self, name: &[u8]) {
         self.scalars.push_unindexed(name);
-        let var = self.shapes.push(Shape::Named(ScalarId::from_index(self.scalars.len() - 1)));
+        let var = self.push_unchecked(Shape::Named(ScalarId::from_index(self.scalars.len() - 1)));
         self.scalar_vars.push(var);
     }
 
     /// Appends an element from a file; the array must be there.
     pub(crate) fn push_element_unindexed(&mut self, array: ArrayId, index: u64) {
-        self.shapes.push(Shape::Element(array, index));
+        self.push_unchecked(Shape::Element(array, index));
     }
 
     /// Appends a block variable from a file; the array must be there.
     pub(crate) fn push_block_unindexed(&mut self, array: ArrayId) {
-        let block = self.shapes.push(Shape::Block(array));
+        let block = self.push_unchecked(Shape::Block(array));
         self.facts[array].block = Some(block);
     }
 
@@ -240,23 +277,33 @@ impl Variables {
     }
 
     fn index_elements(&mut self) {
-        if self.indexed == self.shapes.len() {
+        if self.indexed == self.details.len() {
             return;
         }
-        for at in self.indexed..self.shapes.len() {
+        for at in self.indexed..self.details.len() {
             let var = VarId::from_index(at);
-            if let Shape::Element(array, index) = self.shapes[var] {
+            if let Shape::Element(array, index) = self.shape(var) {
                 self.elements.entry((array, index)).or_insert(var);
             }
         }
-        self.indexed = self.shapes.len();
+        self.indexed = self.details.len();
     }
 
     fn push(&mut self, shape: Shape) -> Result<VarId> {
-        if self.shapes.len() >= u32::MAX as usize {
+        if self.details.len() >= u32::MAX as usize {
             return Err(Error::new(ErrorKind::TooLarge, Position::Nowhere, "more than 4294967295 variables"));
         }
-        Ok(self.shapes.push(shape))
+        Ok(self.push_unchecked(shape))
+    }
+
+    fn push_unchecked(&mut self, shape: Shape) -> VarId {
+        let (owner, detail) = match shape {
+            Shape::Named(scalar) => (Owner::NAMED, u64::from(scalar.0)),
+            Shape::Element(array, index) => (Owner(array.0), index),
+            Shape::Block(array) => (Owner::BLOCK, u64::from(array.0)),
+        };
+        self.arrays_of.push(owner);
+        self.details.push(detail)
     }
 }
 
