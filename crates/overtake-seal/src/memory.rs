@@ -1,9 +1,9 @@
 //! Addresses turned into variables.
 //!
 //! Memory is divided into *areas*: heap blocks, stacks of threads, mappings, globals. An area is an array of the trace, its
-//! variables are elements indexed by byte offset. A word's variables are made when the word is first touched and forgotten
-//! when another area takes its place, so that reused memory is new variables. A freed block stays until then: an access to
-//! it meets the free.
+//! variables are elements indexed by byte offset. The variables that start in a word are made when the word is first touched and
+//! forgotten when another area takes its place, so that reused memory is new variables. A freed block stays until then: an access to
+//! it meets the free. Memory is cut where areas start and end, so that no variable outlives its area.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::pages::{Cuts, PAGE_WORDS};
 /// What is at which address now.
 pub(crate) struct AddressSpace {
     cuts: Cuts,
-    /// The first variable of each word, in the places that the cuts have.
+    /// The first variable that starts in each word, in the places that the cuts have.
     variables: Vec<[u32; PAGE_WORDS]>,
     areas: BTreeMap<u64, Area>,
     /// The area that was asked for last.
@@ -51,12 +51,6 @@ enum AreaName {
 
 /// No variable yet.
 const UNTOUCHED: u32 = u32::MAX;
-
-/// The bytes of one access, word by word.
-struct Words {
-    next: u64,
-    end: u64,
-}
 
 impl AddressSpace {
     pub(crate) fn new(cuts: Cuts) -> AddressSpace {
@@ -192,7 +186,7 @@ impl AddressSpace {
         }
     }
 
-    /// The variables of an access, handed to `each` in address order.
+    /// The variables of an access, handed to `each` in address order. The scan has cut memory where the access starts and ends.
     #[inline]
     pub(crate) fn variables(
         &mut self,
@@ -201,26 +195,30 @@ impl AddressSpace {
         context: &mut Naming<'_>,
         mut each: impl FnMut(VarId, &mut Vec<Event>),
     ) -> Result<()> {
-        let mut words = Words { next: address, end: address.saturating_add(length) };
-        while let Some((word, bytes)) = words.next_word() {
+        let (mut start, end) = (address, address.saturating_add(length));
+        while start < end {
+            let (word, offset) = (start / 8, start % 8);
             let place = match self.cuts.directory.find(word) {
                 Some(place) => place,
                 None => self.new_page(word),
             };
             let at = word as usize % PAGE_WORDS;
-            let cuts = self.cuts.pages[place][at] & !1;
+            let mut cuts = self.cuts.pages[place][at];
+            if cuts >> offset & 1 == 0 {
+                cuts = self.late_cut(start, place);
+            }
             let first = match self.variables[place][at] {
                 UNTOUCHED => self.touch(word, place, context)?,
                 first => first,
             };
-            // The part that a byte lies in is the number of cuts at or before it.
-            let part_of = |byte: u32| (cuts & (0xff_u8 >> (7 - byte))).count_ones();
-            let (low, high) = (part_of(bytes.trailing_zeros()), part_of(7 - bytes.leading_zeros()));
-            for part in low..=high {
+            // Variables that start in one word have consecutive numbers.
+            let before = |byte: u64| (u16::from(cuts) & ((1 << byte) - 1)).count_ones();
+            for part in before(offset)..before((end - word * 8).min(8)) {
                 if self.benign.is_empty() || !self.is_benign(word, cuts, part) {
                     each(VarId(first + part), context.events);
                 }
             }
+            start = self.cuts.next_cut(word + 1, end);
         }
         Ok(())
     }
@@ -232,17 +230,26 @@ impl AddressSpace {
         place
     }
 
+    /// An access that the scan did not see: a log that changes while it is read. What is known of the word's bytes is forgotten.
+    #[cold]
+    fn late_cut(&mut self, start: u64, place: usize) -> u8 {
+        let at = (start / 8) as usize % PAGE_WORDS;
+        self.cuts.cut_at(start);
+        self.variables[place][at] = UNTOUCHED;
+        self.cuts.pages[place][at]
+    }
+
     #[cold]
     fn is_benign(&self, word: u64, cuts: u8, part: u32) -> bool {
-        let starts = (0..8).filter(|byte| (cuts | 1) & (1 << byte) != 0);
-        let address = word * 8 + starts.clone().nth(part as usize).unwrap_or(0);
+        let mut starts = (0..8).filter(|byte| cuts & (1 << byte) != 0);
+        let address = word * 8 + starts.nth(part as usize).unwrap_or(0);
         self.benign.iter().any(|range| range.contains(&address))
     }
 
-    /// Makes the variables of a word: one for each part between cuts, with consecutive ids.
+    /// Makes the variables that start in a word, with consecutive ids.
     #[cold]
     fn touch(&mut self, word: u64, place: usize, context: &mut Naming<'_>) -> Result<u32> {
-        let cuts = self.cuts.pages[place][word as usize % PAGE_WORDS] | 1;
+        let cuts = self.cuts.pages[place][word as usize % PAGE_WORDS];
         let mut elements = [None; 8];
         // Areas need not start at words: neighbouring globals may share one.
         for byte in (0..8).filter(|byte| cuts & (1 << byte) != 0) {
@@ -255,7 +262,7 @@ impl AddressSpace {
             let var = context.symbols.variables.push_element(array, index)?;
             first.get_or_insert(var.0);
         }
-        let first = first.expect("bit 0 is always set");
+        let first = first.expect("a word is touched where it is cut");
         self.variables[place][word as usize % PAGE_WORDS] = first;
         Ok(first)
     }
@@ -380,20 +387,4 @@ pub(crate) struct Naming<'a> {
     pub(crate) code: &'a mut Code,
     pub(crate) thread: ThreadId,
     pub(crate) events: &'a mut Vec<Event>,
-}
-
-impl Words {
-    /// The next word of the access and which of its bytes are meant.
-    #[inline]
-    fn next_word(&mut self) -> Option<(u64, u8)> {
-        if self.next >= self.end {
-            return None;
-        }
-        let word = self.next / 8;
-        let stop = self.end.min(word * 8 + 8);
-        let (low, high) = (self.next % 8, stop - word * 8);
-        self.next = stop;
-        let bytes = (0xff_u16 << low) & (0xff_u16 >> (8 - high));
-        Some((word, bytes as u8))
-    }
 }

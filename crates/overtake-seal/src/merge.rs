@@ -27,7 +27,7 @@ use crate::log::{Log, Reader, ThreadLog};
 use crate::memory::{AddressSpace, Naming};
 use crate::objects::{Objects, Release, Taken};
 use crate::pages::Cuts;
-use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, addresses, stamp_of};
+use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, ranges, stamp_of};
 use crate::stacks::{Node, Stacks, ThreadStack};
 use faults::Leaks;
 
@@ -287,8 +287,7 @@ impl Merger {
     ) -> Result<()> {
         let Merger { symbols, code, memory, events, .. } = self;
         let mut naming = Naming { symbols, code, thread, events };
-        let bytes = accessed_bytes(record);
-        for address in addresses(record) {
+        for (address, bytes) in ranges(record) {
             memory.variables(address, bytes, &mut naming, |var, events| {
                 events.push(Event::new(thread, action(var), location));
             })?;

@@ -8,7 +8,7 @@ pub(crate) const PAGE_WORDS: usize = 512;
 const PAGE_BITS: u32 = PAGE_WORDS.trailing_zeros();
 
 /// Pages looked up last, by the low bits of their number.
-const RECENT: usize = 64;
+const RECENT: usize = 512;
 
 /// Where each page is.
 #[derive(Debug)]
@@ -64,10 +64,11 @@ impl Directory {
     }
 }
 
-/// Cuts of words. Bit `i` of a word's mask: some access starts or ends before byte `i` of it.
+/// Cuts of memory. Bit `i` of a word's mask: some access starts or ends before byte `i` of it.
 ///
-/// A variable is a run of bytes of one word between cuts: an `int` and one of its bytes accessed elsewhere conflict,
-/// two neighbouring `char`s do not.
+/// A variable is what lies between two cuts: bytes that are never accessed apart from each other. An `int` and one of its bytes
+/// accessed elsewhere conflict, two neighbouring `char`s do not, and a megabyte that is only ever copied as a whole is one
+/// variable.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts {
     pub(crate) directory: Directory,
@@ -78,23 +79,42 @@ impl Cuts {
     /// Cuts memory before and behind a range of bytes.
     #[inline]
     pub(crate) fn cut(&mut self, address: u64, length: u64) {
-        let end = address.saturating_add(length);
         if length > 0 {
-            *self.word(address / 8) |= 1 << (address % 8);
-            *self.word((end - 1) / 8) |= 1 << (end % 8);
+            let end = address.saturating_add(length);
+            let place = self.place(address / 8);
+            let page = &mut self.pages[place];
+            page[(address / 8) as usize % PAGE_WORDS] |= 1 << (address % 8);
+            if (address ^ end) >> (PAGE_BITS + 3) == 0 {
+                page[(end / 8) as usize % PAGE_WORDS] |= 1 << (end % 8);
+            } else {
+                self.cut_at(end);
+            }
         }
     }
 
-    /// Cuts memory into accesses of `size` bytes side by side.
+    /// Cuts memory before a byte.
     #[inline]
-    pub(crate) fn cut_each(&mut self, address: u64, length: u64, size: u64) {
-        // Words are apart anyway.
-        if size >= length || (size.is_multiple_of(8) && address.is_multiple_of(8)) {
-            return self.cut(address, length);
+    pub(crate) fn cut_at(&mut self, address: u64) {
+        *self.word(address / 8) |= 1 << (address % 8);
+    }
+
+    /// The first cut at or behind the start of a word and before `end`; `end` if there is none.
+    #[inline]
+    pub(crate) fn next_cut(&mut self, mut word: u64, end: u64) -> u64 {
+        while word * 8 < end {
+            let page_end = ((word >> PAGE_BITS) + 1) << PAGE_BITS;
+            if let Some(place) = self.directory.find(word) {
+                let from = word as usize % PAGE_WORDS;
+                let until = (end.div_ceil(8).min(page_end) - word) as usize + from;
+                let words = &self.pages[place][from..until];
+                if let Some(at) = words.iter().position(|&cuts| cuts != 0) {
+                    let cut = (word + at as u64) * 8 + u64::from(words[at].trailing_zeros());
+                    return cut.min(end);
+                }
+            }
+            word = page_end;
         }
-        for offset in (0..length).step_by(size.max(1) as usize) {
-            self.cut(address.saturating_add(offset), size.max(1).min(length - offset));
-        }
+        end
     }
 
     #[inline]

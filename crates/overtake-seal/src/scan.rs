@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_run};
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_block_size, split_run};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Result;
@@ -78,15 +78,21 @@ pub(crate) fn accessed_bytes(record: &Record) -> u64 {
     }
 }
 
-/// The addresses of the accesses that a record stands for: those of a run are at equal distances.
+/// The ranges of bytes that a record accesses, each at once: addresses and lengths. Accesses of a run that lie side by side are
+/// one range; others are at equal distances.
 #[inline]
-pub(crate) fn addresses(record: &Record) -> impl Iterator<Item = u64> + use<> {
+pub(crate) fn ranges(record: &Record) -> impl Iterator<Item = (u64, u64)> + use<> {
+    let bytes = accessed_bytes(record);
     let (stride, count) = match record.kind {
         RecordKind::ReadRun | RecordKind::WriteRun => split_run(record.words[1]),
         _ => (0, 1),
     };
-    let first = record.value;
-    (0..count).map(move |number| first.wrapping_add_signed(stride.wrapping_mul(number as i64)) & ADDRESSES)
+    let is_solid = count > 1 && stride.unsigned_abs() == bytes;
+    let lowest = if is_solid && stride < 0 { stride.wrapping_mul(count as i64 - 1) } else { 0 };
+    let first = record.value.wrapping_add_signed(lowest);
+    let (count, bytes) = if is_solid { (1, bytes * count) } else { (count, bytes) };
+    (0..count)
+        .map(move |number| (first.wrapping_add_signed(stride.wrapping_mul(number as i64)) & ADDRESSES, bytes))
 }
 
 /// The addresses that programs have; damaged runs may lead out of them.
@@ -151,30 +157,26 @@ impl Scan {
         }
     }
 
+    /// Cuts memory where areas and objects are.
     #[inline]
-    fn cut(&mut self, record: &Record, bytes: u64) {
-        let is_run = matches!(record.kind, RecordKind::ReadRun | RecordKind::WriteRun);
-        let (stride, count) = if is_run { split_run(record.words[1]) } else { (0, 1) };
-        if bytes.is_multiple_of(8)
-            && record.value.is_multiple_of(8)
-            && stride.unsigned_abs().is_multiple_of(8)
-        {
-            return; // words are apart anyway
-        }
-        if stride.unsigned_abs() == bytes && count > 1 {
-            let first = if stride < 0 {
-                record.value.wrapping_add_signed(stride * (count - 1) as i64)
-            } else {
-                record.value
-            };
-            return self.cuts.cut_each(first & ADDRESSES, bytes * count, bytes);
-        }
-        for address in addresses(record) {
-            self.cuts.cut(address, bytes);
+    fn cut_around(&mut self, record: &Record) {
+        use RecordKind as K;
+        let number = record.words[2];
+        match record.kind {
+            K::Alloc => {
+                let (bytes, _) = split_block_size(number);
+                let bytes = bytes.saturating_add(u64::from(record.extra)).max(1);
+                self.cuts.cut(record.value, bytes);
+            }
+            K::Map | K::Unmap => self.cuts.cut(record.value, number.max(1)),
+            K::Benign => self.cuts.cut(record.value, number.min(LONGEST_RANGE)),
+            kind if makes_or_ends_object(kind) || uses_object(kind) => self.cuts.cut_at(record.value),
+            _ => {}
         }
     }
 
     fn thread(&mut self, log: &ThreadLog) -> Result<ThreadScan> {
+        self.cuts.cut(log.stack.start, log.stack.end.saturating_sub(log.stack.start));
         let mut reader = log.records();
         let mut scan = ThreadScan::default();
         let mut last = 0;
@@ -184,9 +186,10 @@ impl Scan {
             let is_compiled_in = record.kind == RecordKind::Push || (bytes > 0 && !is_range(record.kind));
             self.has_instrumented_code |= is_compiled_in;
             if bytes > 0 {
-                self.cut(&record, bytes);
+                ranges(&record).for_each(|(address, bytes)| self.cuts.cut(address, bytes));
                 self.shortened += u64::from(record.words[1] > bytes && is_range(record.kind));
             }
+            self.cut_around(&record);
             if let Some(time) = stamp_of(&record) {
                 let offset = reader.offset() - 8 * record.length as u64;
                 last = time.max(last);
@@ -200,14 +203,10 @@ impl Scan {
             }
             match record.kind {
                 RecordKind::Chunk if scan.start == 0 => scan.start = record.words[0],
-                RecordKind::Benign => self.cuts.cut(record.value, record.words[2].min(LONGEST_RANGE)),
                 RecordKind::Join => {
                     self.joins.insert(record.value, last);
                 }
-                RecordKind::Forget
-                | RecordKind::Destroy
-                | RecordKind::BarrierInit
-                | RecordKind::SemaphoreInit => {
+                kind if makes_or_ends_object(kind) => {
                     self.mortal.insert(record.value);
                 }
                 RecordKind::ThreadName => self.name_thread(record.value, last, name_in(&record)),
@@ -220,6 +219,23 @@ impl Scan {
         }));
         Ok(scan)
     }
+}
+
+/// Whether a record makes or destroys the synchronisation object at its address.
+pub(crate) fn makes_or_ends_object(kind: RecordKind) -> bool {
+    use RecordKind as K;
+    matches!(kind, K::Forget | K::Destroy | K::BarrierInit | K::SemaphoreInit)
+}
+
+/// Whether a record uses the synchronisation object at its address, which then must exist.
+pub(crate) fn uses_object(kind: RecordKind) -> bool {
+    use RecordKind as K;
+    let is_lock = matches!(kind, K::Acquire | K::AcquireShared);
+    is_lock
+        || matches!(
+            kind,
+            K::SemaphorePost | K::SemaphoreWait | K::BarrierArrive | K::CondSignal | K::CondWait
+        )
 }
 
 fn is_range(kind: RecordKind) -> bool {

@@ -7,6 +7,7 @@ use overtake_trace::{Action, Event, LocationId, MemoryOrder, MisuseKind, ThreadI
 use super::Merger;
 use crate::error::Result;
 use crate::memory::Naming;
+use crate::scan::{makes_or_ends_object, uses_object};
 
 impl Merger {
     /// What an operation on an object or descriptor does to the object itself: to make or destroy it writes it, to use it reads it.
@@ -24,19 +25,9 @@ impl Merger {
             K::FdPost | K::FdWait | K::FdMerge | K::FdUse | K::FdClose | K::FdForget | K::FdAlias => {
                 return self.touch_descriptor(record, thread, location);
             }
-            K::Forget | K::Destroy | K::BarrierInit | K::SemaphoreInit => Action::Write,
+            kind if makes_or_ends_object(kind) => Action::Write,
             // As an atomic access, because locks that programs make themselves are.
-            K::Acquire
-            | K::AcquireShared
-            | K::SemaphorePost
-            | K::SemaphoreWait
-            | K::BarrierArrive
-            | K::CondSignal
-            | K::CondWait
-                if is_mortal() =>
-            {
-                |var| Action::Load(var, MemoryOrder::Relaxed)
-            }
+            kind if uses_object(kind) && is_mortal() => |var| Action::Load(var, MemoryOrder::Relaxed),
             _ => return Ok(()),
         };
         let Merger { symbols, code, memory, events, .. } = self;
