@@ -9,12 +9,19 @@ use support::schema::check_result;
 use support::{Files, RACY, expect_golden, overtake, overtake_with_input, race_free};
 
 /// Traces with one story each, and the detectors that tell it.
-const STORIES: [(&str, &str, &str); 8] = [
+const STORIES: [(&str, &str, &str); 9] = [
     (
         "overtaken",
         "hb,syncp",
         "T0|fork(T1)|main.c:1\nT0|w(x)|main.c:2\nT0|acq(m)|main.c:3\nT0|w(y)|main.c:4\nT0|rel(m)|main.c:5\n\
          T1|acq(m)|worker.c:2\nT1|w(z)|worker.c:3\nT1|rel(m)|worker.c:4\nT1|r(x)|worker.c:5\n",
+    ),
+    (
+        // The section of T3 is left out as well, but it did not keep the accesses apart.
+        "overtaken_beside_a_stranger",
+        "hb,syncp",
+        "T0|fork(T1)|1\nT0|fork(T2)|2\nT0|fork(T3)|3\nT3|acq(k)|31\nT3|w(a)|32\nT3|rel(k)|33\nT1|w(x)|11\nT1|acq(m)|12\n\
+         T1|w(b)|13\nT1|rel(m)|14\nT2|acq(k)|21\nT2|w(c)|22\nT2|rel(k)|23\nT2|acq(m)|24\nT2|w(d)|25\nT2|rel(m)|26\nT2|w(x)|27\n",
     ),
     (
         "one_side_locked",

@@ -1,5 +1,6 @@
 //! Why nothing orders two accesses, and what would: sentences from facts.
 
+use overtake_detect::witness::Overtaken;
 use overtake_detect::{Access, AccessKind, Notion, Promise, Verdict};
 use overtake_trace::{MemoryOrder, SyncId, ThreadId};
 
@@ -156,20 +157,14 @@ impl Case<'_> {
 
     fn about_overtaking(&self) -> Vec<String> {
         let overtaken = self.chosen.map(|chosen| &*chosen.overtaken).unwrap_or_default();
-        if let Some(first) = overtaken.first() {
-            let locks = listed(
-                overtaken
-                    .iter()
-                    .take(MOST_NAMED)
-                    .map(|overtaken| format!("`{}`", self.names.lock_name(overtaken.lock)))
-                    .collect(),
-            );
-            let [early, late] = [first.left_out, first.by].map(|step| self.thread(step.event.thread()));
-            let [early_at, late_at] =
-                [first.left_out, first.by].map(|step| at(&self.names.line(step.event.location())));
+        if let Some(hand_over) = self.between_the_threads(overtaken) {
+            let lock = self.names.lock_name(hand_over.lock);
+            let steps = [hand_over.left_out, hand_over.by];
+            let [early, late] = steps.map(|step| self.thread(step.event.thread()));
+            let [early_at, late_at] = steps.map(|step| at(&self.names.line(step.event.location())));
             return vec![
                 format!(
-                    "In this run the accesses were ordered only because {early} had {locks}{early_at} before {late} took it{late_at}."
+                    "In this run the accesses were ordered only because {early} had `{lock}`{early_at} before {late} took it{late_at}."
                 ),
                 format!(
                     "Nothing fixes that order: {late} can take it first, while the section of {early} is still to come, and then both \
@@ -195,6 +190,17 @@ impl Case<'_> {
                              side by side."
                 .into(),
         }]
+    }
+
+    /// Of several sections that are overtaken, the one that has most to do with the threads of the accesses, and of these the earliest, as on
+    /// the page. A section of a third thread may be left out only because nobody needs it.
+    fn between_the_threads<'o>(&self, overtaken: &'o [Overtaken]) -> Option<&'o Overtaken> {
+        let leads = self.accesses().map(|access| access.at.thread);
+        overtaken.iter().min_by_key(|overtaken| {
+            let steps = [overtaken.left_out, overtaken.by];
+            let strangers = steps.iter().filter(|step| !leads.contains(&step.event.thread())).count();
+            (strangers, overtaken.by.index)
+        })
     }
 
     /// Locks that the thread of the earlier access released after it and the other took before its own: the uses of the
