@@ -155,7 +155,7 @@ fn the_doctor_tries_every_compiler() {
     let output = succeed(overtake().arg("doctor"));
     let text = String::from_utf8_lossy(&output.stdout);
     let gcc = text.lines().find(|line| line.trim_start().starts_with("gcc ")).expect("a line for gcc");
-    assert!(gcc.ends_with("compiles, records, finds a race, predicts another"), "{text}");
+    assert!(gcc.ends_with("compiles, records, finds a race, predicts another and confirms it"), "{text}");
     let output = overtake().arg("doctor").env("PATH", "/nowhere").output().expect("it starts");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("install a compiler"));

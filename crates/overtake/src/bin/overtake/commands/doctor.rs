@@ -58,22 +58,41 @@ fn is_there(program: &str) -> bool {
 /// Compiles, runs and examines the tiny program with a compiler. What works, or what does not.
 fn examine(compiler: &str, source: &Path, directory: &Path) -> Result<String, String> {
     let result = directory.join("result.json");
-    let myself = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut run = Command::new(myself);
+    let mut run = myself(compiler)?;
     let mut target = OsString::from("result=");
     target.push(&result);
     run.args(["run", "--report"]).arg(target).arg(source);
-    run.env("OVERTAKE_CC", compiler).env_remove("TSAN_OPTIONS").stdin(Stdio::null());
     let output = run.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let report = reports::stored(&result).map_err(|_| last_line(&said))?;
+    let is_confirmed = is_confirmed(compiler, &result)?;
     // What is left of this compiler must not be taken for a result of the next one.
     std::fs::remove_file(&result).map_err(|error| error.to_string())?;
     match (has(&report, "happens"), has(&report, "predicted")) {
-        (true, true) => Ok("compiles, records, finds a race, predicts another".into()),
+        (true, true) if is_confirmed => {
+            Ok("compiles, records, finds a race, predicts another and confirms it".into())
+        }
+        (true, true) => {
+            Ok("compiles, records, finds a race, predicts another; running again did not confirm it".into())
+        }
         (true, false) => Err("finds the race that happens, but does not predict the other one".into()),
         (false, _) => Err(format!("finds no race; it said: {}", last_line(&said))),
     }
+}
+
+/// Whether the program, run again without the order that hid it, was seen to have the predicted race.
+fn is_confirmed(compiler: &str, result: &Path) -> Result<bool, String> {
+    let mut confirm = myself(compiler)?;
+    confirm.arg("confirm").arg(result).env("OVERTAKE_DOCTOR_UNORDERED", "1");
+    let output = confirm.output().map_err(|error| error.to_string())?;
+    Ok(output.status.code() == Some(66))
+}
+
+/// This program, with a compiler to use.
+fn myself(compiler: &str) -> Result<Command, String> {
+    let mut command = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
+    command.env("OVERTAKE_CC", compiler).env_remove("TSAN_OPTIONS").stdin(Stdio::null());
+    Ok(command)
 }
 
 /// Whether a race on a variable was found.
