@@ -34,7 +34,17 @@ fn cpp(symbol: &str) -> Option<String> {
     let parsed = BorrowedSymbol::new_with_options(symbol.as_bytes(), &parsing).ok()?;
     let mut text = Bounded(String::new());
     parsed.structured_demangle(&mut text, &DemangleOptions::new().recursion_limit(DEEPEST)).ok()?;
-    Some(text.0)
+    Some(without_tags(&text.0))
+}
+
+/// A name without the tags by which compilers tell versions of a library apart: `ages` of `ages[abi:cxx11]`.
+fn without_tags(name: &str) -> String {
+    let mut pieces = name.split("[abi:");
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        plain.push_str(piece.split_once(']').map_or(piece, |(_, rest)| rest));
+    }
+    plain
 }
 
 /// A function's name with its template arguments, without result and parameters. In a mangled name they come last, behind an `E`: a
@@ -70,6 +80,7 @@ mod tests {
         assert_eq!(readable("x"), "x");
         assert_eq!(readable("_start"), "_start");
         assert_eq!(readable("_ZN6Server4pollEv"), "Server::poll()");
+        assert_eq!(readable("_Z4agesB5cxx11"), "ages", "tags are for linkers");
         assert_eq!(readable("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
         assert_eq!(readable("_RNvC7mycrate3foo"), "mycrate::foo");
         assert_eq!(readable("_Zébra"), "_Zébra");

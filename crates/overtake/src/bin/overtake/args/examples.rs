@@ -35,7 +35,7 @@ Examples:
   overtake analyze run.std                        observed and predicted races
   overtake analyze run.otr -d shb,lock-cover      two notions, one reading of the trace
   overtake analyze run.otr -d short-hb -w 1000    races at most 1,000 events apart
-  overtake analyze run.otr -d rpt --epsilon 0.01  a sample of constant size, for traces too long to read
+  overtake analyze run.otr -d rpt --epsilon 0.01  a sample of constant size, for huge traces
   zcat run.std.gz | overtake analyze - --json     for programs; see docs/json.md
 
 Exit code 66 when a race is reported, 0 when none is.";

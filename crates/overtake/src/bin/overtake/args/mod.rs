@@ -125,7 +125,7 @@ pub(crate) enum Command {
     #[command(after_help = WITNESS_EXAMPLES)]
     Witness(WitnessArguments),
 
-    /// Tell whether two accesses are a race, by which notions, and if not, what keeps them apart
+    /// Tell whether two accesses are a race, and if not, what keeps them apart
     #[command(after_help = ASK_EXAMPLES)]
     Ask(AskArguments),
 
