@@ -206,6 +206,16 @@ impl ThreadState {
         self.recorder.sync(kind, extra, value, pc);
     }
 
+    /// An atomic load, happening now, after so many stores that might have changed what it sees.
+    #[inline]
+    pub(crate) fn atomic_load(&self, extra: u8, address: u64, pc: u64, stores: u64) {
+        let kind = RecordKind::AtomicLoad;
+        if self.recorder.is_sync_muted() {
+            return self.sync_elsewhere(Operation { kind, extra, object: address, pc, more: 0 });
+        }
+        self.recorder.atomic_load(extra, address, pc, stores);
+    }
+
     /// A synchronisation operation with one more number.
     pub(crate) fn sync_with(&self, kind: RecordKind, value: u64, pc: u64, more: u64) {
         self.sync_more(kind, 0, value, pc, more);

@@ -3,6 +3,10 @@
 //! The operation and its stamp happen under a spin lock chosen by the address, so that the stamps of operations on one
 //! location are in the order in which the operations took effect; else a load could appear before the store that it saw.
 //! The operations themselves are always sequentially consistent, which is never weaker than asked for.
+//!
+//! A thread that waits in a loop loads the same store over and over. Loads by one instruction that see the store that the one before
+//! saw, while the thread recorded nothing else, are one record: the others order nothing more, and no schedule can tell them apart.
+//! They are counted. Each lock counts the stores to its locations, so that a load knows whether there was one.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -15,15 +19,21 @@ use crate::tls;
 
 const STRIPES: usize = 256;
 
-/// A lock, and how many threads sleep until it is free.
+/// A lock, how many threads sleep until it is free, and how many stores there were under it.
 #[repr(align(64))]
 struct Stripe {
     holder: AtomicUsize,
     sleepers: AtomicU32,
+    stores: AtomicU64,
 }
 
-static STRIPE: [Stripe; STRIPES] =
-    [const { Stripe { holder: AtomicUsize::new(0), sleepers: AtomicU32::new(0) } }; STRIPES];
+impl Stripe {
+    const fn new() -> Stripe {
+        Stripe { holder: AtomicUsize::new(0), sleepers: AtomicU32::new(0), stores: AtomicU64::new(0) }
+    }
+}
+
+static STRIPE: [Stripe; STRIPES] = [const { Stripe::new() }; STRIPES];
 
 /// After a fork nobody holds a stripe: whoever did is not in this process.
 pub(crate) fn unlock_after_fork() {
@@ -34,6 +44,13 @@ pub(crate) fn unlock_after_fork() {
 }
 
 impl Stripe {
+    /// The stripe is held: counts a store to one of its locations.
+    #[inline(always)]
+    fn count_store(&self) {
+        // Not one step of the processor's: nobody else counts meanwhile.
+        self.stores.store(self.stores.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// Waits until the stripe may be free.
     #[cold]
     fn wait(&self) {
@@ -68,8 +85,7 @@ impl Stripe {
 struct Held(Option<&'static Stripe>);
 
 impl Held {
-    fn new(address: usize) -> Held {
-        let stripe = &STRIPE[(address >> 3 ^ address >> 11) % STRIPES]; // the division bounds the index
+    fn new(stripe: &'static Stripe) -> Held {
         let me = tls::thread_pointer();
         loop {
             match stripe.holder.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
@@ -109,10 +125,16 @@ pub(super) fn record<R>(
     let Some(thread) = thread::current() else { return operation().0 };
     let size = size.trailing_zeros() as u8;
     thread.about_to_access(likely, atomic_extra(size, 0), address as u64, pc as u64);
-    let _held = Held::new(address);
+    let stripe = &STRIPE[(address >> 3 ^ address >> 11) % STRIPES]; // the division bounds the index
+    let _held = Held::new(stripe);
     let (result, effect) = operation();
     let extra = atomic_extra(size, (effect.order & 7) as u8);
-    thread.sync(effect.kind, extra, address as u64, pc as u64);
+    if effect.kind == RecordKind::AtomicLoad {
+        thread.atomic_load(extra, address as u64, pc as u64, stripe.stores.load(Ordering::Relaxed));
+    } else {
+        stripe.count_store();
+        thread.sync(effect.kind, extra, address as u64, pc as u64);
+    }
     result
 }
 

@@ -42,6 +42,23 @@ pub(crate) struct Recorder {
     sync_muted: Cell<bool>,
     /// Whether accesses may become runs.
     runs_are_allowed: Cell<bool>,
+    last_load: LastLoad,
+}
+
+/// Stands for the end of an atomic load that is being recorded.
+const BEING_NOTED: *mut u64 = core::ptr::without_provenance_mut(8);
+
+/// The last atomic load that was recorded.
+struct LastLoad {
+    /// Where the cursor was after it; null if there is none in this tail.
+    end: Cell<*mut u64>,
+    /// The first word of its record.
+    head: Cell<u64>,
+    pc: Cell<u64>,
+    /// Number of stores before it.
+    stores: Cell<u64>,
+    /// How many repeated one.
+    repeats: Cell<u64>,
 }
 
 /// Which operations of a thread are not recorded.
@@ -108,6 +125,7 @@ impl Recorder {
 
     /// In a child process after `fork`: the file so far is the parent's.
     pub(crate) fn abandon_log(&self) {
+        self.last_load.end.set(core::ptr::null_mut());
         self.buffer.abandon();
         self.last_stamp.set(0);
         self.coalescer.next_region();
@@ -190,6 +208,7 @@ impl Recorder {
 
     /// A signal handler is about to run: what it does, and what the interrupted code does after it, is behind all so far.
     pub(crate) fn interrupted(&self) {
+        self.last_load.end.set(core::ptr::null_mut());
         self.close_region();
         self.coalescer.next_region();
         self.end_runs();
@@ -203,6 +222,30 @@ impl Recorder {
         self.write_stamped(comes_before(kind), |stamp| [head(kind, extra, value), pc, stamp]);
         self.coalescer.next_region();
         self.end_runs();
+    }
+
+    /// An atomic load, stamped now, after so many stores that might have changed what it sees. One that repeats the last record is
+    /// only counted.
+    #[inline]
+    pub(crate) fn atomic_load(&self, extra: u8, address: u64, pc: u64, stores: u64) {
+        let head = head(RecordKind::AtomicLoad, extra, address);
+        let last = &self.last_load;
+        if last.end.get() == self.buffer.place()
+            && last.head.get() == head
+            && last.pc.get() == pc
+            && last.stores.get() == stores
+            && self.coalescer.is_active()
+        {
+            return last.repeats.set(last.repeats.get() + 1);
+        }
+        last.end.set(BEING_NOTED);
+        self.sync(RecordKind::AtomicLoad, extra, address, pc);
+        if last.end.get() == BEING_NOTED {
+            last.end.set(self.buffer.place()); // unless a signal handler recorded something
+            last.head.set(head);
+            last.pc.set(pc);
+            last.stores.set(stores);
+        }
     }
 
     /// Calls `each` with the return addresses of the call stack, innermost first.
@@ -387,6 +430,7 @@ impl Recorder {
             self.buffer.next_chunk(); // unless a signal handler was here first
             // We may be in a handler that interrupted `write_stamped` between a record and its note of the stamp.
             self.last_stamp.set(stamp::now());
+            self.last_load.end.set(core::ptr::null_mut());
             self.runs.next_tail();
             self.start_chunk();
             self.end_runs();
@@ -396,7 +440,7 @@ impl Recorder {
     /// Writes down how many accesses were left out so far.
     pub(crate) fn note_coalesced(&self) {
         if let Some(header) = self.buffer.header() {
-            header.coalesced = self.coalescer.repeats();
+            header.coalesced = self.coalescer.repeats() + self.last_load.repeats.get();
         }
     }
 

@@ -1,0 +1,38 @@
+//! Threads that wait in a loop: loads that see the same store are one record.
+
+mod support;
+
+use overtake_rawlog::RecordKind;
+use support::{Run, each_compiler};
+
+#[test]
+fn loads_that_see_the_same_store_are_one_record() {
+    each_compiler("spins.c", |run: Run| {
+        let run = run.succeeded();
+        let thread = &run.log().threads[&0];
+        let loads = |name: &str| thread.count(RecordKind::AtomicLoad, run.printed(name));
+        // A full tail ends what can be put together; 100,000 records would fill many.
+        assert!((1..=2).contains(&loads("alone")), "{}", loads("alone"));
+        assert!(thread.header.coalesced >= 99_998 + 8_900, "{}", thread.header.coalesced);
+    });
+}
+
+#[test]
+fn loads_are_recorded_again_after_an_access_and_after_a_store() {
+    each_compiler("spins.c", |run: Run| {
+        let run = run.succeeded();
+        let thread = &run.log().threads[&0];
+        assert_eq!(thread.count(RecordKind::AtomicLoad, run.printed("disturbed")), 1000);
+        let stored = thread.count(RecordKind::AtomicLoad, run.printed("stored"));
+        assert!((1000..1100).contains(&stored), "{stored}");
+        assert_eq!(thread.count(RecordKind::AtomicStore, run.printed("stored")), 1000);
+    });
+}
+
+#[test]
+fn every_load_is_recorded_if_everything_is_to_be() {
+    let program = support::Program::new("gcc", "spins.c");
+    let run = program.run_with(&[], &[("OVERTAKE_EXACT", "1")]).succeeded();
+    let loads = run.log().threads[&0].count(RecordKind::AtomicLoad, run.printed("alone"));
+    assert_eq!(loads, 100_000);
+}
