@@ -1,7 +1,12 @@
 //! Program counters and data addresses turned into names, offline, from the modules' own debug information.
+//!
+//! A library that was closed may have given its place to another one, or to a file. The log has a map from before each such
+//! change, with a stamp. Where maps differ, the one counts that was taken next after a record; a program counter there is *marked*
+//! with the number of its map, so that two instructions that were at one address stay two. Data that lies there afterwards is other data.
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -16,11 +21,32 @@ use crate::demangle::readable;
 pub(crate) struct Code {
     /// By address, without overlap.
     mappings: Vec<Mapping>,
+    /// The maps with their stamps, oldest first; none if they agree everywhere.
+    maps: Vec<(u64, Vec<Mapping>)>,
+    /// Where maps differ, by address.
+    changing: Vec<Changing>,
+    /// The map that counts at present, and the newest that did.
+    current: usize,
+    newest: usize,
     modules: Vec<LoadedModule>,
     by_path: FxHashMap<PathBuf, usize>,
 }
 
-#[derive(Clone, Debug)]
+/// Addresses of programs have fewer bits; above them is the number of a map, counted from 1.
+const ADDRESS_BITS: u32 = 48;
+const ADDRESSES: u64 = (1 << ADDRESS_BITS) - 1;
+const MOST_MAPS: usize = (1 << 16) - 2;
+
+/// Addresses at which maps differ.
+#[derive(Clone, Copy, Debug)]
+struct Changing {
+    start: u64,
+    end: u64,
+    /// The newest map so far that has something here.
+    map: usize,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Mapping {
     start: u64,
     end: u64,
@@ -60,13 +86,68 @@ impl Code {
                 }
             }
         }
-        Code { mappings, modules: Vec::new(), by_path: FxHashMap::default() }
+        let maps: Vec<_> = maps.iter().map(|map| (stamp_of(map), Mapping::parse_all(map))).collect();
+        let changing = changes(&maps);
+        let maps = if changing.is_empty() || maps.len() > MOST_MAPS { Vec::new() } else { maps };
+        let (modules, by_path) = (Vec::new(), FxHashMap::default());
+        Code { mappings, maps, changing, current: 0, newest: 0, modules, by_path }
+    }
+
+    /// What is asked from now on was so at this time. Returns the addresses at which something else is now than before.
+    #[inline]
+    pub(crate) fn set_time(&mut self, time: u64) -> Vec<Range<u64>> {
+        let Some(last) = self.maps.len().checked_sub(1) else { return Vec::new() };
+        self.current = self.maps.partition_point(|&(stamp, _)| stamp < time).min(last);
+        if self.current > self.newest { self.go_on_to_current() } else { Vec::new() }
+    }
+
+    fn go_on_to_current(&mut self) -> Vec<Range<u64>> {
+        let mut replaced = Vec::new();
+        for map in self.newest + 1..=self.current {
+            for range in &mut self.changing {
+                let [before, now] = [range.map, map].map(|map| found(&self.maps[map].1, range.start));
+                if let Some(now) = now {
+                    if before.is_some_and(|before| !before.agrees_with(now)) {
+                        replaced.push(range.start..range.end);
+                    }
+                    range.map = map;
+                }
+            }
+        }
+        self.newest = self.current;
+        replaced
+    }
+
+    /// An address that stays apart from the same one at another time, if something else was mapped there then.
+    #[inline]
+    pub(crate) fn marked(&self, address: u64) -> u64 {
+        if self.maps.is_empty() || !self.is_changing(address) {
+            return address;
+        }
+        address | (self.current as u64 + 1) << ADDRESS_BITS
+    }
+
+    fn is_changing(&self, address: u64) -> bool {
+        let after = self.changing.partition_point(|range| range.start <= address);
+        after.checked_sub(1).is_some_and(|before| address < self.changing[before].end)
+    }
+
+    /// The mapping at an address, by the map that it is marked with, else that before, else the newest; and the address without the
+    /// mark.
+    fn mapping_at(&self, marked: u64) -> Option<(&Mapping, u64)> {
+        let (map, address) = ((marked >> ADDRESS_BITS) as usize, marked & ADDRESSES);
+        if map == 0 || map > self.maps.len() {
+            return found(&self.mappings, marked).map(|mapping| (mapping, marked));
+        }
+        let then = self.maps[..map].iter().rev().take(2).find_map(|(_, map)| found(map, address));
+        then.or_else(|| found(&self.mappings, address)).map(|mapping| (mapping, address))
     }
 
     /// The frames at a program counter, innermost first; at least one.
     pub(crate) fn frames(&mut self, pc: u64) -> Vec<Frame> {
         let Some((module, address)) = self.locate(pc) else {
-            return vec![Frame { offset: pc, ..Frame::default() }];
+            let is_marked = (pc >> ADDRESS_BITS) as usize <= self.maps.len();
+            return vec![Frame { offset: if is_marked { pc & ADDRESSES } else { pc }, ..Frame::default() }];
         };
         let bare = Frame { module: module.name.clone(), offset: address, ..Frame::default() };
         let mut frames = Vec::new();
@@ -97,7 +178,7 @@ impl Code {
 
     /// The global variable at a data address.
     pub(crate) fn global(&mut self, address: u64) -> Option<GlobalAt> {
-        let (module, address) = self.locate(address)?;
+        let (module, address) = self.locate(self.marked(address))?;
         let after = module.objects.partition_point(|&(start, _, _)| start <= address);
         let (start, bytes, name) = module.objects.get(after.checked_sub(1)?)?;
         (address < start.saturating_add(*bytes)).then(|| GlobalAt {
@@ -109,7 +190,7 @@ impl Code {
 
     /// The path and the name of the module that a data address lies in, and where in it.
     pub(crate) fn module_at(&mut self, address: u64) -> Option<(&str, &str, u64)> {
-        let (module, address) = self.locate(address)?;
+        let (module, address) = self.locate(self.marked(address))?;
         (!module.name.is_empty()).then_some((&*module.facts.path, &*module.name, address))
     }
 
@@ -119,12 +200,9 @@ impl Code {
     }
 
     /// The module at a run-time address, and the address as the module's file has it.
-    fn locate(&mut self, address: u64) -> Option<(&LoadedModule, u64)> {
-        let after = self.mappings.partition_point(|mapping| mapping.start <= address);
-        let mapping = self.mappings.get(after.checked_sub(1)?)?;
-        if !mapping.contains(address) {
-            return None;
-        }
+    fn locate(&mut self, marked: u64) -> Option<(&LoadedModule, u64)> {
+        let (mapping, address) = self.mapping_at(marked)?;
+        let mapping = mapping.clone();
         let at = match self.by_path.get(&mapping.path) {
             Some(&at) => at,
             None => {
@@ -150,7 +228,47 @@ impl Code {
     }
 }
 
+/// The mapping of a map, which is in the order of addresses, that an address is in.
+fn found(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
+    let after = mappings.partition_point(|mapping| mapping.start <= address);
+    mappings.get(after.checked_sub(1)?).filter(|mapping| mapping.contains(address))
+}
+
+/// When a map was taken, by its first line.
+fn stamp_of(map: &[u8]) -> u64 {
+    let line = map.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let stamp = str::from_utf8(line).ok().and_then(|line| line.strip_prefix("stamp ")?.parse().ok());
+    stamp.unwrap_or(0)
+}
+
+/// Where the maps differ, by address and without overlap.
+fn changes(maps: &[(u64, Vec<Mapping>)]) -> Vec<Changing> {
+    let mut all: Vec<&Mapping> = maps.iter().flat_map(|(_, map)| map).collect();
+    all.sort_by_key(|mapping| (mapping.start, mapping.end));
+    all.dedup();
+    let mut changing: Vec<Changing> = Vec::new();
+    let mut reaching: Vec<&Mapping> = Vec::new();
+    for mapping in all {
+        reaching.retain(|before| before.end > mapping.start);
+        let differing = reaching.iter().filter(|before| !before.agrees_with(mapping));
+        if let Some(end) = differing.map(|before| before.end.min(mapping.end)).max() {
+            match changing.last_mut() {
+                Some(last) if last.end > mapping.start => last.end = end.max(last.end),
+                _ => changing.push(Changing { start: mapping.start, end, map: 0 }),
+            }
+        }
+        reaching.push(mapping);
+    }
+    changing
+}
+
 impl Mapping {
+    /// Whether the two put the same bytes of a file at the same addresses.
+    fn agrees_with(&self, other: &Mapping) -> bool {
+        let base = |mapping: &Mapping| mapping.start.wrapping_sub(mapping.file_offset);
+        self.path == other.path && base(self) == base(other)
+    }
+
     /// The lines of a map that map a file, or the zero-initialised memory behind one.
     fn parse_all(map: &[u8]) -> Vec<Mapping> {
         let mut mappings: Vec<Mapping> = Vec::new();
@@ -247,5 +365,71 @@ impl LoadedModule {
             .max_by_key(|&&(offset, _, _)| offset)?;
         let distance = in_file - offset;
         (distance < LARGEST_GAP).then(|| virtual_address.wrapping_add(distance))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(stamp: u64, path: &str) -> Vec<u8> {
+        let lines = [
+            format!("stamp {stamp}"),
+            "550000000000-550000001000 r-xp 00000000 00:00 0 /bin/program".to_owned(),
+            format!("7f0000000000-7f0000001000 r-xp 00002000 00:00 0 {path}"),
+        ];
+        lines.join("\n").into_bytes()
+    }
+
+    #[test]
+    fn what_was_mapped_at_the_time_counts() {
+        const AT: u64 = 0x7f00_0000_0010;
+        let mut code = Code::new(&[map(10, "/lib/first.so"), map(20, "/lib/second.so")]);
+        let mut marked = Vec::new();
+        for (time, name) in [(5, "first.so"), (10, "first.so"), (15, "second.so"), (25, "second.so")] {
+            code.set_time(time);
+            assert_eq!(
+                code.module_at(AT).map(|(_, name, at)| (name.to_owned(), at)),
+                Some((name.into(), 0x2010))
+            );
+            marked.push(code.marked(AT));
+        }
+        code.set_time(0);
+        let names: Vec<String> = marked.iter().map(|&pc| code.frames(pc)[0].module.clone()).collect();
+        assert_eq!(names, ["first.so", "first.so", "second.so", "second.so"]);
+        assert_eq!((marked[0], marked[2]), (marked[1], marked[3]));
+        assert_ne!(marked[1], marked[2]);
+    }
+
+    #[test]
+    fn what_was_replaced_is_told_once() {
+        let mut code =
+            Code::new(&[map(10, "/lib/first.so"), b"stamp 20\n".to_vec(), map(30, "/lib/second.so")]);
+        let mut replaced = [5, 15, 25, 8, 35].map(|time| code.set_time(time)).into_iter();
+        assert_eq!(replaced.by_ref().take(2).flatten().count(), 0);
+        assert_eq!(replaced.next(), Some(vec![0x7f00_0000_0000..0x7f00_0000_1000]));
+        assert_eq!(replaced.flatten().count(), 0);
+    }
+
+    #[test]
+    fn addresses_are_marked_only_where_maps_differ() {
+        const PROGRAM: u64 = 0x5500_0000_0010;
+        let code = Code::new(&[map(10, "/lib/first.so"), map(20, "/lib/second.so")]);
+        assert_eq!(code.marked(PROGRAM), PROGRAM);
+        let code = Code::new(&[map(10, "/lib/first.so"), map(20, "/lib/first.so")]);
+        assert_eq!(code.marked(0x7f00_0000_0010), 0x7f00_0000_0010);
+    }
+
+    /// What a library does while it is closed comes after the last map that it is in.
+    #[test]
+    fn a_library_that_is_just_gone_is_still_named() {
+        let empty = b"stamp 20\n".to_vec();
+        let last = map(30, "/lib/second.so");
+        let mut code = Code::new(&[map(10, "/lib/first.so"), empty, last]);
+        code.set_time(15);
+        assert_eq!(
+            code.module_at(0x7f00_0000_0010).map(|(_, name, _)| name.to_owned()),
+            Some("first.so".into())
+        );
     }
 }

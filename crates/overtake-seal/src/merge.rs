@@ -138,6 +138,16 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Marks the program counter of a record.
+#[inline]
+fn mark(record: &mut Record, code: &Code) {
+    match record.kind {
+        RecordKind::Push => record.value = code.marked(record.value),
+        RecordKind::Cut | RecordKind::Chunk | RecordKind::ThreadName => {}
+        _ => record.words[0] = code.marked(record.words[0]),
+    }
+}
+
 /// Stamps may be equal where the clock is coarse.
 fn rank(kind: RecordKind) -> u8 {
     use RecordKind as K;
@@ -221,8 +231,14 @@ impl Merger {
         cursor.start()?;
         let mut batch = BATCH;
         loop {
-            let Some(record) = cursor.advance()? else { return Ok(None) };
+            let Some(mut record) = cursor.advance()? else { return Ok(None) };
             let stamp = stamp_of(&record);
+            for replaced in self.code.set_time(stamp.unwrap_or(cursor.before.time)) {
+                let (start, bytes) = (replaced.start, replaced.end - replaced.start);
+                self.objects.forget(start, bytes);
+                self.memory.unmap(start, bytes);
+            }
+            mark(&mut record, &self.code);
             if let Some(stamp) = stamp {
                 cursor.enter_region(stamp.max(cursor.before.time));
                 self.synchronise(&record, cursor, thread)?;
