@@ -46,11 +46,13 @@ const _: () = assert!(core::mem::offset_of!(ThreadState, recorder) == 0);
 
 /// What stands for the state of a thread that has none. It begins like one, so that the hooks for accesses need not ask: they find
 /// nothing there and go on to code that does.
-pub(crate) static NO_STATE: [LookUp; 3] = [const { LookUp::none() }; 3];
+pub(crate) static NO_STATE: [LookUp; 4] = [const { LookUp::none() }; 4];
 /// A thread that is not set up yet. This is what every thread starts with (`tls`).
 const NOT_SET_UP: *const ThreadState = (&raw const NO_STATE[0]).cast();
 /// A thread that is being set up: what its hooks see is our own doing.
 const SETTING_UP: *const ThreadState = (&raw const NO_STATE[1]).cast();
+/// A thread that could not be set up.
+const FAILED: *const ThreadState = (&raw const NO_STATE[3]).cast();
 /// A thread that is over.
 const OVER: *const ThreadState = (&raw const NO_STATE[2]).cast();
 
@@ -82,6 +84,13 @@ pub(crate) fn recording() -> Option<&'static ThreadState> {
     let state = tls::state();
     // SAFETY: as in `found`.
     is_state(state).then(|| unsafe { &*state })
+}
+
+/// As [`current`], for what libc does on its own when a thread is over: that is no event that gets lost.
+#[inline(always)]
+pub(crate) fn current_unless_over() -> Option<&'static ThreadState> {
+    let state = tls::state();
+    if state == OVER { None } else { found(state) }
 }
 
 /// Facts about the thread.

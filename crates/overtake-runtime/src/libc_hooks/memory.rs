@@ -72,7 +72,7 @@ fn allocated(block: usize, size: usize, pc: usize) -> usize {
 #[inline]
 fn freed(block: usize, pc: usize) {
     if block != 0
-        && let Some(thread) = thread::current()
+        && let Some(thread) = thread::current_unless_over()
     {
         unsafe_in_handler(thread, pc);
         thread.freed(block as u64, usable(block) as u64, loader::holds(pc), pc as u64);

@@ -2,7 +2,7 @@
 //!
 //! A thread's number is given out by its creator and travels with its argument. The creation is recorded before it happens, so the
 //! child's first stamp is later. A thread ends in the destructor of a thread-specific value that renews itself until libc
-//! gives up, so that other destructors are recorded; detaching and `pthread_exit` need nothing from us.
+//! gives up, and that comes last each time, so that other destructors are recorded; detaching and `pthread_exit` need nothing from us.
 
 use core::ffi::{c_char, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -26,10 +26,26 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 /// How many wait for that.
 static WAITING: AtomicU32 = AtomicU32::new(0);
 
+/// Destructors run in the order of their keys. This is the last key whose value libc has room for without allocating.
+const LAST_KEY: u32 = 31;
+
+/// Takes the last of the keys, which are given out in order.
 pub(super) fn start() {
     let mut key = 0;
-    // SAFETY: the key is written by the call.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(on_end)) } == 0 {
+    let mut first = u32::MAX;
+    // SAFETY: the key is written by the call; those that are deleted are ours.
+    unsafe {
+        while libc::pthread_key_create(&raw mut key, Some(on_end)) == 0 {
+            first = first.min(key);
+            if key >= LAST_KEY {
+                break;
+            }
+        }
+        for other in first..key {
+            libc::pthread_key_delete(other);
+        }
+    }
+    if first != u32::MAX {
         KEY.store(key, Ordering::Relaxed);
     }
 }

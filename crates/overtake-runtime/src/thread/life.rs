@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader};
 
-use super::{OVER, SETTING_UP, ThreadState, current, is_state, recording};
+use super::{FAILED, OVER, SETTING_UP, ThreadState, current, is_state, recording};
 use crate::back_end;
 use crate::libc_hooks;
 use crate::own_stack;
@@ -36,7 +36,7 @@ pub(super) fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> 
     if state == SETTING_UP || !process::is_recording() {
         return None;
     }
-    if state == OVER {
+    if state == OVER || state == FAILED {
         LOST.fetch_add(1, Ordering::Relaxed);
         return None;
     }
@@ -55,7 +55,7 @@ pub(crate) fn begin(number: u32, parent: u32, start: u64) {
     let stack = own_stack::current();
     let state = new_state(number, parent, stack);
     libc_hooks::threads::end_with_thread();
-    tls::set_state(if state.is_null() { OVER } else { state });
+    tls::set_state(if state.is_null() { FAILED } else { state });
     if let Some(thread) = current() {
         thread.sync(RecordKind::ThreadStart, 0, u64::from(number), start);
     }
@@ -95,9 +95,10 @@ pub(crate) fn new_fiber(number: u32, parent: u32) -> *const ThreadState {
     fiber
 }
 
-/// Ends the recording of this thread.
+/// Ends the recording of this thread, which is about to be gone. Signals stay blocked: libc does the same a moment later, and a handler
+/// that ran in between would not be recorded.
 pub(crate) fn end() {
-    let _quiet = NoSignals::new();
+    core::mem::forget(NoSignals::new());
     let state = tls::state();
     tls::set_state(OVER);
     if is_state(state) {
@@ -145,7 +146,7 @@ pub(crate) fn go_on_after_fork() {
 
 /// In a child process after `fork` that has no log.
 pub(crate) fn stop_after_fork() {
-    tls::set_state(OVER);
+    tls::set_state(FAILED);
 }
 
 impl ThreadState {

@@ -21,7 +21,7 @@ pub fn losses(sealed: &Sealed) -> String {
         say(format!("missing: {dropped} bytes of the log, the oldest, gave way to the size limit"));
     }
     if log.lost_events > 0 {
-        say(format!("missing: {} events of threads that were ending", log.lost_events));
+        say(format!("missing: {} events of threads that could not be recorded", log.lost_events));
     }
     text
 }
@@ -29,7 +29,8 @@ pub fn losses(sealed: &Sealed) -> String {
 /// Whether something is missing that nobody asked to leave out.
 pub fn is_incomplete(sealed: &Sealed) -> bool {
     let log = &sealed.log;
-    !log.damage.is_empty() || !log.loss.is_empty() || log.threads.iter().any(|thread| thread.lost_bytes > 0)
+    let is_damaged = !log.damage.is_empty() || !log.loss.is_empty();
+    is_damaged || log.lost_events > 0 || log.threads.iter().any(|thread| thread.lost_bytes > 0)
 }
 
 /// Whether threads and locks were seen, but nothing of compiled code: objects that our compilers linked but did not compile.
