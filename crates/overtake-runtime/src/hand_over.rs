@@ -5,38 +5,76 @@
 
 use core::arch::asm;
 use core::ffi::c_char;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi;
 use crate::environment;
 use crate::process;
-use crate::sys::{self, Fd};
+use crate::sandbox;
+use crate::sys::{self, Errno, Fd};
 use crate::text::Text;
 
 /// Exit code of a run with races, unless options say otherwise.
 const RACE_EXIT_CODE: i32 = 66;
+/// Exit code of a run that was not checked, or in part only.
+const UNCHECKED_EXIT_CODE: i32 = 1;
 /// Exit code of the child that finds no `overtake`: what shells say for a command that is not found.
 const NOT_FOUND: i32 = 127;
 
-/// Hands the log over and waits for the report, unless whoever started the program does. The exit code that the process must
-/// end with because there were races. `flushes` says whether libc is about to write what is in the buffers of streams: then that
-/// comes before the report. A process that ends without it, perhaps a child with a copy of its parent's buffers, does not write it.
-pub(crate) fn hand_over(flushes: bool) -> Option<i32> {
-    if !process::is_recording() || !process::is_started_directly() {
-        return None;
-    }
-    if flushes {
-        flush_output();
-    }
-    let raced = report();
-    let code = environment::race_exit_code().unwrap_or(RACE_EXIT_CODE);
-    (abi::is_failure(raced) && code != 0).then_some(code)
+/// What came of the log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Fine,
+    Races,
+    /// It was not checked, or in part only, and somebody said why.
+    Unchecked,
 }
 
-/// Lets an `overtake` report. Whether there were races.
-fn report() -> bool {
+/// Hands the log over and waits for the report, unless whoever started the program does. The exit code that the process must
+/// end with instead of `code`, because there were races, or because there may be some and nobody would notice. `flushes` says whether libc is about to write what is in the buffers of streams: then that
+/// comes before the report. A process that ends without it, perhaps a child with a copy of its parent's buffers, does not write it.
+pub(crate) fn hand_over(flushes: bool, code: i32) -> Option<i32> {
+    if !process::is_started_directly() {
+        return None;
+    }
+    let outcome = if process::is_unrecorded() {
+        Outcome::Unchecked
+    } else if process::is_recording() {
+        if flushes {
+            flush_output();
+        }
+        report()
+    } else {
+        return None;
+    };
+    let for_races = environment::race_exit_code().unwrap_or(RACE_EXIT_CODE);
+    match abi::is_failure(outcome == Outcome::Races) {
+        true if for_races != 0 => Some(for_races),
+        _ => (outcome == Outcome::Unchecked && code == 0).then_some(UNCHECKED_EXIT_CODE),
+    }
+}
+
+/// Lets an `overtake` report before the process is over. Its exit code will be another's.
+pub(crate) fn report_early() {
+    let _ = report();
+}
+
+/// Whether the log was handed over: a process that dies of a signal while it ends has no log any more.
+static IS_HANDED_OVER: AtomicBool = AtomicBool::new(false);
+
+/// In a child process: its log will be another.
+pub(crate) fn restart_after_fork() {
+    IS_HANDED_OVER.store(false, Ordering::Relaxed);
+}
+
+/// Lets an `overtake` report.
+fn report() -> Outcome {
+    if IS_HANDED_OVER.swap(true, Ordering::Relaxed) {
+        return Outcome::Fine;
+    }
     let mut log = Text::new();
     log.push(process::directory().unwrap_or_default());
-    let Some(log) = log.terminated() else { return false };
+    let Some(log) = log.terminated() else { return leave_log(Errno(libc::ENAMETOOLONG)) };
     sys::reset_child_signal();
     // SAFETY: the child does nothing but look for a program and become it.
     let child = match unsafe { sys::bare_fork() } {
@@ -44,17 +82,26 @@ fn report() -> bool {
             if !process::has_standard_error() {
                 move_standard_error();
             }
+            sys::lift_limits();
             become_overtake(log);
             sys::exit_now(NOT_FOUND)
         }
         Ok(child) => child,
-        Err(_) => return leave_log(),
+        Err(error) => return leave_log(error),
     };
-    match sys::wait_for(child) {
-        Ok(status) if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) != NOT_FOUND => {
-            libc::WEXITSTATUS(status) == RACE_EXIT_CODE
-        }
-        _ => leave_log(),
+    let ended = sys::wait_for(child);
+    if !process::has_standard_error() {
+        remove_empty_report();
+    }
+    match ended {
+        Ok(status) if libc::WIFEXITED(status) => match libc::WEXITSTATUS(status) {
+            0 => Outcome::Fine,
+            RACE_EXIT_CODE => Outcome::Races,
+            NOT_FOUND => leave_log(Errno(libc::ENOENT)),
+            _ => Outcome::Unchecked,
+        },
+        Ok(_) => leave_log(Errno(libc::EINTR)),
+        Err(error) => leave_log(error),
     }
 }
 
@@ -72,20 +119,44 @@ fn flush_output() {
 /// log.
 fn move_standard_error() {
     let mut path = Text::new();
-    path.push(process::directory().unwrap_or_default()).push(b".report");
     let new = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
     let report = Fd::open(b"/dev/tty\0", libc::O_WRONLY)
-        .or_else(|error| path.terminated().map_or(Err(error), |path| Fd::open(path, new)));
+        .or_else(|error| report_path(&mut path).map_or(Err(error), |path| Fd::open(path, new)));
     match report {
         Ok(report) => report.replace(Fd(2)),
         Err(_) => Fd(2).close(),
     }
 }
 
-fn leave_log() -> bool {
+/// Where a report goes that has no place else.
+fn report_path(path: &mut Text) -> Option<&[u8]> {
+    path.push(process::directory().unwrap_or_default()).push(b".report").terminated()
+}
+
+/// Removes the file of a report in which there is nothing.
+fn remove_empty_report() {
+    let mut path = Text::new();
+    let Some(path) = report_path(&mut path) else { return };
+    if let Ok(report) = Fd::open(path, libc::O_RDONLY) {
+        let mut room = [core::mem::MaybeUninit::uninit(); 1];
+        if report.read_into(&mut room) == Ok(0) {
+            sys::remove_file(path);
+        }
+        report.close();
+    }
+}
+
+/// Nobody reports: says why, and how people can.
+fn leave_log(reason: Errno) -> Outcome {
     let log = process::directory().unwrap_or_default();
-    process::say(&[b"no overtake found to report races; see them with: overtake finish ", log]);
-    false
+    let reason = if sandbox::is_filtered() { sandbox::FORBIDDEN } else { reason };
+    let why: [&[u8]; 3] = match reason.0 {
+        libc::ENOENT => [b"no overtake found to report races", b"", b""],
+        libc::EINTR => [b"the overtake that should report races died", b"", b""],
+        _ => [b"no overtake can be started to report races (", reason.reason(), b")"],
+    };
+    process::say(&[why[0], why[1], why[2], b"; see them with: overtake finish ", log]);
+    Outcome::Unchecked
 }
 
 fn become_overtake(log: &[u8]) {

@@ -30,6 +30,7 @@ mod libc_hooks;
 mod own_stack;
 mod process;
 mod recorder;
+mod sandbox;
 mod silent;
 mod stamp;
 mod sys;

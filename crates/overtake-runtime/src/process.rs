@@ -5,7 +5,7 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use overtake_rawlog::{PieceKind, VERSION, process_keys as keys};
 
@@ -16,6 +16,7 @@ use crate::hand_over;
 use crate::libc_hooks;
 use crate::libc_hooks::real::Real;
 use crate::recorder::store;
+use crate::sandbox;
 use crate::stamp;
 use crate::sys::{self, Errno, Fd};
 use crate::text::Text;
@@ -109,6 +110,7 @@ pub(crate) fn start() {
     choose_root();
     if let Err(error) = make_log() {
         PHASE.store(DISABLED, Ordering::Release);
+        register_at_exit();
         say(&[b"no log can be made in ", root(), b" (", error.reason(), b"), the run is not recorded"]);
         return;
     }
@@ -119,6 +121,9 @@ pub(crate) fn start() {
         at_quick_exit(at_quick_end);
     }
     libc_hooks::start();
+    if is_started_directly() {
+        libc_hooks::signals::hand_over_before_death();
+    }
     PHASE.store(RECORDING, Ordering::Release);
     thread::begin(thread::next_number(), thread::NO_THREAD, 0);
     note_options();
@@ -142,6 +147,11 @@ fn has_log() -> bool {
     back_end::other().is_none()
 }
 
+/// Whether there should be a log but could not be made.
+pub(crate) fn is_unrecorded() -> bool {
+    PHASE.load(Ordering::Acquire) == DISABLED
+}
+
 /// Whether nobody but the process itself sees to its log.
 pub(crate) fn is_started_directly() -> bool {
     STARTED_DIRECTLY.load(Ordering::Relaxed)
@@ -149,14 +159,14 @@ pub(crate) fn is_started_directly() -> bool {
 
 /// Registers our exit handler past our own hook.
 fn register_at_exit() {
-    type Register = unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
-    static REAL: Real = Real::new("__cxa_atexit\0");
+    type Register = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
+    static REAL: Real = Real::new("on_exit\0");
     let address = REAL.address();
     if !address.is_null() {
         // SAFETY: the type is that of libc's function of this name.
         let register = unsafe { core::mem::transmute::<*mut c_void, Register>(address) };
         // SAFETY: the handler may run at any time from now on.
-        unsafe { register(at_exit, core::ptr::null_mut(), core::ptr::null_mut()) };
+        unsafe { register(at_exit, core::ptr::null_mut()) };
     }
 }
 
@@ -206,6 +216,8 @@ pub(crate) fn restart_after_fork() {
     }
     let _quiet = sys::NoSignals::new();
     thread::abandon_after_fork();
+    hand_over::restart_after_fork();
+    store::abandon();
     abi::atomic::unlock_after_fork();
     MAPS.store(0, Ordering::Relaxed);
     PHASE.store(STARTING, Ordering::Relaxed);
@@ -228,7 +240,9 @@ fn note_unrecorded(error: Errno) {
     let mut line = Text::new();
     line.push(keys::UNRECORDED.as_bytes()).push(b" ").push_number(u64::from(sys::process_id())).push(b" ");
     line.push_number(error.0 as u64).push(b"\n");
-    let _ = store::append(PieceKind::Process, 0, line.as_bytes());
+    if store::append(PieceKind::Process, 0, line.as_bytes()).is_err() {
+        store::note_loss(error);
+    }
     say(&[b"no log can be made in ", root(), b" (", error.reason(), b"), a child process is not recorded"]);
 }
 
@@ -253,7 +267,10 @@ fn make_log() -> Result<(), Errno> {
         return Ok(());
     }
     make_directory()?;
-    store::open()?;
+    if let Err(error) = store::open() {
+        remove_directory();
+        return Err(error);
+    }
     let mut line = Text::new();
     let mut room = [const { core::mem::MaybeUninit::uninit() }; 1024];
     line.push_number_line(keys::VERSION, VERSION)
@@ -288,6 +305,36 @@ fn make_directory() -> Result<(), Errno> {
         }
     }
     Err(Errno(libc::EEXIST))
+}
+
+/// Removes the log: nobody needs it.
+pub(crate) fn remove_log() {
+    for name in [&b"/threads"[..], b"/process", b"/cmdline", b"/options", b"/suppressions"] {
+        let mut path = Text::new();
+        path.push(directory().unwrap_or_default()).push(name);
+        if let Some(path) = path.terminated() {
+            sys::remove_file(path);
+        }
+    }
+    remove_directory();
+}
+
+/// The log was handed over, but the process goes on: what it does from now on is not recorded.
+pub(crate) fn stop_recording() {
+    if is_recording() {
+        PHASE.store(DISABLED, Ordering::Release);
+        thread::stop_after_fork();
+        say(&[b"the process could not become another program, and is not recorded any more"]);
+    }
+}
+
+/// Removes the directory of a log in which there is nothing else.
+fn remove_directory() {
+    let mut path = Text::new();
+    path.push(directory().unwrap_or_default());
+    if let Some(path) = path.terminated() {
+        sys::remove_directory(path);
+    }
 }
 
 /// Appends to a file in the directory of the log.
@@ -398,28 +445,40 @@ pub(crate) fn finish(how: &[u8]) {
         thread.recorder().close_region();
         thread.recorder().note_coalesced();
     }
-    note_modules();
+    if sandbox::is_filtered() {
+        note_new_modules(); // which the program could open, so that we can
+    } else {
+        note_modules();
+    }
     let mut line = Text::new();
     line.push_number_line(keys::LOST, thread::lost()).push_line(keys::ENDED, how);
     append_to_process_file(line.as_bytes());
 }
 
-extern "C" fn at_exit(_argument: *mut c_void) {
+extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     finish(b"exit");
-    if let Some(code) = hand_over::hand_over(true) {
+    if let Some(code) = hand_over::hand_over(true, code) {
         // SAFETY: an exit handler that calls `exit` again lets glibc run the other handlers and end with the new code.
         unsafe { libc::exit(code) }
     }
 }
 
-extern "C" fn at_quick_end() {
-    end_now(b"_exit");
+/// What `quick_exit` was called with.
+static QUICK_CODE: AtomicI32 = AtomicI32::new(0);
+
+/// The process is about to end by `quick_exit`, which does not tell handlers its exit code.
+pub(crate) fn note_quick_code(code: c_int) {
+    QUICK_CODE.store(code, Ordering::Relaxed);
 }
 
-/// The process ends without exit handlers; ends it here if its exit code must be another.
-pub(crate) fn end_now(how: &[u8]) {
+extern "C" fn at_quick_end() {
+    end_now(b"_exit", QUICK_CODE.load(Ordering::Relaxed));
+}
+
+/// The process ends with an exit code but without exit handlers; ends it here if its exit code must be another.
+pub(crate) fn end_now(how: &[u8], code: c_int) {
     finish(how);
-    if let Some(code) = hand_over::hand_over(false) {
+    if let Some(code) = hand_over::hand_over(false, code) {
         sys::exit_now(code);
     }
 }

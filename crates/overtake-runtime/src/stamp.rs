@@ -1,11 +1,13 @@
 //! Stamps: the order of synchronisation operations of different threads.
 //!
 //! A stamp is the processor's time-stamp counter where it is invariant (it runs at one rate on all cores, in all power
-//! states), else a shared counter. `rdtsc` may run ahead of earlier instructions; without a fence before it, the stamps of
+//! states) and the program may read it, else a shared counter. `rdtsc` may run ahead of earlier instructions; without a fence before it, the stamps of
 //! consecutive holders of a lock come out inverted. That matters after a lock is taken. Before one is given back it does
 //! not, as long as the thread's own stamps keep their order, and half of the cost is saved.
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use crate::sys;
 
 const UNKNOWN: u8 = 0;
 const COUNTER: u8 = 1;
@@ -46,6 +48,16 @@ pub(crate) fn now() -> u64 {
     }
 }
 
+/// The time-stamp counter is about to be forbidden.
+pub(crate) fn count_from_now_on() {
+    /// Minutes: threads that are just reading the time-stamp counter come before.
+    const AHEAD: u64 = 1 << 40;
+    if source() == TSC {
+        NEXT.store(now() + AHEAD, Ordering::SeqCst);
+        SOURCE.store(COUNTER, Ordering::SeqCst);
+    }
+}
+
 #[inline]
 fn source() -> u8 {
     match SOURCE.load(Ordering::Relaxed) {
@@ -60,7 +72,7 @@ fn choose_source() -> u8 {
     let highest = core::arch::x86_64::__cpuid(0x8000_0000).eax;
     let invariant =
         highest >= 0x8000_0007 && core::arch::x86_64::__cpuid(0x8000_0007).edx & INVARIANT_TSC != 0;
-    let source = if invariant { TSC } else { COUNTER };
+    let source = if invariant && sys::may_read_time_stamps() { TSC } else { COUNTER };
     SOURCE.store(source, Ordering::Relaxed);
     source
 }

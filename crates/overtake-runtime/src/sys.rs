@@ -1,7 +1,12 @@
 //! System calls without libc: they leave `errno` alone and cannot reach a function that we interpose.
 
+mod fd;
+
 use core::arch::asm;
 use core::mem::MaybeUninit;
+
+use crate::sandbox;
+pub(crate) use fd::{Fd, Identity};
 
 /// What a failed system call returned, a positive error number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +30,7 @@ impl Errno {
             libc::EIO => b"input or output error",
             libc::EBADF => b"the log file was closed",
             libc::ENAMETOOLONG => b"name too long",
-            libc::ENOSYS => b"forbidden by a sandbox",
+            libc::ENOSYS => b"the program's own sandbox forbids it",
             _ => b"a system call failed",
         }
     }
@@ -35,6 +40,17 @@ impl Errno {
 /// The call must be sound with these arguments.
 #[inline]
 unsafe fn syscall6(number: i64, args: [usize; 6]) -> Result<usize, Errno> {
+    if sandbox::forbids(number) {
+        return Err(sandbox::FORBIDDEN);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { call_kernel(number, args) }
+}
+
+/// # Safety
+/// As above. The program's own sandbox may kill it for this.
+#[inline]
+unsafe fn call_kernel(number: i64, args: [usize; 6]) -> Result<usize, Errno> {
     let result: isize;
     // SAFETY: the kernel's calling convention; rcx and r11 are clobbered, memory may change.
     unsafe {
@@ -87,10 +103,19 @@ fn advise(at: *mut u8, bytes: usize, advice: i32) {
     let _ = unsafe { syscall6(libc::SYS_madvise, [at as usize, bytes, advice as usize, 0, 0, 0]) };
 }
 
-/// A range of a file, shared with it.
+/// A range of a file, shared with it, all of which is there at once.
 pub(crate) fn map_file(file: Fd, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+    map_shared(file, offset, bytes, libc::MAP_SHARED | libc::MAP_POPULATE)
+}
+
+/// A range of a file, shared with it, page by page as it is used.
+pub(crate) fn map_file_slowly(file: Fd, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+    map_shared(file, offset, bytes, libc::MAP_SHARED)
+}
+
+fn map_shared(file: Fd, offset: u64, bytes: usize, flags: i32) -> Result<*mut u8, Errno> {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    let flags = (libc::MAP_SHARED | libc::MAP_POPULATE) as usize;
+    let flags = flags as usize;
     // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
     unsafe { syscall6(libc::SYS_mmap, [0, bytes, protection, flags, file.0 as usize, offset as usize]) }
         .map(|at| at as *mut u8)
@@ -103,197 +128,47 @@ pub(crate) unsafe fn unmap(at: *mut u8, bytes: usize) {
     let _ = unsafe { syscall6(libc::SYS_munmap, [at as usize, bytes, 0, 0, 0, 0]) };
 }
 
-/// An open file of the runtime's own. Only the log file stays open between two hooks: programs count on the numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Fd(pub(crate) i32);
-
-impl Fd {
-    /// Creates or opens a file. `path` ends in a zero byte.
-    pub(crate) fn open(path: &[u8], flags: i32) -> Result<Fd, Errno> {
-        debug_assert_eq!(path.last(), Some(&0));
-        let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        // SAFETY: the path is zero-terminated and outlives the call.
-        let opened = unsafe {
-            syscall6(
-                libc::SYS_openat,
-                [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o600, 0, 0],
-            )
-        }?;
-        Ok(Fd(opened as i32))
-    }
-
-    pub(crate) fn close(self) {
-        // SAFETY: closes a descriptor that is ours; nobody else knows it.
-        let _ = unsafe { syscall6(libc::SYS_close, [self.0 as usize, 0, 0, 0, 0, 0]) };
-    }
-
-    /// Reserves room in the file, so that writing to a mapping of it cannot fail later.
-    pub(crate) fn allocate(self, offset: u64, bytes: usize) -> Result<(), Errno> {
-        if offset + bytes as u64 > largest_file() {
-            return Err(Errno(libc::EFBIG)); // asking the kernel would raise SIGXFSZ
-        }
-        // SAFETY: changes the size of a file that is ours.
-        let reserved =
-            unsafe { syscall6(libc::SYS_fallocate, [self.0 as usize, 0, offset as usize, bytes, 0, 0]) };
-        match reserved {
-            // Not every file system can reserve; writing does.
-            Err(Errno(libc::EOPNOTSUPP)) => self.write_zeros(offset, bytes),
-            other => other.map(|_| ()),
-        }
-    }
-
-    fn write_zeros(self, offset: u64, bytes: usize) -> Result<(), Errno> {
-        static ZEROS: [u8; 4096] = [0; 4096];
-        let mut done = 0;
-        while done < bytes {
-            let count = ZEROS.len().min(bytes - done);
-            let from = ZEROS.as_ptr() as usize;
-            // SAFETY: writes to a file that is ours from memory that stays.
-            done += unsafe {
-                syscall6(libc::SYS_pwrite64, [self.0 as usize, from, count, offset as usize + done, 0, 0])
-            }?;
-        }
-        Ok(())
-    }
-
-    /// Writes memory to a place in the file.
-    ///
-    /// # Safety
-    /// So many bytes must be there.
-    pub(crate) unsafe fn write_at(self, from: *const u8, bytes: usize, offset: u64) -> Result<(), Errno> {
-        if offset + bytes as u64 > largest_file() {
-            return Err(Errno(libc::EFBIG)); // asking the kernel would raise SIGXFSZ
-        }
-        let mut done = 0;
-        while done < bytes {
-            let from = from as usize + done;
-            // SAFETY: the caller's promise.
-            let written = unsafe {
-                syscall6(
-                    libc::SYS_pwrite64,
-                    [self.0 as usize, from, bytes - done, offset as usize + done, 0, 0],
-                )
-            };
-            match written {
-                Ok(0) => return Err(Errno(libc::ENOSPC)),
-                Ok(count) => done += count,
-                Err(Errno(libc::EINTR)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives the room of a range back; the range reads as zeros afterwards.
-    pub(crate) fn punch(self, offset: u64, bytes: usize) {
-        let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
-        // SAFETY: changes a file that is ours.
-        let _ =
-            unsafe { syscall6(libc::SYS_fallocate, [self.0 as usize, mode, offset as usize, bytes, 0, 0]) };
-    }
-
-    /// Which file it is; `None` if it is closed.
-    pub(crate) fn identity(self) -> Option<Identity> {
-        let mut facts = MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: the kernel fills the facts.
-        unsafe {
-            syscall6(libc::SYS_fstat, [self.0 as usize, facts.as_mut_ptr() as usize, 0, 0, 0, 0]).ok()?;
-            let facts = facts.assume_init_ref();
-            let is_file = facts.st_mode & libc::S_IFMT == libc::S_IFREG;
-            Some(Identity { device: facts.st_dev, inode: facts.st_ino, is_file })
-        }
-    }
-
-    /// Another descriptor for the same file, closed by `exec`, with a number that programs do not come across.
-    pub(crate) fn duplicate_high(self) -> Option<Fd> {
-        /// Not higher: the kernel has a table up to the highest number.
-        const HIGHEST: u64 = 1 << 10;
-        /// Others may have been here before.
-        const ROOM: u64 = 16;
-        let least = limit(libc::RLIMIT_NOFILE)?.min(HIGHEST).saturating_sub(ROOM);
-        let command = libc::F_DUPFD_CLOEXEC as usize;
-        // SAFETY: makes a descriptor that nobody else knows.
-        let made = unsafe { syscall6(libc::SYS_fcntl, [self.0 as usize, command, least as usize, 0, 0, 0]) };
-        made.ok().map(|made| Fd(made as i32))
-    }
-
-    /// Fills `buffer` from a place in the file. False if there is too little.
-    pub(crate) fn read_at(self, buffer: &mut [u8], offset: u64) -> bool {
-        let at = buffer.as_mut_ptr() as usize;
-        // SAFETY: the buffer is exclusively ours for the call.
-        let read = unsafe {
-            syscall6(libc::SYS_pread64, [self.0 as usize, at, buffer.len(), offset as usize, 0, 0])
-        };
-        read == Ok(buffer.len())
-    }
-
-    /// Gives this file the number of another descriptor.
-    pub(crate) fn replace(self, other: Fd) {
-        // SAFETY: changes descriptors that nobody else uses.
-        let _ = unsafe { syscall6(libc::SYS_dup2, [self.0 as usize, other.0 as usize, 0, 0, 0, 0]) };
-    }
-
-    /// Reads into `buffer`: how many bytes were filled, 0 at the end.
-    pub(crate) fn read_into(self, buffer: &mut [MaybeUninit<u8>]) -> Result<usize, Errno> {
-        // SAFETY: the buffer is exclusively ours for the call.
-        unsafe {
-            syscall6(libc::SYS_read, [self.0 as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
-        }
-    }
-
-    /// Reads what there is room for.
-    pub(crate) fn read(self, buffer: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
-        let count = self.read_into(buffer).ok()?;
-        filled(buffer, count)
-    }
-
-    /// Entries of a directory in the kernel's form (`getdents64`); none at the end.
-    pub(crate) fn entries(self, buffer: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
-        let at = buffer.as_mut_ptr() as usize;
-        // SAFETY: the buffer is exclusively ours for the call.
-        let count =
-            unsafe { syscall6(libc::SYS_getdents64, [self.0 as usize, at, buffer.len(), 0, 0, 0]) }.ok()?;
-        filled(buffer, count)
-    }
-
-    /// Writes all of `bytes`, or as much as there is room for.
-    pub(crate) fn write(self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            // SAFETY: the bytes outlive the call.
-            let written = unsafe {
-                syscall6(libc::SYS_write, [self.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0])
-            };
-            match written {
-                Ok(0) => return,
-                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
-                Err(Errno(libc::EINTR)) => {}
-                Err(_) => return,
-            }
-        }
-    }
-}
-
-/// Which file a descriptor stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Identity {
-    device: u64,
-    inode: u64,
-    /// A file on a disk, not a terminal, a pipe or the like.
-    pub(crate) is_file: bool,
-}
-
-impl Identity {
-    /// A number that differs between files that are open at the same time.
-    pub(crate) fn as_number(self) -> u64 {
-        self.device.rotate_left(32) ^ self.inode
-    }
-}
-
 /// Makes a directory that did not exist, for this user alone. `path` ends in a zero byte.
 pub(crate) fn make_directory(path: &[u8]) -> Result<(), Errno> {
     debug_assert_eq!(path.last(), Some(&0));
     // SAFETY: the path is zero-terminated and outlives the call.
     unsafe { syscall6(libc::SYS_mkdir, [path.as_ptr() as usize, 0o700, 0, 0, 0, 0]) }.map(|_| ())
+}
+
+/// Removes a file. `path` ends in a zero byte.
+pub(crate) fn remove_file(path: &[u8]) {
+    debug_assert_eq!(path.last(), Some(&0));
+    // SAFETY: the path is zero-terminated and outlives the call.
+    let _ = unsafe { syscall6(libc::SYS_unlink, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Whether there is a file that this process may execute. `path` ends in a zero byte.
+pub(crate) fn is_executable(path: &[u8]) -> bool {
+    debug_assert_eq!(path.last(), Some(&0));
+    let mut facts = MaybeUninit::<libc::stat>::uninit();
+    let (here, at) = (libc::AT_FDCWD as usize, path.as_ptr() as usize);
+    // SAFETY: the path is zero-terminated and outlives the calls; the kernel fills the facts if it succeeds.
+    unsafe {
+        syscall6(libc::SYS_faccessat, [here, at, libc::X_OK as usize, 0, 0, 0]).is_ok()
+            && syscall6(libc::SYS_newfstatat, [here, at, facts.as_mut_ptr() as usize, 0, 0, 0]).is_ok()
+            && facts.assume_init_ref().st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+}
+
+/// Removes a directory that is empty. `path` ends in a zero byte.
+pub(crate) fn remove_directory(path: &[u8]) {
+    debug_assert_eq!(path.last(), Some(&0));
+    // SAFETY: the path is zero-terminated and outlives the call.
+    let _ = unsafe { syscall6(libc::SYS_rmdir, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Whether this thread may read the time-stamp counter.
+pub(crate) fn may_read_time_stamps() -> bool {
+    let mut state = 0_i32;
+    let at = &raw mut state as usize;
+    // SAFETY: the kernel fills the state.
+    let asked = unsafe { syscall6(libc::SYS_prctl, [libc::PR_GET_TSC as usize, at, 0, 0, 0, 0]) };
+    asked.is_err() || state != libc::PR_TSC_SIGSEGV
 }
 
 /// A number that nobody can guess.
@@ -348,6 +223,13 @@ pub(crate) fn stop_process() {
     let _ = unsafe { syscall6(libc::SYS_kill, [process_id() as usize, libc::SIGSTOP as usize, 0, 0, 0, 0]) };
 }
 
+/// Sends this thread a signal.
+pub(crate) fn signal_self(signal: i32) {
+    let (process, thread) = (process_id() as usize, kernel_thread_id() as usize);
+    // SAFETY: touches no memory.
+    let _ = unsafe { syscall6(libc::SYS_tgkill, [process, thread, signal as usize, 0, 0, 0]) };
+}
+
 /// The largest size that this process may give a file.
 fn largest_file() -> u64 {
     limit(libc::RLIMIT_FSIZE).unwrap_or(u64::MAX)
@@ -362,11 +244,37 @@ pub(crate) fn is_for_writing(file: i32) -> bool {
 
 /// The current value of a resource limit.
 pub(crate) fn limit(resource: u32) -> Option<u64> {
+    limits(resource).map(|[now, _]| now)
+}
+
+/// Lets this process have what the program forbade itself, as far as it can.
+pub(crate) fn lift_limits() {
+    let (option, allowed) = (libc::PR_SET_TSC as usize, libc::PR_TSC_ENABLE as usize);
+    // SAFETY: touches no memory.
+    let _ = unsafe { syscall6(libc::SYS_prctl, [option, allowed, 0, 0, 0, 0]) };
+    for resource in [libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE, libc::RLIMIT_AS] {
+        let least = if resource == libc::RLIMIT_NOFILE { 1 << 10 } else { u64::MAX };
+        let Some([now, most]) = limits(resource) else { continue };
+        // Only root may have more than what is the most now.
+        if now < least && !set_limits(resource, [least, most.max(least)]) {
+            set_limits(resource, [most, most]);
+        }
+    }
+}
+
+/// The current value of a resource limit, and the highest that it may have.
+fn limits(resource: u32) -> Option<[u64; 2]> {
     let mut limits = [0_u64; 2];
     let at = limits.as_mut_ptr() as usize;
     // SAFETY: the kernel fills both numbers.
     unsafe { syscall6(libc::SYS_prlimit64, [0, resource as usize, 0, at, 0, 0]) }.ok()?;
-    Some(limits[0])
+    Some(limits)
+}
+
+fn set_limits(resource: u32, limits: [u64; 2]) -> bool {
+    let at = limits.as_ptr() as usize;
+    // SAFETY: the kernel reads both numbers.
+    unsafe { syscall6(libc::SYS_prlimit64, [0, resource as usize, at, 0, 0, 0]) }.is_ok()
 }
 
 /// The working directory.
@@ -515,7 +423,7 @@ pub(crate) fn reset_child_signal() {
 pub(crate) fn exit_now(code: i32) -> ! {
     loop {
         // SAFETY: does not return.
-        let _ = unsafe { syscall6(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
+        let _ = unsafe { call_kernel(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
     }
 }
 
@@ -535,18 +443,19 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Sets bytes to zero, the first of them first, without calling `memset`, which we interpose.
+/// Sets bytes to zero, the first of them first, without calling `memset`, which we interpose. They are whole words.
 ///
 /// # Safety
 /// As `core::ptr::write_bytes`.
 #[inline]
 pub(crate) unsafe fn clear(to: *mut u8, bytes: usize) {
+    debug_assert_eq!(bytes % size_of::<u64>(), 0);
     // SAFETY: the caller's promise; the direction flag is clear by the calling convention.
     unsafe {
         to.cast::<u64>().write_volatile(0);
         asm!(
-            "rep stosb",
-            inout("rcx") bytes => _, inout("rdi") to => _, in("al") 0_u8,
+            "rep stosq",
+            inout("rcx") bytes / size_of::<u64>() => _, inout("rdi") to => _, in("rax") 0_u64,
             options(nostack, preserves_flags),
         );
     }

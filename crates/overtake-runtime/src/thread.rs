@@ -14,8 +14,8 @@ use crate::recorder::coalesce::LookUp;
 use crate::recorder::{Muted, Recorder};
 use crate::tls;
 pub(crate) use life::{
-    NO_THREAD, abandon_after_fork, begin, end, end_state, go_on_after_fork, lost, new_fiber, next_number,
-    stop_after_fork,
+    NO_THREAD, abandon_after_fork, begin, end, end_state, go_on_after_fork, is_the_only_one, lost, new_fiber,
+    next_number, stop_after_fork,
 };
 
 /// What the runtime knows of one thread. Only that thread, and signal handlers on it, use it. All zeros is valid.

@@ -114,7 +114,7 @@ impl Log {
                 self.dropped_bytes = contents.dropped_bytes;
                 self.damage.extend(contents.damage);
                 if let Some(number @ 1..) = i32::try_from(contents.loss).ok() {
-                    self.loss = io::Error::from_raw_os_error(number).to_string();
+                    self.loss = reason(number);
                 }
             }
             Err(source) => self.damage.push(Error::io(&path, source).to_string()),
@@ -153,9 +153,18 @@ impl Log {
     /// A child process without a log.
     fn note_unrecorded(&mut self, line: &str) {
         let (process, reason) = line.split_once(' ').unwrap_or((line, ""));
-        let reason = reason.parse().map(|number| io::Error::from_raw_os_error(number).to_string());
-        let reason = reason.unwrap_or_else(|_| "for an unknown reason".to_owned());
+        let reason = reason.parse().map_or_else(|_| "for an unknown reason".to_owned(), self::reason);
         self.damage.push(format!("process {process}, a child, was not recorded: {reason}"));
+    }
+}
+
+/// What an error number of the recorder means.
+fn reason(number: i32) -> String {
+    /// `ENOSYS`: what the recorder notes for system calls that it does not make because the program would die of them.
+    const FORBIDDEN: i32 = 38;
+    match number {
+        FORBIDDEN => "the program's own sandbox forbids it".to_owned(),
+        _ => io::Error::from_raw_os_error(number).to_string(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::thread;
 /// A list of arguments: where the next ones are. A copy, so that libc still finds its own at the start.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Arguments {
+pub(super) struct Arguments {
     /// Bytes of the registers below that are taken: those for integers end at 48, those for floating-point numbers at 176.
     integers: u32,
     floats: u32,
@@ -17,12 +17,12 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn of(list: List) -> Arguments {
+    pub(super) fn of(list: List) -> Arguments {
         // SAFETY: our caller passes a list, which has this layout.
         unsafe { *list.cast::<Arguments>() }
     }
 
-    fn next(&mut self) -> usize {
+    pub(super) fn next(&mut self) -> usize {
         if self.integers < 48 {
             self.integers += 8;
             // SAFETY: registers are saved there.

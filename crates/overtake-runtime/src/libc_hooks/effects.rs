@@ -152,8 +152,6 @@ effects! {
     fn getrusage(who: i32, out: usize) -> i32, if zero writes |_| [of::<libc::rusage>(out)];
     fn getrlimit(what: i32, out: usize) -> i32, if zero writes |_| [of::<libc::rlimit>(out)];
     fn getrlimit64(what: i32, out: usize) -> i32, if zero writes |_| [of::<libc::rlimit>(out)];
-    fn setrlimit(what: i32, limit: usize) -> i32, reads [of::<libc::rlimit>(limit)];
-    fn setrlimit64(what: i32, limit: usize) -> i32, reads [of::<libc::rlimit>(limit)];
     fn getgroups(room: i32, out: usize) -> i32, if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize * 4)];
     fn getresuid(first: usize, second: usize, third: usize) -> i32,
         if zero writes |_| [of::<u32>(first), of::<u32>(second), of::<u32>(third)];

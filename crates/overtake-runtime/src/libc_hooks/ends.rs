@@ -1,4 +1,4 @@
-//! Ways to leave: `fork`, `exec`, `_exit`, `abort`; and modules that come and go.
+//! Ways to leave: `fork`, `_exit`, `abort`; sandboxes; modules that come and go. `exec` is in `becoming`.
 //!
 //! `fork` itself is not interposed: our `fork` handler is the first to run in a child. Exit handlers see `exit` and
 //! `quick_exit`.
@@ -9,7 +9,8 @@ use overtake_rawlog::RecordKind;
 
 use super::note;
 use super::real::{Real, hook, symbol};
-use crate::{process, thread};
+use crate::sys::{self, Fd};
+use crate::{process, sandbox, thread};
 
 hook! {
     /// A child that shares our memory would write into our log: it gets its own.
@@ -23,6 +24,18 @@ hook! {
             process::restart_after_fork();
         }
         child
+    }
+    /// As libc does it, but that the first process ends by our hands.
+    fn daemon(stays: i32, keeps: i32; pc) -> i32 {
+        // SAFETY: what the caller expects.
+        match unsafe { libc::fork() } {
+            0 => become_daemon(stays != 0, keeps != 0),
+            -1 => -1,
+            _ => {
+                process::end_now(b"_exit", 0);
+                sys::exit_now(0)
+            }
+        }
     }
     /// Whatever thread runs an exit handler, what its registration came after comes before it. Handlers run in reverse
     /// order: a second one of ours runs right before each.
@@ -43,42 +56,40 @@ hook! {
         result
     }
     fn _exit(code: i32; pc) {
-        process::end_now(b"_exit");
+        process::end_now(b"_exit", code);
         real(code)
     }
     fn _Exit(code: i32; pc) {
-        process::end_now(b"_exit");
+        process::end_now(b"_exit", code);
+        real(code)
+    }
+    fn quick_exit(code: i32; pc) {
+        process::note_quick_code(code);
         real(code)
     }
     fn abort(; pc) {
         process::finish(b"abort");
-        crate::hand_over::hand_over(false);
+        crate::hand_over::hand_over(false, libc::SIGABRT);
         real()
     }
-    fn execve(path: usize, arguments: usize, environment: usize; pc) -> i32 {
-        process::finish(b"exec");
-        real(path, arguments, environment)
+}
+
+/// In the child: a session of its own, in the root directory, without a terminal.
+fn become_daemon(stays: bool, keeps: bool) -> i32 {
+    // SAFETY: touches no memory but the text.
+    unsafe {
+        if libc::setsid() < 0 || !stays && libc::chdir(c"/".as_ptr()) < 0 {
+            return -1;
+        }
     }
-    fn execv(path: usize, arguments: usize; pc) -> i32 {
-        process::finish(b"exec");
-        real(path, arguments)
+    if !keeps {
+        let Ok(nothing) = Fd::open(b"/dev/null\0", libc::O_RDWR) else { return -1 };
+        (0..3).for_each(|number| nothing.replace(Fd(number)));
+        if nothing.0 > 2 {
+            nothing.close();
+        }
     }
-    fn execvp(file: usize, arguments: usize; pc) -> i32 {
-        process::finish(b"exec");
-        real(file, arguments)
-    }
-    fn execvpe(file: usize, arguments: usize, environment: usize; pc) -> i32 {
-        process::finish(b"exec");
-        real(file, arguments, environment)
-    }
-    fn fexecve(file: i32, arguments: usize, environment: usize; pc) -> i32 {
-        process::finish(b"exec");
-        real(file, arguments, environment)
-    }
-    fn execveat(directory: i32, path: usize, arguments: usize, environment: usize, flags: i32; pc) -> i32 {
-        process::finish(b"exec");
-        real(directory, path, arguments, environment, flags)
-    }
+    0
 }
 
 static EXIT_HANDLERS: u8 = 0;
@@ -99,11 +110,19 @@ fn jumps() {
     }
 }
 
+/// A system call that the program makes by its number.
+fn system_call(number: i64, arguments: [usize; 3]) {
+    match number {
+        libc::SYS_exit_group => process::end_now(b"_exit", arguments[0] as i32),
+        _ => sandbox::system_call(number, arguments),
+    }
+}
+
 /// Functions that must be entered as if we were not there, because they take any number of arguments or ask who called them:
 /// the handler runs first and says where to jump.
 macro_rules! pass {
-    ($($name:ident => $before:expr;)*) => {$(
-        extern "C" fn $name() -> *mut c_void {
+    ($($name:ident($($argument:ident: $type:ty),*) => $before:expr;)*) => {$(
+        extern "C" fn $name($($argument: $type),*) -> *mut c_void {
             #[used]
             #[unsafe(link_section = "overtake_real")]
             static REAL: Real = Real::new(concat!(stringify!($name), "\0"));
@@ -132,14 +151,13 @@ macro_rules! pass {
 }
 
 pass! {
-    execl => process::finish(b"exec");
-    execlp => process::finish(b"exec");
-    execle => process::finish(b"exec");
-    dlopen => process::expect_new_modules();
-    dlmopen => process::expect_new_modules();
-    dlclose => process::note_modules();
-    longjmp => jumps();
-    _longjmp => jumps();
-    siglongjmp => jumps();
-    __longjmp_chk => jumps();
+    dlopen() => process::expect_new_modules();
+    dlmopen() => process::expect_new_modules();
+    dlclose() => process::note_modules();
+    prctl(option: i32, argument: usize, more: usize) => sandbox::prctl(option, argument, more);
+    syscall(number: i64, first: usize, second: usize, third: usize) => system_call(number, [first, second, third]);
+    longjmp() => jumps();
+    _longjmp() => jumps();
+    siglongjmp() => jumps();
+    __longjmp_chk() => jumps();
 }

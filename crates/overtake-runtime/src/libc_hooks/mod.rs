@@ -7,11 +7,13 @@
 //! `fork`, `setjmp` and `pthread_exit` need no hook: handlers of libc, and call stacks that heal, see to them.
 
 mod arguments;
+mod becoming;
 mod closing;
 mod effects;
 mod ends;
 mod files;
 mod formatted;
+mod limits;
 mod loader;
 mod locks;
 mod memory;
@@ -20,7 +22,7 @@ mod opening;
 mod operators;
 mod ready;
 pub(crate) mod real;
-mod signals;
+pub(crate) mod signals;
 mod streams;
 mod strings;
 pub(crate) mod threads;

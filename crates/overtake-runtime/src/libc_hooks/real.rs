@@ -174,6 +174,7 @@ macro_rules! hook_any {
             #[unsafe(link_section = "overtake_real")]
             static REAL: $crate::libc_hooks::real::Real =
                 $crate::libc_hooks::real::Real::new(concat!(stringify!($with_list), "\0"));
+            #[allow(dead_code, reason = "some functions are replaced altogether")]
             #[inline(always)]
             fn real($($argument: $type,)* $list: *mut core::ffi::c_void) -> $result {
                 // SAFETY: the type is that of libc's function of this name; a list is passed by its address.

@@ -9,9 +9,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use overtake_rawlog::{RecordKind, misuse};
 
 use super::note;
-use super::real::hook;
+use super::real::{Real, hook};
 use crate::thread::ThreadState;
-use crate::{detour, process, sys, thread};
+use crate::{detour, hand_over, process, sys, thread};
 
 const SIGNALS: usize = 65;
 
@@ -58,6 +58,57 @@ extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::uco
     }
 }
 
+/// Signals by which programs die of their own mistakes.
+const DEADLY: [i32; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
+
+/// Lets the process hand its log over before it dies of a mistake, where nothing else was asked for. The program does not see these handlers.
+pub(crate) fn hand_over_before_death() {
+    type SetAction = unsafe extern "C" fn(i32, *const libc::sigaction, *mut libc::sigaction) -> i32;
+    static REAL: Real = Real::new("sigaction\0");
+    let address = REAL.address();
+    if address.is_null() {
+        return;
+    }
+    // SAFETY: the type is that of libc's function of this name.
+    let set_action = unsafe { core::mem::transmute::<*mut c_void, SetAction>(address) };
+    for signal in DEADLY {
+        let (mut new, mut old) = (
+            core::mem::MaybeUninit::<libc::sigaction>::uninit(),
+            core::mem::MaybeUninit::<libc::sigaction>::uninit(),
+        );
+        // SAFETY: zeros are an action with an empty mask; the other is filled if the call succeeds.
+        unsafe {
+            sys::clear(new.as_mut_ptr().cast(), size_of::<libc::sigaction>());
+            (*new.as_mut_ptr()).sa_sigaction = on_death as *const () as usize;
+            (*new.as_mut_ptr()).sa_flags =
+                libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND | libc::SA_NODEFER;
+            if set_action(signal, core::ptr::null(), old.as_mut_ptr()) == 0
+                && (*old.as_ptr()).sa_sigaction == libc::SIG_DFL
+            {
+                set_action(signal, new.as_ptr(), core::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// The process is about to die. Afterwards the instruction that did it does it again, or whoever sent the signal sends it again.
+extern "C" fn on_death(signal: i32, facts: *const libc::siginfo_t, context: *mut libc::ucontext_t) {
+    // SAFETY: the kernel passes them to every handler.
+    let is_fault = unsafe {
+        detour::take(&mut *context);
+        (*facts).si_code > 0
+    };
+    if let Some(thread) = thread::recording() {
+        thread.recorder().interrupted();
+    }
+    process::finish(b"signal");
+    hand_over::report_early();
+    if !is_fault {
+        sys::signal_self(signal);
+    }
+}
+
 /// Handlers of these may leave any `errno`: those of the first end the process as a rule, and those of the others come from what
 /// the thread itself just did.
 const UNCHECKED: [i32; 9] = [
@@ -85,6 +136,10 @@ fn keeps_errno(handler: impl FnOnce()) -> bool {
 
 fn is_function(handler: usize) -> bool {
     ![libc::SIG_DFL, libc::SIG_IGN, libc::SIG_ERR].contains(&handler)
+}
+
+fn is_ours(handler: usize) -> bool {
+    handler == on_signal as *const () as usize || handler == on_death as *const () as usize
 }
 
 /// Sets a handler up by `real`, with ours in front of it.
@@ -123,8 +178,11 @@ fn install(
     let old = unsafe { old.as_mut() };
     if result == 0
         && let Some(old) = old
-        && old.sa_sigaction == on_signal as *const () as usize
+        && is_ours(old.sa_sigaction)
     {
+        if old.sa_sigaction == on_death as *const () as usize {
+            old.sa_flags = 0;
+        }
         old.sa_sigaction = before;
     }
     result
@@ -176,7 +234,7 @@ hook! {
         if handler == SIG_HOLD {
             let handlers_own = place(signal).map_or(libc::SIG_ERR, |place| place.load(Ordering::Relaxed));
             return match real(signal, handler) {
-                before if before == on_signal as *const () as usize => handlers_own,
+                before if is_ours(before) => handlers_own,
                 before => before,
             };
         }

@@ -11,6 +11,8 @@
 //!   L3  A slot in the list of free ones has no thread header. It stays mapped: who takes one off the list may read the link of a slot that another
 //!       thread has just taken.
 //!   L4  Where the next piece goes is in the file itself, shared with child processes: one that gets no log says so in its parent's.
+//!   L5  Before the program forbids us to write or to map (`sandbox`, `setrlimit`), a reserve is mapped. From then on pieces go there, without
+//!       a system call.
 
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
@@ -20,6 +22,7 @@ use overtake_rawlog::{
 };
 
 use crate::process;
+use crate::sandbox;
 use crate::sys::{self, Errno, Fd};
 use crate::text::Text;
 
@@ -78,7 +81,8 @@ fn open_path(flags: i32) -> Result<Fd, Errno> {
 
 fn file() -> Result<Opened, Errno> {
     let kept = Fd(FILE.load(Ordering::Relaxed));
-    if kept.identity().is_some_and(|now| now.as_number() == IDENTITY.load(Ordering::Relaxed)) {
+    let cannot_ask = sandbox::forbids(libc::SYS_fstat);
+    if cannot_ask || kept.identity().is_some_and(|now| now.as_number() == IDENTITY.load(Ordering::Relaxed)) {
         return Ok(Opened { file: kept, is_kept: true });
     }
     Ok(Opened { file: open_path(0)?, is_kept: false }) // L1
@@ -109,7 +113,16 @@ pub(crate) fn open() -> Result<(), Errno> {
     SLOTS.clear();
     LARGE.clear();
     keep(file);
+    if sandbox::is_filtered() {
+        prepare_reserve();
+    }
     Ok(())
+}
+
+/// In a child process, before it has a file of its own: the reserve is the parent's.
+pub(crate) fn abandon() {
+    RESERVE.mapped.store(core::ptr::null_mut(), Ordering::Relaxed);
+    RESERVE.is_prepared.store(false, Ordering::Relaxed);
 }
 
 /// Gives the file a number that programs do not come across, and closes that of the log before, which was a parent's.
@@ -158,6 +171,83 @@ fn reserve(bytes: u64, alignment: u64) -> Result<u64, Errno> {
     }
 }
 
+/// Takes room that is sure to be there. (L2)
+fn allocate(opened: &Opened, bytes: u64) -> Result<u64, Errno> {
+    let at = reserve(bytes, PAGE_BYTES as u64)?;
+    let allocated = opened.file.allocate(at, bytes as usize);
+    if allocated.is_err()
+        && let Some(header) = header()
+    {
+        // Unless others have taken room behind it.
+        let _ = header.end.compare_exchange(at + bytes, at, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    allocated.map(|()| at)
+}
+
+/// Maps a part of the file ahead, as large as there is room for. (L5)
+pub(crate) fn prepare_reserve() {
+    if header().is_none() || RESERVE.is_prepared.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    for bytes in [64 << 20, 16 << 20, 4 << 20, 1 << 20] {
+        let prepared = file().and_then(|opened| {
+            let at = allocate(&opened, bytes)?;
+            Ok((at, sys::map_file_slowly(opened.file, at, bytes as usize)?))
+        });
+        if let Ok((at, mapped)) = prepared {
+            RESERVE.at.store(at, Ordering::Relaxed);
+            RESERVE.bytes.store(bytes, Ordering::Relaxed);
+            RESERVE.used.store(0, Ordering::Relaxed);
+            return RESERVE.mapped.store(mapped, Ordering::Release);
+        }
+    }
+}
+
+/// A part of the file that was mapped ahead.
+struct Reserve {
+    is_prepared: AtomicBool,
+    mapped: AtomicPtr<u8>,
+    at: AtomicU64,
+    bytes: AtomicU64,
+    used: AtomicU64,
+}
+
+static RESERVE: Reserve = Reserve {
+    is_prepared: AtomicBool::new(false),
+    mapped: AtomicPtr::new(core::ptr::null_mut()),
+    at: AtomicU64::new(0),
+    bytes: AtomicU64::new(0),
+    used: AtomicU64::new(0),
+};
+
+impl Reserve {
+    /// Takes room: where it is mapped, and where it is in the file. `None` if there is none.
+    fn take(&self, bytes: u64, alignment: u64) -> Option<(*mut u8, u64)> {
+        let mapped = self.mapped.load(Ordering::Acquire);
+        if mapped.is_null() {
+            return None;
+        }
+        let room = |used: u64| {
+            let end = used.next_multiple_of(alignment) + bytes;
+            (end <= self.bytes.load(Ordering::Relaxed)).then_some(end)
+        };
+        let before = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+        let start = before.next_multiple_of(alignment);
+        Some((mapped.wrapping_add(start as usize), self.at.load(Ordering::Relaxed) + start))
+    }
+
+    /// Puts a piece into the reserve, its header last. False if there is no room.
+    fn put(&self, header: &PieceHeader, bytes: &[u8]) -> bool {
+        let Some((to, _)) = self.take(header.size(), 8) else { return false };
+        // SAFETY: fresh room of this size.
+        unsafe {
+            sys::copy(bytes.as_ptr(), to.wrapping_add(PIECE_HEADER_BYTES), bytes.len());
+            to.cast::<PieceHeader>().write(*header);
+        }
+        true
+    }
+}
+
 /// A slot that nobody uses.
 pub(crate) fn take_slot() -> Result<*mut u8, Errno> {
     SLOTS.take().map_or_else(|| map_new(PieceKind::Slot, PAGE_BYTES + 2 * SMALL_TAIL_BYTES), Ok)
@@ -192,10 +282,14 @@ pub(crate) unsafe fn offset_of(piece: *mut u8) -> u64 {
 }
 
 fn map_new(kind: PieceKind, bytes: usize) -> Result<*mut u8, Errno> {
-    let opened = file()?;
-    let at = reserve(bytes as u64, PAGE_BYTES as u64)?;
-    opened.file.allocate(at, bytes)?; // L2
-    let mapped = sys::map_file(opened.file, at, bytes)?;
+    let (mapped, at) = match RESERVE.take(bytes as u64, PAGE_BYTES as u64) {
+        Some(taken) => taken,
+        None => {
+            let opened = file()?;
+            let at = allocate(&opened, bytes as u64)?;
+            (sys::map_file(opened.file, at, bytes)?, at)
+        }
+    };
     let header = new_header(kind, 0, at, bytes - PIECE_HEADER_BYTES);
     // SAFETY: a fresh mapping, page-aligned and larger than a header.
     unsafe { mapped.cast::<PieceHeader>().write(header) };
@@ -213,9 +307,12 @@ pub(crate) unsafe fn write(piece: *mut PieceHeader) -> Result<(), Errno> {
         let header = &mut *piece;
         (header, core::slice::from_raw_parts(piece.wrapping_add(1).cast::<u8>(), (*piece).bytes as usize))
     };
+    header.checksum = header.sum(bytes);
+    if RESERVE.put(header, bytes) {
+        return Ok(());
+    }
     let opened = file()?;
     stay_within_limit(&opened, header.size());
-    header.checksum = header.sum(bytes);
     let at = reserve(header.size(), 8)?;
     // SAFETY: the caller's promise, for the header and the bytes behind it.
     unsafe { opened.file.write_at(piece.cast(), PIECE_HEADER_BYTES + bytes.len(), at) }
@@ -223,9 +320,12 @@ pub(crate) unsafe fn write(piece: *mut PieceHeader) -> Result<(), Errno> {
 
 /// Writes bytes as a piece.
 pub(crate) fn append(kind: PieceKind, number: u64, bytes: &[u8]) -> Result<(), Errno> {
-    let opened = file()?;
     let mut header = new_header(kind, 0, number, bytes.len());
     header.checksum = header.sum(bytes);
+    if RESERVE.put(&header, bytes) {
+        return Ok(());
+    }
+    let opened = file()?;
     let at = reserve(header.size(), 8)?;
     // SAFETY: both are here.
     unsafe {

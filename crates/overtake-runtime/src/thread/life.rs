@@ -25,6 +25,11 @@ pub(crate) fn next_number() -> u32 {
     NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Whether this process never had another thread.
+pub(crate) fn is_the_only_one() -> bool {
+    NEXT_NUMBER.load(Ordering::Relaxed) <= 1
+}
+
 /// Number of events that were not recorded because their thread was over or could not be set up.
 pub(crate) fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)

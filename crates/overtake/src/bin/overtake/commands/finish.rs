@@ -15,11 +15,11 @@ use crate::verdict::{Outcome, Verdict};
 /// knows what its own is then.
 pub(crate) fn run(log: Option<&Path>, console: Console) -> Outcome {
     let Some(log) = log else { return list(console) };
-    trusted(log)?;
+    let kept = |failure: Error| Error::failed(format!("{failure}; the log is kept: {}", log.display()));
+    trusted(log).map_err(kept)?;
     let mut arguments = from_environment(log, console);
     arguments.triage.own = OwnWords::of(Path::new(""), &[log.to_owned()]);
     let search = Search { details: arguments.details(), ..Search::default() };
-    let kept = |failure: Error| Error::failed(format!("{failure}; the log is kept: {}", log.display()));
     let searched = search.in_log(log, &log.join("trace.otr"), &console).map_err(kept)?;
     let told = tell_of_program(searched.report, &arguments, process_of(log), console);
     let verdict = told.map_err(kept)?;
