@@ -207,6 +207,16 @@ impl Findings {
         }
     }
 
+    /// A race that was reported turns out to be surer than it was called.
+    pub(crate) fn raise(&mut self, race: &Race) {
+        take_verdict(self.races.of(race, None, &mut self.groups), race);
+    }
+
+    /// Second events of races as they were reported, without the first so many.
+    pub(crate) fn racy_events_from(&self, first: usize) -> &[EventIndex] {
+        self.racy_events.get(first..).unwrap_or_default()
+    }
+
     /// Second events of races: each index once, ascending.
     pub fn racy_events(&self) -> Vec<EventIndex> {
         let mut events = self.racy_events.clone();

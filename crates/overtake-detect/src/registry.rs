@@ -313,7 +313,8 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::WeakOrder,
         promise: Promise::FirstReport,
         verdict: Verdict::Suspected,
-        start: one_pass::<crate::wcp::WeakOrder>,
+        witness: Witness::AnyLockOrder,
+        start: crate::wcp::start,
         ..Entry::BASIC
     },
     Entry {

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::order::Order;
 use crate::access::AccessKind;
-use crate::summary::{Chosen, Judgement, Position, Section, Summary, What, any_exclude};
+use crate::summary::{Before, Chosen, Judgement, Position, Section, Summary, What, any_exclude};
 
 /// Judges pairs of accesses of one trace.
 pub(crate) struct Saturation<'a> {
@@ -71,7 +71,8 @@ impl<'a> Saturation<'a> {
     fn task(&self, first: Position, second: Position) -> Result<Task<'a>, Judgement> {
         let summary = self.summary;
         let racing = [first, second].map(|access| summary.event(access).thread);
-        let chosen = Chosen::of(summary, first, second, |thread| !racing.contains(&thread));
+        let chosen =
+            Chosen::of(summary, first, second, Before::Everything, |thread| !racing.contains(&thread));
         let Some(chosen) = chosen.filter(|chosen| !any_exclude(&chosen.open(summary))) else {
             return Err(Judgement::NoRace);
         };

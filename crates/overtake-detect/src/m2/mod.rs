@@ -19,6 +19,9 @@ mod order;
 
 pub(crate) use check::Saturation;
 
+/// The most events that saturation is tried with where nobody set a limit.
+pub(crate) const SATURATION_EVENTS: u64 = 2_000;
+
 use crate::passes::Analysis;
 use crate::settings::{OptionError, Options};
 use crate::summary::{Limits, Method, beyond};

@@ -13,7 +13,7 @@ use overtake_trace::{LockId, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 use crate::detector::LockMode;
-use crate::summary::{Chosen, Event, Judgement, Position, Section, Summary, What, any_exclude};
+use crate::summary::{Before, Chosen, Event, Judgement, Position, Section, Summary, What, any_exclude};
 
 /// Judges pairs of accesses of one trace.
 pub(crate) struct Checker<'a> {
@@ -34,16 +34,44 @@ impl<'a> Checker<'a> {
         Checker { summary, waiting: Waiting::default() }
     }
 
-    /// Judges two conflicting accesses of different threads; `first` comes earlier.
+    /// Judges two conflicting accesses of different threads; `first` comes earlier. The summary is of a whole trace.
     pub(crate) fn judge(&mut self, first: Position, second: Position) -> Judgement {
-        let chosen = Chosen::of(self.summary, first, second, |_| true);
-        let is_race = chosen.is_some_and(|chosen| self.order(&chosen, None));
-        if is_race { Judgement::Race } else { Judgement::NoRace }
+        self.judge_in_window(first, second, true).unwrap_or(Judgement::NoRace)
+    }
+
+    /// Judges two accesses of a window. None if sections may end later in the trace, unless it is over.
+    ///
+    /// A race stays one if fewer events are chosen. So it is one if it is one with everything before the window, and none if it
+    /// is none with only what is known to be needed of that (see `../summary/search.rs`).
+    pub(crate) fn judge_in_window(
+        &mut self,
+        first: Position,
+        second: Position,
+        is_over: bool,
+    ) -> Option<Judgement> {
+        let most = Chosen::of(self.summary, first, second, Before::Everything, |_| true);
+        if !is_over && most.as_ref().is_some_and(|most| most.awaits_an_end(self.summary)) {
+            return None;
+        }
+        if most.is_some_and(|most| self.order(&most, None) && !self.goes_back_further(&most)) {
+            return Some(Judgement::Race);
+        }
+        if self.summary.is_from_the_start() {
+            return Some(Judgement::NoRace);
+        }
+        let least = Chosen::of(self.summary, first, second, Before::Needed, |_| true);
+        let is_possible = least.is_some_and(|least| self.order(&least, None));
+        Some(if is_possible { Judgement::Unknown } else { Judgement::NoRace })
+    }
+
+    /// Whether an acquire before the window has to wait, and with it events that are not in the window.
+    fn goes_back_further(&self, chosen: &Chosen) -> bool {
+        self.reversed(chosen).into_iter().flatten().any(|one| one.acquire < self.summary.spanning)
     }
 
     /// The schedule of a race: everything that runs before the two, in this order.
     pub(crate) fn schedule(&mut self, first: Position, second: Position) -> Option<Vec<Position>> {
-        let chosen = Chosen::of(self.summary, first, second, |_| true)?;
+        let chosen = Chosen::of(self.summary, first, second, Before::Everything, |_| true)?;
         let mut schedule = Vec::new();
         self.order(&chosen, Some(&mut schedule)).then_some(schedule)
     }

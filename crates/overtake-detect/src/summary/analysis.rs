@@ -1,17 +1,18 @@
-//! The passes behind `osr`, `short-osr` and `m2`: the survey of `syncp`, then `syncp` itself and beside it the summary of the trace.
-//! When the trace is over, the pairs that `syncp` left open are judged.
+//! The passes behind `osr`, `short-osr` and `m2`: the survey of `syncp` and beside it the locks that accesses have in common; then `syncp`
+//! itself and beside it the search for pairs that it leaves open; then, if there are such pairs, a closer look at them.
 
 use overtake_trace::{Checked, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId};
 
-use super::candidates::{Candidates, Counts, Limits};
-use super::{Builder, Judgement, Position, Summary};
+use super::Summary;
+use super::build::Builder;
+use super::cover::Cover;
+use super::finder::{Finder, Limits};
+use super::search::{READINGS, Search, Searched};
 use crate::access::At;
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
-use crate::m2::Saturation;
-use crate::osr::Checker;
 use crate::passes::{After, Analysis, Pass};
-use crate::run::{LiveBlocks, feed, visit};
+use crate::run::{LiveBlocks, visit};
 use crate::syncp::{Census, Survey, SyncPreserving};
 use crate::visitor::{Touch, Visitor};
 
@@ -22,140 +23,102 @@ pub(crate) enum Method {
     Reversal,
     /// Saturation, of at most so many events for a pair.
     Saturation(u64),
+    /// Any way to find a schedule; for races that are reported already.
+    Support,
 }
 
 /// An analysis by the given method.
 pub(crate) fn beyond<const BOUNDED: bool>(method: Method, limits: Limits, filter: bool) -> Analysis {
-    Analysis::new(First::<BOUNDED> { method, limits, survey: Survey::new(filter) })
+    let cover = filter.then(Cover::default);
+    let blocks = LiveBlocks::new();
+    Analysis::new(First::<BOUNDED> { method, limits, survey: Survey::new(filter), cover, blocks })
 }
 
-/// The first pass.
+/// The first pass: the survey and, if variables are filtered, what protects them.
 struct First<const BOUNDED: bool> {
     method: Method,
     limits: Limits,
     survey: Survey,
+    cover: Option<Cover>,
+    /// The heap blocks that `cover` follows.
+    blocks: LiveBlocks,
 }
 
 impl<const BOUNDED: bool> Pass for First<BOUNDED> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
         visit(&mut self.survey, blocks, checked);
+        if let Some(cover) = &mut self.cover {
+            visit(cover, &mut self.blocks, checked);
+        }
     }
 
-    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
-        let First { method, limits, survey } = *self;
-        let census = survey.into_census();
+    /// Where no variable matters, there is no race to be found, and the trace need not be read again.
+    fn end(self: Box<Self>, symbols: &Symbols, _: &mut Findings) -> After {
+        let First { method, limits, survey, cover, .. } = *self;
+        let mut census = survey.into_census();
+        census.look_for_blocks(&symbols.variables);
+        if !census.any_variable_matters() {
+            return After::Done(Box::new(Searched::nothing(method, 0)));
+        }
+        let open = cover.map(|cover| cover.open_variables(&census));
         After::Pass(Box::new(Second::<BOUNDED> {
             method,
-            limits,
             syncp: SyncPreserving::new(limits.window, census.clone()),
-            collector: Collector { census, builder: Builder::default(), every_event: false },
+            finder: Finder::new(census, open, limits),
             blocks: LiveBlocks::new(),
         }))
     }
 
     fn state_bytes(&self) -> usize {
-        self.survey.state_bytes()
+        self.survey.state_bytes() + self.cover.as_ref().map_or(0, Cover::state_bytes)
     }
 
     fn readings(&self) -> u32 {
-        2
+        2 + READINGS
     }
 }
 
-/// The second pass: the detector, and beside it the collector, which follows heap blocks of its own.
+/// The second pass: the detector, and beside it the finder, which follows heap blocks of its own.
 struct Second<const BOUNDED: bool> {
     method: Method,
-    limits: Limits,
     syncp: SyncPreserving<BOUNDED>,
-    collector: Collector,
+    finder: Finder,
     blocks: LiveBlocks,
 }
 
 impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
-        feed(&mut self.syncp, blocks, checked, findings);
-        visit(&mut self.collector, &mut self.blocks, checked);
-    }
-
-    fn end(self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
-        let Second { method, limits, collector, .. } = *self;
-        After::Done(Box::new(search(method, limits, &collector.finish(), findings)))
-    }
-
-    fn state_bytes(&self) -> usize {
-        Detector::state_bytes(&self.syncp) + self.collector.builder.state_bytes()
-    }
-}
-
-/// Judges what `syncp` left open.
-fn search(method: Method, limits: Limits, summary: &Summary, findings: &mut Findings) -> Searched {
-    let known = findings.racy_events();
-    let mut judge: Box<dyn FnMut(Position, Position) -> Judgement> = match method {
-        Method::Reversal => {
-            let mut checker = Checker::new(summary);
-            Box::new(move |first, second| checker.judge(first, second))
+        Pass::feed(&mut self.syncp, checked, blocks, findings);
+        if !self.finder.is_idle() {
+            self.finder.note(findings);
+            if self.finder.census.no_block_matters {
+                self.blocks.leave_out();
+            }
+            visit(&mut self.finder, &mut self.blocks, checked);
         }
-        Method::Saturation(limit) => {
-            let saturation = Saturation::new(summary, limit);
-            Box::new(move |first, second| saturation.judge(first, second))
-        }
-    };
-    let mut candidates = Candidates::new(summary, &known, limits, &mut *judge);
-    for group in findings.groups() {
-        candidates.note(&group.example);
     }
-    candidates.search(findings);
-    Searched { counts: candidates.counts, summary_bytes: summary.state_bytes() }
-}
-
-/// What remains when all is judged.
-struct Searched {
-    counts: Counts,
-    /// The most that the summary took.
-    summary_bytes: usize,
-}
-
-impl Pass for Searched {
-    fn feed(&mut self, _: &Checked<'_>, _: &mut LiveBlocks, _: &mut Findings) {}
 
     fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
-        After::Done(self)
+        let Second { method, finder: Finder { census, candidates, not_judged, .. }, .. } = *self;
+        match candidates.is_empty() {
+            true => After::Done(Box::new(Searched::nothing(method, not_judged))),
+            false => After::Pass(Box::new(Search::new(method, census, candidates, not_judged))),
+        }
     }
 
     fn state_bytes(&self) -> usize {
-        self.summary_bytes
+        Detector::state_bytes(&self.syncp) + self.finder.state_bytes()
     }
 
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        vec![
-            ("pairs that syncp left open, judged", self.counts.judged),
-            ("pairs not judged", self.counts.not_judged + self.counts.too_large),
-            ("races that syncp misses", self.counts.found),
-        ]
-    }
-
-    fn remarks(&self, _: &Findings) -> Vec<String> {
-        let Counts { not_judged, too_large, .. } = self.counts;
-        let mut remarks = Vec::new();
-        if not_judged > 0 {
-            remarks.push(format!(
-                "{not_judged} further pairs of accesses, between locations of which others were judged, were not judged; \
-                 --instances 0 judges all"
-            ));
-        }
-        if too_large > 0 {
-            remarks.push(format!(
-                "{too_large} pairs of accesses were not judged because a schedule for them takes more events than --schedule-limit"
-            ));
-        }
-        remarks
+    fn readings(&self) -> u32 {
+        1 + READINGS
     }
 }
 
 /// Hands events that can matter to the builder of the summary.
 pub(crate) struct Collector {
     census: Census,
-    builder: Builder,
+    pub(super) builder: Builder,
     /// Events that order nothing are wanted as well.
     every_event: bool,
 }
@@ -163,7 +126,18 @@ pub(crate) struct Collector {
 impl Collector {
     /// A collector of everything.
     pub(crate) fn of_everything() -> Collector {
-        Collector { census: Census::everything(), builder: Builder::default(), every_event: true }
+        Collector { census: Census::everything(), builder: Builder::new(true), every_event: true }
+    }
+
+    /// A collector of windows, and of what matters in them.
+    pub(super) fn of_windows(census: Census) -> Collector {
+        let builder = Builder::of_windows(census.is_filtered());
+        Collector { census, builder, every_event: false }
+    }
+
+    /// Makes room for the events of a block.
+    pub(super) fn reserve_for(&mut self, checked: &Checked<'_>) {
+        self.builder.reserve(&checked.symbols().sizes());
     }
 
     /// The whole trace.

@@ -1,6 +1,9 @@
-//! Building the summary, event by event.
+//! Building the summary, event by event: of the whole trace, or of a window of it.
+//!
+//! Outside of a window only clocks are kept: what each thread needs of the others, and the clock of each variable's last write.
+//! Their snapshots are counted references. Events of a window have snapshots of their own, which go with the window.
 
-use overtake_clock::{Epoch, SnapshotId, Stamp, Time, VectorClock};
+use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time, VectorClock};
 use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
 
 use super::{Event, Position, Section, Summary, What};
@@ -8,12 +11,18 @@ use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
 
 /// Builds a [`Summary`].
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Builder {
     summary: Summary,
+    /// Events are recorded: the whole trace is, or a window is open.
+    is_recording: bool,
+    leaves_out_own_locks: bool,
     threads: IdVec<ThreadId, ThreadState>,
     last_writes: IdVec<VarId, Stamp>,
     posts: IdVec<SyncId, VectorClock>,
+    /// The clocks of last writes.
+    snapshots: Snapshots,
+    sizes: Sizes,
 }
 
 #[derive(Default, Debug)]
@@ -22,20 +31,105 @@ struct ThreadState {
     count: Time,
     /// What it needs of other threads.
     learned: VectorClock,
-    snapshot: SnapshotId,
-    snapshot_is_current: bool,
-    open: Vec<u32>,
+    /// The same among the clocks of last writes, and among those of the summary.
+    published: Shot,
+    recorded: Shot,
+    open: Vec<OpenSection>,
+}
+
+/// A snapshot of a clock that goes on.
+#[derive(Clone, Copy, Default, Debug)]
+struct Shot {
+    id: SnapshotId,
+    is_current: bool,
+}
+
+/// A section that its thread is in.
+#[derive(Clone, Copy, Debug)]
+struct OpenSection {
+    at: At,
+    lock: LockId,
+    mode: LockMode,
+    acquired: Time,
+    /// Its place in the summary, if it is recorded.
+    place: u32,
+}
+
+impl ThreadState {
+    fn learned_more(&mut self) {
+        self.published.is_current = false;
+        self.recorded.is_current = false;
+    }
 }
 
 impl Builder {
+    /// A builder that records windows. Sections of locks that only one thread uses may be left out.
+    pub(crate) fn of_windows(leaves_out_own_locks: bool) -> Builder {
+        Builder { leaves_out_own_locks, ..Builder::new(false) }
+    }
+
+    /// A builder that records everything, or nothing yet.
+    pub(crate) fn new(is_recording: bool) -> Builder {
+        Builder {
+            leaves_out_own_locks: false,
+            summary: Summary::default(),
+            is_recording,
+            threads: IdVec::new(),
+            last_writes: IdVec::new(),
+            posts: IdVec::new(),
+            snapshots: Snapshots::default(),
+            sizes: Sizes::default(),
+        }
+    }
+
     pub(crate) fn reserve(&mut self, sizes: &Sizes) {
+        self.sizes = *sizes;
         self.threads.grow_to(sizes.threads);
-        self.summary.sections.grow_to(sizes.threads);
-        self.summary.by_lock.grow_to(sizes.locks);
         self.last_writes.grow_to(sizes.variables);
         self.posts.grow_to(sizes.objects);
-        self.summary.variables = sizes.variables;
-        self.summary.objects = sizes.objects;
+        if self.is_recording {
+            self.summary.reserve(sizes);
+        }
+    }
+
+    /// From now on events are recorded. Sections that threads are in begin the summary.
+    pub(crate) fn open_window(&mut self) {
+        self.is_recording = true;
+        self.summary = Summary::default();
+        self.summary.reserve(&self.sizes);
+        self.summary.leaves_out_own_locks = self.leaves_out_own_locks;
+        self.summary.base = self.threads.iter().map(|state| state.count).collect();
+        self.threads.iter_mut().for_each(|state| state.recorded = Shot::default());
+        let mut spanning = Vec::new();
+        for (thread, state) in self.threads.enumerate() {
+            spanning.extend(state.open.iter().enumerate().map(|(at, open)| (open.at.index, thread, at)));
+        }
+        spanning.sort_unstable();
+        for (_, thread, at) in spanning {
+            let OpenSection { at: acquire, acquired, .. } = self.threads[thread].open[at];
+            let place = self.summary.sections[thread].len() as u32;
+            let (thread, what) = (acquire.thread, What::Acquire(place));
+            let At { index, location, .. } = acquire;
+            let before = SnapshotId::EMPTY;
+            self.summary.events.push(Event { index, thread, location, rank: acquired, before, what });
+            self.add_section(thread, at, self.summary.events.len() as Position - 1);
+        }
+        self.summary.spanning = self.summary.events.len() as Position;
+    }
+
+    /// Events are not recorded any more, and those that are recorded are dropped.
+    pub(crate) fn close_window(&mut self) {
+        self.is_recording = false;
+        self.summary = Summary::default();
+    }
+
+    pub(crate) fn is_recording(&self) -> bool {
+        self.is_recording
+    }
+
+    /// What is recorded so far.
+    pub(crate) fn summary(&self) -> &Summary {
+        &self.summary
     }
 
     /// The whole trace.
@@ -44,16 +138,10 @@ impl Builder {
     }
 
     pub(crate) fn state_bytes(&self) -> usize {
-        self.summary.state_bytes() + self.last_writes.table_bytes() + self.threads.table_bytes()
-    }
-
-    fn snapshot(&mut self, thread: ThreadId) -> SnapshotId {
-        let state = &mut self.threads[thread];
-        if !state.snapshot_is_current {
-            state.snapshot = self.summary.snapshots.insert(state.learned.times());
-            state.snapshot_is_current = true;
-        }
-        state.snapshot
+        self.summary.state_bytes()
+            + self.last_writes.table_bytes()
+            + self.threads.table_bytes()
+            + self.snapshots.heap_bytes()
     }
 
     fn push(&mut self, at: At, what: What) -> Position {
@@ -63,26 +151,38 @@ impl Builder {
 
     /// A part of the event that its thread is at.
     fn push_part(&mut self, at: At, what: What) -> Position {
-        let before = self.snapshot(at.thread);
-        let rank = self.threads[at.thread].count;
-        let event = Event { index: at.index, thread: at.thread, location: at.location, rank, before, what };
-        self.summary.events.push(event);
+        if !self.is_recording {
+            return 0;
+        }
+        let state = &mut self.threads[at.thread];
+        if !state.recorded.is_current {
+            let id = self.summary.snapshots.insert(state.learned.times());
+            state.recorded = Shot { id, is_current: true };
+        }
+        let (rank, before) = (state.count, state.recorded.id);
+        let At { index, thread, location } = at;
+        self.summary.events.push(Event { index, thread, location, rank, before, what });
         self.summary.events.len() as Position - 1
     }
 
-    /// The clock of all that a thread did.
+    /// The clock of all that a thread did. The caller owns a reference.
     fn stamp(&mut self, thread: ThreadId) -> Stamp {
-        let snapshot = self.snapshot(thread);
-        Stamp { snapshot, epoch: Epoch { thread: thread.0, time: self.threads[thread].count } }
+        let state = &mut self.threads[thread];
+        if !state.published.is_current {
+            self.snapshots.release(state.published.id);
+            let id = self.snapshots.insert(state.learned.times());
+            state.published = Shot { id, is_current: true };
+        }
+        self.snapshots.retain(state.published.id);
+        Stamp { snapshot: state.published.id, epoch: Epoch { thread: thread.0, time: state.count } }
     }
 
     fn learn(&mut self, thread: ThreadId, stamp: Stamp) {
         let state = &mut self.threads[thread];
-        if stamp.epoch.thread == thread.0 || state.learned.covers(stamp.epoch) {
-            return;
+        if stamp.epoch.thread != thread.0 && !state.learned.covers(stamp.epoch) {
+            self.snapshots.join_into(&mut state.learned, stamp);
+            state.learned_more();
         }
-        self.summary.snapshots.join_into(&mut state.learned, stamp);
-        state.snapshot_is_current = false;
     }
 
     /// An access, and the heap block that it reads as well, as far as they matter.
@@ -107,61 +207,78 @@ impl Builder {
             }
         }
         if let Some((var, _)) = access.filter(|(_, kind)| kind.writes()) {
-            self.last_writes[var] = self.stamp(at.thread);
+            let stamp = self.stamp(at.thread);
+            let before = std::mem::replace(&mut self.last_writes[var], stamp);
+            self.snapshots.release(before.snapshot);
         }
     }
 
     pub(crate) fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
-        let place = self.summary.sections[at.thread].len() as u32;
-        let acquire = self.push(at, What::Acquire(place));
+        let acquire = match self.is_recording {
+            true => self.push(at, What::Acquire(self.summary.sections[at.thread].len() as u32)),
+            false => self.push(at, What::Other),
+        };
         let state = &mut self.threads[at.thread];
-        let outer = state.open.last().copied();
-        state.open.push(place);
-        let section =
-            Section { lock, mode, acquire, acquired: state.count, release: 0, released: Time::MAX, outer };
-        self.summary.sections[at.thread].push(section);
+        state.open.push(OpenSection { at, lock, mode, acquired: state.count, place: 0 });
+        if self.is_recording {
+            let last = self.threads[at.thread].open.len() - 1;
+            self.add_section(at.thread, last, acquire);
+        }
+    }
+
+    /// Records the section at `at` among those that a thread is in.
+    fn add_section(&mut self, thread: ThreadId, at: usize, acquire: Position) {
+        let place = self.summary.sections[thread].len() as u32;
+        let open = &mut self.threads[thread].open;
+        open[at].place = place;
+        let outer = at.checked_sub(1).map(|outer| open[outer].place);
+        let OpenSection { lock, mode, acquired, .. } = open[at];
+        let section = Section { lock, mode, acquire, acquired, release: 0, released: Time::MAX, outer };
+        self.summary.sections[thread].push(section);
         let users = &mut self.summary.by_lock[lock];
-        match users.iter_mut().find(|(thread, _)| *thread == at.thread) {
+        match users.iter_mut().find(|(user, _)| *user == thread) {
             Some((_, places)) => places.push(place),
-            None => users.push((at.thread, vec![place])),
+            None => users.push((thread, vec![place])),
         }
     }
 
     pub(crate) fn release(&mut self, at: At, lock: LockId) {
-        let sections = &self.summary.sections[at.thread];
         let open = &mut self.threads[at.thread].open;
-        let Some(last) = open.iter().rposition(|&place| sections[place as usize].lock == lock) else {
-            return;
-        };
-        let place = open.remove(last);
+        let Some(last) = open.iter().rposition(|section| section.lock == lock) else { return };
+        let OpenSection { place, .. } = open.remove(last);
         let release = self.push(at, What::Release(place));
-        let section = &mut self.summary.sections[at.thread][place as usize];
-        (section.release, section.released) = (release, self.threads[at.thread].count);
+        if self.is_recording {
+            let section = &mut self.summary.sections[at.thread][place as usize];
+            (section.release, section.released) = (release, self.threads[at.thread].count);
+        }
     }
 
     pub(crate) fn fork(&mut self, at: At, child: ThreadId) {
         self.push(at, What::Fork(child));
         let stamp = self.stamp(at.thread);
         self.learn(child, stamp);
+        self.snapshots.release(stamp.snapshot);
     }
 
     pub(crate) fn join(&mut self, at: At, child: ThreadId) {
         self.push(at, What::Join(child));
         let stamp = self.stamp(child);
         self.learn_all(at.thread, stamp);
+        self.snapshots.release(stamp.snapshot);
     }
 
     pub(crate) fn post(&mut self, at: At, object: SyncId) {
         self.push(at, What::Post(object));
         let stamp = self.stamp(at.thread);
-        self.summary.snapshots.join_into(&mut self.posts[object], stamp);
+        self.snapshots.join_into(&mut self.posts[object], stamp);
+        self.snapshots.release(stamp.snapshot);
     }
 
     pub(crate) fn wait(&mut self, at: At, object: SyncId) {
         self.push(at, What::Wait(object));
         let state = &mut self.threads[at.thread];
         if state.learned.join(self.posts[object].times()) {
-            state.snapshot_is_current = false;
+            state.learned_more();
         }
     }
 
@@ -173,7 +290,8 @@ impl Builder {
     /// As `learn`, for a thread that may have done nothing: its fork is needed nevertheless.
     fn learn_all(&mut self, thread: ThreadId, stamp: Stamp) {
         let state = &mut self.threads[thread];
-        let grew = self.summary.snapshots.join_into(&mut state.learned, stamp);
-        state.snapshot_is_current &= !grew;
+        if self.snapshots.join_into(&mut state.learned, stamp) {
+            state.learned_more();
+        }
     }
 }

@@ -11,20 +11,38 @@ pub(crate) struct Chosen {
     counts: Vec<Time>,
 }
 
+/// What is chosen of the events before a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Before {
+    /// All.
+    Everything,
+    /// Only what is known to be needed.
+    Needed,
+}
+
 impl Chosen {
+    fn before(summary: &Summary, before: Before) -> Chosen {
+        let threads = (0..summary.sections.len()).map(ThreadId::from_index);
+        let is_everything = before == Before::Everything;
+        Chosen {
+            counts: threads.map(|thread| if is_everything { summary.base(thread) } else { 0 }).collect(),
+        }
+    }
+
     /// What precedes two accesses, and, as long as that takes neither of them, the ends of the sections that are open in the
     /// threads that `ends` says. None if what precedes one access takes the other.
     pub(crate) fn of(
         summary: &Summary,
         first: Position,
         second: Position,
+        before: Before,
         ends: impl Fn(ThreadId) -> bool,
     ) -> Option<Chosen> {
         let accesses = [first, second].map(|position| summary.event(summary.start(position)));
         let takes = |time: &dyn Fn(ThreadId) -> Time| {
             accesses.iter().any(|access| time(access.thread) >= access.rank)
         };
-        let mut chosen = Chosen { counts: vec![0; summary.sections.len()] };
+        let mut chosen = Chosen::before(summary, before);
         for access in accesses {
             chosen.add(summary, access, access.rank - 1);
         }
@@ -36,7 +54,7 @@ impl Chosen {
             for thread in (0..chosen.counts.len()).map(ThreadId::from_index).filter(|&thread| ends(thread)) {
                 for place in chosen.open_in(summary, thread) {
                     let section = summary.section(thread, place);
-                    if summary.by_lock[section.lock].len() < 2 {
+                    if !summary.is_shared(section.lock) {
                         continue; // It keeps nobody out.
                     }
                     let Some(release) = summary.release(section) else { continue };
@@ -59,7 +77,7 @@ impl Chosen {
     /// What precedes these events, closed so that sections keep their order: one that a chosen later one excludes is ended. None
     /// if that takes one of the events.
     pub(crate) fn sync_preserving(summary: &Summary, next: &[Position]) -> Option<Chosen> {
-        let mut chosen = Chosen { counts: vec![0; summary.sections.len()] };
+        let mut chosen = Chosen::before(summary, Before::Everything);
         for event in next.iter().map(|&position| summary.event(position)) {
             chosen.add(summary, event, event.rank - 1);
         }
@@ -110,6 +128,13 @@ impl Chosen {
             places.map(move |place| (thread, *summary.section(thread, place)))
         };
         threads.flat_map(open).collect()
+    }
+
+    /// Whether a section stays open of which it is not known yet whether it ends.
+    pub(crate) fn awaits_an_end(&self, summary: &Summary) -> bool {
+        let open = self.open(summary).into_iter();
+        open.filter(|(_, section)| summary.is_shared(section.lock))
+            .any(|(_, section)| summary.release(&section).is_none())
     }
 
     /// How many events of a thread are chosen.

@@ -1,4 +1,4 @@
-//! A whole trace in memory, as predictors look at it that may use what comes after the second access.
+//! A trace, or a window of it, in memory, as predictors look at it that may use what comes after the second access.
 //!
 //! Events that order nothing are left out, unless schedules are made of the summary, and those of variables and locks that cannot matter (see the filter of `syncp`). Each
 //! event knows what its predecessor cannot run without, as the number of events of each thread: the events of a set that
@@ -8,7 +8,9 @@
 //! | --- | --- |
 //! | `build.rs` | how it comes into being |
 //! | `chosen.rs` | the events that it takes to bring two accesses side by side |
-//! | `candidates.rs` | which pairs of accesses deserve a closer look |
+//! | `cover.rs`, `finder.rs` | which variables, and which pairs of accesses, deserve a closer look |
+//! | `search.rs` | the closer look, in windows of the trace |
+//! | `support.rs` | a closer look at races that `wcp` suspects |
 //! | `analysis.rs` | the passes: `syncp`, then a closer look at what it left open, by `osr` or `m2` |
 //!
 //! **Invariants.**
@@ -20,19 +22,22 @@
 
 mod analysis;
 mod build;
-mod candidates;
 mod chosen;
+mod cover;
+mod finder;
+mod search;
+mod support;
 
 use overtake_clock::{SnapshotId, Snapshots, Time};
-use overtake_trace::{EventIndex, IdVec, LocationId, LockId, SyncId, ThreadId, VarId};
+use overtake_trace::{EventIndex, Id, IdVec, LocationId, LockId, Sizes, SyncId, ThreadId, VarId};
 
 use crate::access::{Access, AccessKind, At};
 use crate::detector::LockMode;
 
 pub(crate) use analysis::{Collector, Method, beyond};
-pub(crate) use build::Builder;
-pub(crate) use candidates::Limits;
-pub(crate) use chosen::{Chosen, any_exclude};
+pub(crate) use chosen::{Before, Chosen, any_exclude};
+pub(crate) use finder::Limits;
+pub(crate) use support::Support;
 
 /// What a closer look at a pair of accesses says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +48,8 @@ pub(crate) enum Judgement {
     NoRace,
     /// It would take too many events.
     TooLarge,
+    /// It takes more of the trace to know.
+    Unknown,
 }
 
 /// The place of an event in a [`Summary`].
@@ -115,11 +122,40 @@ pub(crate) struct Summary {
     /// Per lock, the sections of each thread that uses it.
     pub(crate) by_lock: IdVec<LockId, Vec<(ThreadId, Vec<u32>)>>,
     pub(crate) snapshots: Snapshots,
-    pub(crate) variables: usize,
-    pub(crate) objects: usize,
+    /// How many events of each thread come before the window; none are missing from a whole trace.
+    base: Vec<Time>,
+    /// Where the events of the window begin. Before them are the acquires of the sections that it began in.
+    pub(crate) spanning: Position,
+    /// Sections of locks that only one thread uses are left out.
+    leaves_out_own_locks: bool,
 }
 
 impl Summary {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.sections.grow_to(sizes.threads);
+        self.by_lock.grow_to(sizes.locks);
+    }
+
+    /// How many events of a thread come before the window.
+    fn base(&self, thread: ThreadId) -> Time {
+        self.base.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    /// Whether it begins where the trace does.
+    pub(crate) fn is_from_the_start(&self) -> bool {
+        self.base.iter().all(|&count| count == 0)
+    }
+
+    /// Whether sections of a lock can keep another thread out.
+    fn is_shared(&self, lock: LockId) -> bool {
+        self.leaves_out_own_locks || self.by_lock[lock].len() > 1
+    }
+
+    /// The access to a variable that the event with an index makes.
+    pub(crate) fn access_of(&self, index: EventIndex, var: VarId) -> Option<Position> {
+        self.at(index).find(|&at| self.access(at).is_some_and(|(touched, _)| touched == var))
+    }
+
     pub(crate) fn event(&self, position: Position) -> &Event {
         &self.events[position as usize]
     }
@@ -168,12 +204,6 @@ impl Summary {
             What::Block(_) => position - 1,
             _ => position,
         }
-    }
-
-    /// How many events of `thread` precede an event by I1.
-    pub(crate) fn time_before(&self, position: Position, thread: ThreadId) -> Time {
-        let event = self.event(self.start(position));
-        if event.thread == thread { event.rank - 1 } else { self.snapshots.get(event.before, thread.0) }
     }
 
     /// The sections of a thread that are open after its first `count` events, the last one first.

@@ -35,7 +35,7 @@ pub(crate) struct Census {
     variables: Bits,
     locks: Bits,
     /// No variable that matters is a heap block.
-    pub(super) no_block_matters: bool,
+    pub(crate) no_block_matters: bool,
     pub(super) threads: IdVec<ThreadId, ThreadFacts>,
 }
 
@@ -86,6 +86,11 @@ impl Census {
         Census { everything: true, ..Census::default() }
     }
 
+    /// Whether it tells what can matter from what cannot.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.everything
+    }
+
     /// Whether accesses to a variable can matter.
     #[inline]
     pub(crate) fn matters(&self, var: VarId) -> bool {
@@ -99,12 +104,12 @@ impl Census {
     }
 
     /// Whether accesses to any variable can matter.
-    pub(super) fn any_variable_matters(&self) -> bool {
+    pub(crate) fn any_variable_matters(&self) -> bool {
         self.everything || self.variables.words.iter().any(|word| *word != 0)
     }
 
     /// Finds out whether any heap block can matter: if none can, nobody needs to know which block an access lies in.
-    pub(super) fn look_for_blocks(&mut self, variables: &Variables) {
+    pub(crate) fn look_for_blocks(&mut self, variables: &Variables) {
         let is_block = |var: VarId| matches!(variables.get(var), Variable::Block(_));
         self.no_block_matters =
             !self.everything && !self.variables.ones().any(|bit| is_block(VarId::from_index(bit)));

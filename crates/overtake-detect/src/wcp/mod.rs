@@ -8,13 +8,15 @@
 //! each other count. Fork, join, post, and atomic accesses to one variable of which one writes order weakly too: no
 //! reordering can change them. Two conflicting accesses race if they are not ordered weakly.
 //! **What a race means.** The first report of a trace is a race or a deadlock that a reordering exhibits. Later reports may be
-//! neither. So reports that happens-before does not support are suspicions.
+//! neither. So reports that happens-before does not support are suspicions, unless a schedule is found that exhibits the pair: of
+//! each pair of locations the first report is looked at, by `syncp`, `osr` and `m2`. With a schedule it is predicted.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `clocks.rs` | the weak clock of every thread, by the three rules |
 //! | `sections.rs` | critical sections: their ends in order, and what was accessed in them |
 //! | `detector.rs` | the accesses, and the races among them |
+//! | `analysis.rs` | the passes: the detector, and the search for schedules |
 //!
 //! **Differs from the paper.** One record for each section instead of a queue for each pair of threads, with a cursor for
 //! each reader; sections of the reader's own are skipped, or happens-before would leak into the weak order. Sections that are
@@ -22,8 +24,9 @@
 //! **Cost.** O(threads) for each synchronisation; one look-up for each lock held at an access. State grows with the number of
 //! sections.
 
+mod analysis;
 mod clocks;
 mod detector;
 mod sections;
 
-pub(crate) use detector::WeakOrder;
+pub(crate) use analysis::start;

@@ -3,17 +3,14 @@
 //! The trace is kept as a summary, all of it, because releases after the second access may be used. The schedule is the one of
 //! optimistic sync-reversal, or, where there is none, the one of saturation.
 
-use overtake_trace::{EventIndex, EventSource, Result};
+use overtake_trace::{EventSource, Result};
 
 use super::Schedule;
 use super::plan::{Order, Planned, carry_out, summarise};
-use crate::m2::Saturation;
+use crate::m2::{SATURATION_EVENTS, Saturation};
 use crate::osr::Checker as Reversal;
 use crate::race::Race;
-use crate::summary::{Position, Summary};
-
-/// The most events that saturation is tried with.
-const SATURATION_EVENTS: u64 = 2_000;
+use crate::summary::Summary;
 
 /// The schedules of races by any correct reordering, from two readings of the trace that they are of; none where none was
 /// found.
@@ -34,15 +31,9 @@ pub fn build_any_order(
 }
 
 fn order(summary: &Summary, race: &Race) -> Option<Order> {
-    let first = position(summary, race, race.first.at.index)?;
-    let second = position(summary, race, race.second.at.index)?;
+    let first = summary.access_of(race.first.at.index, race.var)?;
+    let second = summary.access_of(race.second.at.index, race.var)?;
     let by_reversal = Reversal::new(summary).schedule(first, second);
     let run = by_reversal.or_else(|| Saturation::new(summary, SATURATION_EVENTS).schedule(first, second))?;
     Some(Order { run, next: vec![summary.start(first), summary.start(second)] })
-}
-
-/// The position of an access of a race.
-fn position(summary: &Summary, race: &Race, index: EventIndex) -> Option<Position> {
-    let mut same_index = summary.at(index);
-    same_index.find(|&at| summary.access(at).is_some_and(|(var, _)| var == race.var))
 }

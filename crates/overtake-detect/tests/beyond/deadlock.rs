@@ -6,8 +6,8 @@ use overtake_detect::Deadlock;
 use overtake_detect::witness::{self, DeadlockSchedule};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
-    Deadlock as Cycle, History, for_each_random_trace, lock_order_cycles, random_traces, same,
-    sync_preserving_deadlocks, trace,
+    Deadlock as Cycle, History, for_each_random_trace, lock_order_cycles, predictable_deadlocks,
+    random_traces, same, sync_preserving_deadlocks, sync_preserving_deadlocks_by_enumeration, trace,
 };
 use overtake_trace::{EventIndex, Trace};
 
@@ -117,6 +117,84 @@ fn philosophers_can_starve_unless_one_of_them_takes_the_other_fork_first() {
         assert_eq!(found.iter().map(|deadlock| deadlock.steps.len()).collect::<Vec<_>>(), [seats]);
         assert_eq!(deadlocks("lock-order", &trace(&table(seats, true))), []);
     }
+}
+
+/// Sections inside each other, of locks in this order, given back the other way round.
+fn nested(thread: usize, locks: &[&str]) -> String {
+    let taken = locks.iter().map(|lock| format!("T{thread} acq {lock}; "));
+    let given_back = locks.iter().rev().map(|lock| format!("T{thread} rel {lock}; "));
+    taken.chain(given_back).collect()
+}
+
+/// Every way to choose one of `choices` so many times.
+fn every_choice(choices: usize, times: u32) -> impl Iterator<Item = Vec<usize>> {
+    (0..choices.pow(times))
+        .map(move |number| (0..times).map(|place| number / choices.pow(place) % choices).collect())
+}
+
+/// The deadlocks of a trace in which each thread runs once are those of all its reorderings.
+fn finds_what_enumeration_finds(text: &str, runs_once: bool) -> usize {
+    let trace = trace(text);
+    let enumerated = sync_preserving_deadlocks_by_enumeration(&trace);
+    let check = || {
+        if runs_once {
+            same("all reorderings", predictable_deadlocks(&trace), enumerated.clone())?;
+        }
+        agree("deadlock", &trace, enumerated.clone())
+    };
+    check().unwrap_or_else(|complaint| panic!("{complaint} in {text}"));
+    enumerated.len()
+}
+
+/// Each philosopher takes the left fork first, or the right one.
+#[test]
+fn the_deadlocks_of_philosophers_are_those_that_enumeration_finds() {
+    let mut found = 0;
+    for seats in 2..=5 {
+        for first in every_choice(2, seats as u32) {
+            let names: Vec<String> = (0..seats).map(|fork| format!("f{fork}")).collect();
+            let dinner = (0..seats).map(|seat| {
+                let forks = [&*names[seat], &*names[(seat + 1) % seats]];
+                nested(seat, &[forks[first[seat]], forks[1 - first[seat]]])
+            });
+            found += finds_what_enumeration_finds(&dinner.collect::<String>(), true);
+        }
+    }
+    // The whole table to the left or to the right; two philosophers share both forks.
+    assert_eq!(found, 2 * 4);
+}
+
+/// Money goes from account to account, and both are locked: the first one first.
+#[test]
+fn the_deadlocks_of_transfers_are_those_that_enumeration_finds() {
+    let accounts = ["a", "b", "c"];
+    let transfers: Vec<[&str; 2]> = (0..9)
+        .map(|number| [accounts[number / 3], accounts[number % 3]])
+        .filter(|[from, to]| from != to)
+        .collect();
+    let mut found = [0, 0];
+    for chosen in every_choice(transfers.len(), 3) {
+        let one_each = chosen.iter().enumerate().map(|(thread, &one)| nested(thread, &transfers[one]));
+        found[0] += finds_what_enumeration_finds(&one_each.collect::<String>(), true);
+    }
+    for chosen in every_choice(transfers.len(), 4) {
+        let two_each = chosen.iter().enumerate().map(|(at, &one)| nested(at % 2, &transfers[one]));
+        found[1] += finds_what_enumeration_finds(&two_each.collect::<String>(), false);
+    }
+    assert!(found.iter().all(|&found| found > 50), "{found:?}");
+}
+
+/// Threads take two locks in some order, some of them under a third one.
+#[test]
+fn the_deadlocks_under_gate_locks_are_those_that_enumeration_finds() {
+    let ways: [&[&str]; 6] =
+        [&["a", "b"], &["b", "a"], &["g", "a", "b"], &["g", "b", "a"], &["a", "g", "b"], &["b", "g", "a"]];
+    let mut found = 0;
+    for chosen in every_choice(ways.len(), 2).chain(every_choice(ways.len(), 3)) {
+        let threads = chosen.iter().enumerate().map(|(thread, &way)| nested(thread, ways[way]));
+        found += finds_what_enumeration_finds(&threads.collect::<String>(), true);
+    }
+    assert!(found > 50, "{found}");
 }
 
 #[test]
