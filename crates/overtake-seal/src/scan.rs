@@ -98,7 +98,7 @@ pub(crate) fn ranges(record: &Record) -> impl Iterator<Item = (u64, u64)> + use<
 /// The addresses that programs have; damaged runs may lead out of them.
 const ADDRESSES: u64 = (1 << 48) - 1;
 
-/// Reads every thread file once, on all cores. Where threads cannot be started, this one does the work.
+/// Reads the log of every thread once, on all cores. Where threads cannot be started, this one does the work.
 pub(crate) fn scan(log: &Log) -> Result<Scan> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(log.threads.len().max(1));
     let work = |worker: usize| {

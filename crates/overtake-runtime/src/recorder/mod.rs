@@ -1,5 +1,5 @@
-//! The back end that records: every thread into a file of its own, mapped shared, so that what was recorded survives whatever
-//! ends the process. Analysis happens elsewhere, later. The layout of the files is that of `overtake-rawlog`.
+//! The back end that records: every thread into its part of one file, mapped shared, so that what was recorded survives whatever
+//! ends the process (`store`). Analysis happens elsewhere, later. The layout of the file is that of `overtake-rawlog`.
 //!
 //! A [`Recorder`] belongs to one thread. Plain accesses come by `accesses`, the frequent ones by assembly (`abi::access`) that
 //! works on the same tables: `coalesce` (which bytes are recorded already) and `runs` (accesses at equal distances). Records go
@@ -114,7 +114,7 @@ impl Recorder {
         self.buffer.open_nowhere();
     }
 
-    /// Starts the file of the thread.
+    /// Starts the log of the thread.
     pub(crate) fn open_log(&self, header: &ThreadHeader) {
         self.buffer.open(header);
         self.allow_runs();
