@@ -113,7 +113,7 @@ impl Log {
                 self.threads = contents.threads;
                 self.dropped_bytes = contents.dropped_bytes;
                 self.damage.extend(contents.damage);
-                if let Some(number @ 1..) = i32::try_from(contents.loss).ok() {
+                if let Ok(number @ 1..) = i32::try_from(contents.loss) {
                     self.loss = reason(number);
                 }
             }
