@@ -122,17 +122,7 @@ fn take_program(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Program>
     })?;
     let frames = program.frames.len() as u64;
     take_numbered(cursor, |cursor, number| {
-        let mut site = Site::default();
-        take_list(cursor, |cursor| {
-            let frame = cursor.varint()?;
-            if frame >= frames {
-                return Err(corrupt(format!("expected a frame below {frames}, found {frame}")));
-            }
-            site.frames.push(frame as u32);
-            Ok(())
-        })?;
-        site.caller = take_option(cursor)?.and_then(|number| ids.location(number));
-        site.bytes = cursor.varint()? as u32;
+        let site = take_site(cursor, ids, frames)?;
         if let Some(location) = ids.location(number) {
             *program.sites.entry(location) = site;
         }
@@ -150,19 +140,39 @@ fn take_program(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Program>
         Ok(())
     })?;
     take_numbered(cursor, |cursor, number| {
-        let kind = cursor.u8()?;
-        let memory = Memory {
-            kind: MemoryKind::ALL.get(kind as usize).copied().unwrap_or_default(),
-            bytes: cursor.varint()?,
-            thread: take_option(cursor)?.and_then(|number| ids.thread(number)),
-            allocated_at: take_option(cursor)?.and_then(|number| ids.location(number)),
-        };
+        let memory = take_memory(cursor, ids)?;
         if let Some(array) = ids.array(number) {
             *program.memory.entry(array) = memory;
         }
         Ok(())
     })?;
     Ok(program)
+}
+
+/// A site whose frames are below `frames`.
+fn take_site(cursor: &mut Cursor<'_>, ids: &dyn Translate, frames: u64) -> Result<Site> {
+    let mut site = Site::default();
+    take_list(cursor, |cursor| {
+        let frame = cursor.varint()?;
+        if frame >= frames {
+            return Err(corrupt(format!("expected a frame below {frames}, found {frame}")));
+        }
+        site.frames.push(frame as u32);
+        Ok(())
+    })?;
+    site.caller = take_option(cursor)?.and_then(|number| ids.location(number));
+    site.bytes = cursor.varint()? as u32;
+    Ok(site)
+}
+
+fn take_memory(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Memory> {
+    let kind = cursor.u8()?;
+    Ok(Memory {
+        kind: MemoryKind::ALL.get(kind as usize).copied().unwrap_or_default(),
+        bytes: cursor.varint()?,
+        thread: take_option(cursor)?.and_then(|number| ids.thread(number)),
+        allocated_at: take_option(cursor)?.and_then(|number| ids.location(number)),
+    })
 }
 
 /// Calls `take` for each entry. Nothing is sized by the number of entries: each takes at least one byte of the input.

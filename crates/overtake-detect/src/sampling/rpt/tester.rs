@@ -51,7 +51,7 @@ pub struct Tested {
     pub repairs: u64,
 }
 
-/// Judges the windows of a plan, by so many workers.
+/// Judges the windows of a plan with this many workers.
 pub fn test(
     source: &dyn RandomAccess,
     plan: &Plan,
@@ -60,22 +60,10 @@ pub fn test(
     stop: Stop,
 ) -> Result<Tested> {
     let symbols = source.symbols()?;
-    let queue =
-        Queue { windows: &plan.windows, next: AtomicUsize::new(0), is_over: AtomicBool::new(false), stop };
-    let work = || queue.work(Worker::new(source, symbols.clone(), judge));
-    let workers = workers.clamp(1, plan.windows.len().max(1));
-    let finished: Vec<_> = thread::scope(|scope| {
-        // Where no thread can be started, this one does the work of all.
-        let spawned = (1..workers).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
-        let spawned: Vec<_> = spawned.collect();
-        let own = work();
-        let join = |worker: thread::ScopedJoinHandle<'_, _>| {
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        std::iter::once(own).chain(spawned.into_iter().map(join)).collect()
-    });
+    let new_worker = || Worker::new(source, symbols.clone(), judge);
+    let finished = Queue::new(&plan.windows, stop).work_in_parallel(workers, new_worker);
     let mut judged = Vec::new();
-    let mut last = Worker::new(source, symbols.clone(), judge);
+    let mut last = new_worker();
     let (mut peak_state_bytes, mut repairs) = (0, 0);
     for result in finished {
         let (some, worker) = result?;
@@ -125,9 +113,36 @@ struct Queue<'a> {
     stop: Stop,
 }
 
-impl Queue<'_> {
+/// The windows that a worker judged, and the worker, when it has nothing left to do.
+type Finished<'a> = Result<(Vec<JudgedWindow>, Worker<'a>)>;
+
+impl<'w> Queue<'w> {
+    fn new(windows: &'w [Range<u64>], stop: Stop) -> Queue<'w> {
+        Queue { windows, next: AtomicUsize::new(0), is_over: AtomicBool::new(false), stop }
+    }
+
+    /// Judges all windows with this many workers.
+    fn work_in_parallel<'a>(
+        &self,
+        workers: usize,
+        new_worker: impl Fn() -> Worker<'a> + Sync,
+    ) -> Vec<Finished<'a>> {
+        let work = || self.work(new_worker());
+        let workers = workers.clamp(1, self.windows.len().max(1));
+        thread::scope(|scope| {
+            // Where no thread can be started, this one does the work of all.
+            let spawned = (1..workers).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+            let spawned: Vec<_> = spawned.collect();
+            let own = work();
+            let join = |worker: thread::ScopedJoinHandle<'_, _>| {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            std::iter::once(own).chain(spawned.into_iter().map(join)).collect()
+        })
+    }
+
     /// Judges windows as long as there are any.
-    fn work<'a>(&self, mut worker: Worker<'a>) -> Result<(Vec<JudgedWindow>, Worker<'a>)> {
+    fn work<'a>(&self, mut worker: Worker<'a>) -> Finished<'a> {
         let mut judged = Vec::new();
         while !self.is_over.load(Ordering::Relaxed) && self.stop.at.is_none_or(|end| Instant::now() < end) {
             let window = self.next.fetch_add(1, Ordering::Relaxed);
