@@ -1,4 +1,5 @@
-//! What detectors that judge accesses by clocks of threads have in common: the clocks, which every other operation changes.
+//! Shared by all detectors that compare accesses by the clocks of their threads: the clocks, and what every operation but an access does
+//! to them.
 
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
@@ -7,6 +8,42 @@ use crate::access::{Access, AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::visitor::Touch;
+
+/// The handlers of everything but accesses, for a detector whose field `clocks` is a [`SyncClocks`].
+macro_rules! synchronise_by_clocks {
+    () => {
+        fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
+            self.clocks.fence(at.thread, order);
+        }
+
+        #[inline]
+        fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
+            self.clocks.acquire(at.thread, lock, mode);
+        }
+
+        #[inline]
+        fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
+            self.clocks.release(at.thread, lock, mode);
+        }
+
+        fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
+            self.clocks.fork(at.thread, child);
+        }
+
+        fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
+            self.clocks.join(at.thread, child);
+        }
+
+        fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
+            self.clocks.post(at.thread, object);
+        }
+
+        fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
+            self.clocks.wait(at.thread, object);
+        }
+    };
+}
+pub(super) use synchronise_by_clocks;
 
 /// A judge of accesses by what their threads know.
 pub(crate) trait Judge<const LAZY: bool> {
@@ -75,35 +112,7 @@ impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
         self.read_block(at, touch.block, races);
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
-        self.clocks.fence(at.thread, order);
-    }
-
-    #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
-        self.clocks.acquire(at.thread, lock, mode);
-    }
-
-    #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
-        self.clocks.release(at.thread, lock, mode);
-    }
-
-    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
-        self.clocks.fork(at.thread, child);
-    }
-
-    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
-        self.clocks.join(at.thread, child);
-    }
-
-    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
-        self.clocks.post(at.thread, object);
-    }
-
-    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
-        self.clocks.wait(at.thread, object);
-    }
+    synchronise_by_clocks!();
 
     fn state_bytes(&self) -> usize {
         self.clocks.state_bytes() + self.judge.state_bytes()

@@ -16,6 +16,7 @@
 use overtake_clock::Stamp;
 use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
+use super::by_clocks::synchronise_by_clocks;
 use super::history::{Histories, Judged};
 use super::sync::SyncClocks;
 use crate::access::{AccessKind, At};
@@ -109,35 +110,7 @@ impl Detector for Schedulable {
         }
     }
 
-    fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
-        self.clocks.fence(at.thread, order);
-    }
-
-    #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
-        self.clocks.acquire(at.thread, lock, mode);
-    }
-
-    #[inline]
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
-        self.clocks.release(at.thread, lock, mode);
-    }
-
-    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
-        self.clocks.fork(at.thread, child);
-    }
-
-    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
-        self.clocks.join(at.thread, child);
-    }
-
-    fn post(&mut self, at: At, object: SyncId, _: &mut Findings) {
-        self.clocks.post(at.thread, object);
-    }
-
-    fn wait(&mut self, at: At, object: SyncId, _: &mut Findings) {
-        self.clocks.wait(at.thread, object);
-    }
+    synchronise_by_clocks!();
 
     fn state_bytes(&self) -> usize {
         self.clocks.state_bytes() + self.histories.state_bytes() + self.last_writes.table_bytes()
