@@ -245,7 +245,7 @@ fn place(id: SnapshotId) -> (usize, usize) {
     (unit / CHUNK_UNITS, unit % CHUNK_UNITS * UNIT_WORDS)
 }
 
-/// The units that so many components take: exact while small, then the next of four steps per power of two.
+/// The units that this many components take: exact while small, then the next of four steps per power of two.
 #[inline]
 fn units_for(components: usize) -> usize {
     let units = (HEADER_WORDS + components).div_ceil(UNIT_WORDS);

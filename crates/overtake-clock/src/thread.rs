@@ -28,7 +28,7 @@ pub struct ThreadClock {
 }
 
 impl ThreadClock {
-    /// The clock of a thread that has done nothing and knows nobody; its time is 1.
+    /// The clock of a thread that has done nothing and knows of no other thread; its time is 1.
     pub const fn new(thread: u32) -> ThreadClock {
         ThreadClock {
             own: Epoch { thread, time: 1 },

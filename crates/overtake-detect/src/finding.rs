@@ -1,4 +1,7 @@
-//! What detectors find: races, and what is no race.
+//! What detectors find: races and deadlocks.
+//!
+//! A misuse is no finding of a detector: one operation is wrong, whatever other threads do. It is an event of the trace
+//! ([`MisuseKind`](overtake_trace::MisuseKind)), the checker hands it over, and reports have it whichever detectors ran.
 
 use overtake_trace::LockId;
 use smallvec::SmallVec;
@@ -62,7 +65,7 @@ impl Deadlock {
     }
 }
 
-/// Deadlocks of the same acquires, by location, are one group; an unknown location is told apart by the lock.
+/// Deadlocks of the same acquires, by location, are one group; where a location is unknown, the lock stands for it.
 impl Grouped for Deadlock {
     type Key = SmallVec<[[u64; 2]; 4]>;
 

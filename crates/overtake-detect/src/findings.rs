@@ -81,7 +81,7 @@ impl<F: Grouped> Groups<F> {
         &mut self.groups[position as usize]
     }
 
-    /// Takes a finding that was made so many times.
+    /// Takes a finding that was made this many times.
     fn add(&mut self, finding: &F, extent: Option<Extent>, times: u64, groups: &mut u32) {
         let group = self.of(finding, extent, groups);
         group.count = group.count.saturating_add(times);

@@ -6,7 +6,7 @@ use std::fmt;
 /// The size and character of a workload. Start from a shape's defaults and change what matters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameters {
-    /// Number of events; the trace has exactly so many.
+    /// Number of events; the trace has exactly this many.
     pub events: u64,
     /// Number of threads, the main thread included.
     pub threads: u64,

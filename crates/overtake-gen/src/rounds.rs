@@ -62,7 +62,7 @@ pub(crate) struct Rounds {
 enum Phase {
     Start,
     FirstAccesses,
-    /// Ordinary work, so many events more.
+    /// Ordinary work: this many events more.
     Work(u64),
     SecondAccesses,
     Finished,

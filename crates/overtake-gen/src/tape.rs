@@ -71,7 +71,7 @@ pub(crate) trait Generator: std::fmt::Debug {
 pub struct Expectation {
     /// Exactly the variables that have a happens-before race.
     pub racy_variables: BTreeSet<VarId>,
-    /// At least so many events have to change before the trace is free of happens-before races.
+    /// At least this many events have to change before the trace is free of happens-before races.
     pub distance_to_race_free: u64,
 }
 

@@ -84,7 +84,7 @@ pub const IS_ATOMIC: u64 = 2;
 
 const _: () = assert!(SIDES + 2 * SIDE <= RACE && SIDE_STACK + MOST_FRAMES <= SIDE);
 
-/// Words of a file with so many races.
+/// Words of a file with this many races.
 pub const fn words(races: usize) -> usize {
     HEADER + races * RACE
 }

@@ -318,7 +318,7 @@ pub const fn run(stride: i32) -> u64 {
     stride as u32 as u64 | ONE_MORE
 }
 
-/// A run has at most so many accesses: what one record may stand for has a limit that readers can rely on.
+/// A run has at most this many accesses: what one record may stand for has a limit that readers can rely on.
 pub const LONGEST_RUN: u64 = 1024;
 
 /// What adds an access to a run.

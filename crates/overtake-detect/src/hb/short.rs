@@ -62,7 +62,7 @@ impl Upkeep {
     }
 }
 
-/// So many variables for each event of the window have a place of their own in the table that finds them; more are hashed. The
+/// This many variables for each event of the window have a place of their own in the table that finds them; more are hashed. The
 /// state is in the order of the window either way, and below a hash table's.
 const DIRECT_VARIABLES: u64 = 4;
 

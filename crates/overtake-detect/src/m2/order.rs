@@ -22,7 +22,7 @@ impl Order {
         self.after[first * self.words + second / 64] >> (second % 64) & 1 == 1
     }
 
-    /// Puts `first` before `second`, and what follows from it. False if that is a cycle; the order is then good for nothing.
+    /// Puts `first` before `second`, and what follows from it. False if that is a cycle; the order must then not be used any more.
     pub(super) fn add(&mut self, first: usize, second: usize) -> bool {
         if first == second || self.has(second, first) {
             return false;

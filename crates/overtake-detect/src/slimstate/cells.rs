@@ -24,7 +24,7 @@ impl Id for CellId {
 }
 
 impl CellId {
-    /// The cell so many places on.
+    /// The cell this many places further on.
     #[inline]
     pub(super) fn plus(self, offset: u64) -> CellId {
         CellId(self.0.wrapping_add(offset as u32))

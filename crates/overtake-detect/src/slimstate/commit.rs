@@ -24,7 +24,7 @@ use crate::hb::history::RaceSink;
 /// How many labels take about as much as a cell.
 const LABELS_PER_CELL: u64 = 16;
 
-/// So many parts are always allowed.
+/// This many parts are always allowed.
 const FEW: u64 = 64;
 
 /// What the representation of arrays may be.

@@ -1,4 +1,4 @@
-//! What a thread has accessed since its last synchronisation and nobody has judged yet.
+//! What a thread has accessed since its last synchronisation and no detector has judged yet.
 //!
 //! **State.** Per thread a list of arrays, and for each a strided range of the elements it has read and one of those it has
 //! written. An access that a range cannot take sends the range to be judged and begins a new one. Which variables the

@@ -13,7 +13,7 @@ pub(super) enum Partition {
     Coarse,
     /// Each index by itself.
     Fine,
-    /// Blocks of so many neighbours.
+    /// Blocks of this many neighbours.
     Block(u64),
     /// Indices with the same remainder.
     Stride(u64),

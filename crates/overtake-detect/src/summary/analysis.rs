@@ -21,7 +21,7 @@ use crate::visitor::{Touch, Visitor};
 pub(crate) enum Method {
     /// Beyond sync-reversal.
     Reversal,
-    /// Saturation, of at most so many events for a pair.
+    /// Saturation, with at most this many events for a pair.
     Saturation(u64),
     /// Any way to find a schedule; for races that are reported already.
     Support,

@@ -229,7 +229,7 @@ impl Ideal<Overlay<'_>> {
     }
 }
 
-/// The arrays of an ideal that is thrown away.
+/// The arrays of an ideal that is no longer needed, for the next one.
 #[derive(Default, Debug)]
 pub(super) struct Buffers {
     times: Vec<Time>,
@@ -239,7 +239,7 @@ pub(super) struct Buffers {
 impl<L: LatestAcquires> Ideal<L> {
     /// Adds the event of `stamp` and everything it takes to stay closed.
     ///
-    /// Stops early, with true, once `goal` is inside; the ideal is then not closed and good for nothing else.
+    /// Stops early, with true, once `goal` is inside; the ideal is then not closed and must not be used any more.
     pub(super) fn extend(
         &mut self,
         stamp: Stamp,

@@ -1,4 +1,4 @@
-//! What no closure to come can need, and may be forgotten.
+//! What can be forgotten because no later closure needs it.
 //!
 //! Every race still to be found has its second access to come, and every closure to come contains the past of the thread
 //! of that access, which is at least what that thread's past is now. So all closures to come contain `K`, the
@@ -29,7 +29,7 @@ pub(super) struct Collections {
     accesses_to_go: usize,
 }
 
-/// Collections are at least so many accesses apart.
+/// Collections are at least this many accesses apart.
 const FEWEST_ACCESSES: usize = 1 << 14;
 
 impl Default for Collections {

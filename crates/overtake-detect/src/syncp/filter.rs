@@ -6,7 +6,7 @@
 //! read needs the write it sees follows, along the trace, from edges that are kept. Variables of one thread and
 //! variables that are only read are ordered. Judging an access by what it has seen itself instead of by its `prev` would
 //! drop variables with races.
-//! **Locks.** A lock that one thread uses excludes nobody.
+//! **Locks.** A lock that only one thread uses excludes no other thread.
 //! **Threads.** Which are started by no fork, and when each makes its last access that can be the second of a race: it
 //! finds out what can be forgotten (`collect.rs`).
 //!

@@ -49,7 +49,7 @@ impl Follower {
         }
     }
 
-    /// An event that nobody waits for, which is told apart from what the thread did before.
+    /// An event that no thread waits for. It gets a time of its own, apart from what the thread did before.
     pub(crate) fn pass(&mut self, thread: ThreadId) {
         let stamp = self.clocks.publish(thread);
         self.clocks.sections.snapshots.release(stamp.snapshot);

@@ -73,7 +73,7 @@ pub(crate) struct Part {
 
 /// Buffers of the prefix pattern and arrays of the growing one.
 const MANY_ARRAYS: u64 = 16;
-/// One of so many elements is used by the sparse pattern.
+/// The sparse pattern uses one element of this many.
 const SPARSENESS: u64 = 64;
 /// Elements that a growing array gains at a time.
 const GROWTH: u64 = 64;

@@ -115,7 +115,7 @@ fn access(writer: &mut Writer, thread: &str, mut locks: Vec<String>, bit: bool) 
     )
 }
 
-/// The first so many subsets of the smallest set that has enough, smaller ones first.
+/// This many subsets of the smallest set that has enough, smaller ones first.
 struct Subsets {
     width: u32,
     sorted: Vec<u64>,

@@ -22,7 +22,7 @@ pub(crate) struct Layout {
     pub(crate) guarded: Region,
     pub(crate) fields: u32,
     locks: u32,
-    /// Every lock guards so many objects, and the first `locks_with_one_more` locks one more.
+    /// Every lock guards this many objects, and the first `locks_with_one_more` locks one more.
     objects_per_lock: u32,
     locks_with_one_more: u32,
     /// Read by everybody, written by nobody.

@@ -32,7 +32,7 @@ pub(crate) struct Style {
     pub(crate) constants: bool,
     /// Whether locks are of every kind and every operation occurs.
     pub(crate) all_operations: bool,
-    /// At most so many threads exist at a time; when one ends, the next is forked.
+    /// At most this many threads exist at a time; when one ends, the next is forked.
     pub(crate) alive: u32,
     /// Groups of threads that share no lock; thread `t` is of group `t % groups`.
     pub(crate) groups: u32,

@@ -40,7 +40,7 @@ impl Group {
 /// Two code locations, the smaller first, the memory in a recorded program, and the variable where a location is unknown.
 type Key = (u32, u32, Option<Block>, Option<VarId>);
 
-/// Memory that is one thing to whoever reads about it.
+/// Memory that a reader of the report takes for one thing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Block {
     Of(ArrayId),

@@ -135,7 +135,7 @@ impl<'a> Collector<'a> {
         keep(&mut self.misuses, position.checked_sub(misuses));
     }
 
-    /// The race that is told as the example of the finding at a position.
+    /// The race that is shown as the example of the finding at a position.
     pub fn example(&self, position: usize) -> Option<Race> {
         self.groups.get(position).map(|group| group.race)
     }

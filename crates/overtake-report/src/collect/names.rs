@@ -13,7 +13,7 @@ use crate::event::operand_name;
 use crate::number::counted;
 use crate::result::{Frame, Memory, Thread, innermost_own};
 
-/// Longer stacks are cut: what recursion adds, nobody reads.
+/// Longer stacks are cut: nobody reads what recursion adds.
 const MOST_FRAMES: usize = 100;
 
 /// Puts names to ids.

@@ -8,7 +8,7 @@ use crate::result::{Excerpt, Finding, Frame, innermost_own};
 
 /// Lines before and after the one that is named.
 const AROUND: u32 = 3;
-/// Larger files are no sources that people read.
+/// Larger files are not sources that people read.
 const MOST_BYTES: u64 = 16 << 20;
 /// Longer lines are cut: so many bytes stay, those around the columns that stacks name.
 const MOST_BYTES_OF_LINE: usize = 400;

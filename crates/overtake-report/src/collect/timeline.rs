@@ -41,7 +41,7 @@ impl TimelineRecorder {
     /// How many sections are kept by default: more cannot be distinguished on a screen.
     pub const SECTIONS: usize = 20_000;
 
-    /// Keeps at most so many sections.
+    /// Keeps at most this many sections.
     pub fn new(limit: usize) -> TimelineRecorder {
         TimelineRecorder { limit, threads: BTreeMap::new(), longest: BinaryHeap::new(), left_out: 0 }
     }

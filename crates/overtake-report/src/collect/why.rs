@@ -410,7 +410,7 @@ impl Case<'_> {
             format!("Hold `{name}`{mode} around {}, too.", self.access(access))
         };
         let useful = |held: &[Held], access: &Access| -> Option<Held> {
-            // A shared lock protects a write from nobody.
+            // A shared lock does not protect a write from other holders.
             held.iter().find(|held| !held.shared || !access.kind.writes()).copied()
         };
         match (useful(one_held, one), useful(other_held, other)) {

@@ -1,4 +1,4 @@
-//! Functions of libc whose effect a row tells: what they read before they run, and what they have written if they succeeded. A
+//! Functions of libc whose effect is a row of a table: what they read before they run, and what they have written if they succeeded. A
 //! test calls each and compares the log with the row (`tests/programs/table.c`).
 //!
 //! Left out on purpose: what libc keeps for itself behind its own locks, and the few functions that the runtime calls itself

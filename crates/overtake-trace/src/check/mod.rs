@@ -139,7 +139,7 @@ impl Checker {
         &self.repairs
     }
 
-    /// The misuses that the trace told of so far.
+    /// The misuses that the trace contained so far.
     pub fn misuses(&self) -> &Misuses {
         &self.misuses
     }

@@ -12,7 +12,7 @@ use super::judge::Judge;
 use super::plan::Plan;
 use super::tester::{RandomAccess, Stop, Tested, test};
 
-/// How long to go on.
+/// When to stop.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Limits {
     /// Not longer than this.

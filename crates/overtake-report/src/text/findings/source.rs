@@ -7,7 +7,7 @@ use super::lines::Line;
 use crate::result::{Frame, Report};
 use anstyle::Style;
 
-/// A tab takes so many columns.
+/// The columns that a tab takes.
 const TAB: usize = 4;
 
 /// What stands for the part of a line that is left out.
