@@ -353,6 +353,7 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::Suspicion,
         verdict: Verdict::Suspected,
         speed_goal: Some(12.0),
+        options: &["unforked"],
         start: discipline::lock_cover::start,
         ..Entry::BASIC
     },

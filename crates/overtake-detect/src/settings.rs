@@ -13,6 +13,8 @@ pub struct Options {
     pub window: u64,
     /// Eraser's state machine instead of the definition.
     pub eraser: bool,
+    /// Pairs that fork and join order are no suspicion.
+    pub unforked: bool,
     /// No first pass that drops variables and locks which cannot matter. Verdicts are the same.
     pub no_filter: bool,
     /// Pairs of accesses between the same two locations that are judged beyond `syncp`; 0 is all.
@@ -65,6 +67,7 @@ impl Default for Options {
         Options {
             window: 30_000,
             eraser: false,
+            unforked: false,
             no_filter: false,
             instances: 4,
             schedule_limit: 300,
@@ -142,6 +145,13 @@ pub const SETTINGS: &[Setting] = &[
         help: "Eraser's state machine instead of the definition",
         value: SettingValue::Flag,
         set: |options, _| put(&mut options.eraser, Ok(true)),
+    },
+    Setting {
+        name: "unforked",
+        short: None,
+        help: "Leave out pairs that fork and join order",
+        value: SettingValue::Flag,
+        set: |options, _| put(&mut options.unforked, Ok(true)),
     },
     Setting {
         name: "no-filter",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use overtake_trace::{LockId, Trace, VarId};
+use overtake_trace::{Action, LockId, Trace, VarId};
 
 use crate::Pair;
 use crate::history::{History, LockUse};
@@ -37,6 +37,30 @@ pub fn lock_cover_races(trace: &Trace) -> BTreeSet<Pair> {
             .any(|a| held[second].iter().any(|b| a.what == b.what && !(a.shared && b.shared)));
         !covered
     })
+}
+
+/// Those of them that thread order, fork and join leave open.
+pub fn open_cover_races(trace: &Trace) -> BTreeSet<Pair> {
+    let history = History::new(trace);
+    let open = history.races(|first, second| !is_forked_before(&history, first, second));
+    lock_cover_races(trace).intersection(&open).copied().collect()
+}
+
+/// Whether thread order, fork and join alone order two events.
+fn is_forked_before(history: &History, first: usize, second: usize) -> bool {
+    let mut after = BTreeSet::from([history.steps[first].thread()]);
+    for step in &history.steps[first..second] {
+        match step.event.action() {
+            Action::Fork(child) if after.contains(&step.thread()) => {
+                after.insert(child);
+            }
+            Action::Join(child) if after.contains(&child) => {
+                after.insert(step.thread());
+            }
+            _ => {}
+        }
+    }
+    after.contains(&history.steps[second].thread())
 }
 
 /// Whether some lock is held at every read of `var` in any mode and at every write exclusively.

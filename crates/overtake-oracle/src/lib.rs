@@ -39,7 +39,7 @@ use overtake_trace::{EventIndex, VarId};
 
 pub use compare::{for_each_random_trace, is_well_formed, random_traces, same, shrink};
 pub use deadlocks::{Deadlock, lock_order_cycles, sync_preserving_deadlocks};
-pub use discipline::{lock_cover_races, lock_set_variables};
+pub use discipline::{lock_cover_races, lock_set_variables, open_cover_races};
 pub use enumeration::{
     predictable_deadlocks, predictable_races, sync_preserving_deadlocks_by_enumeration,
     sync_preserving_races_by_enumeration,

@@ -1,5 +1,5 @@
-//! What the locking-discipline detectors have in common: they look at accesses and at the locks held there, and order means
-//! nothing to them.
+//! What the locking-discipline detectors have in common: they look at accesses and at the locks held there. Order means nothing to
+//! them, but that of fork and join to those who want it.
 
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
@@ -11,11 +11,17 @@ use crate::visitor::Touch;
 
 /// A judge of accesses by the locks held at them.
 pub(crate) trait LockJudge {
-    /// Makes room for `variables` variables.
-    fn grow_to(&mut self, variables: usize);
+    /// Makes room for so many threads and variables.
+    fn grow_to(&mut self, threads: usize, variables: usize);
 
     /// An access, under what `held` says its thread holds.
     fn access(&mut self, held: &mut HeldLocks, at: At, var: VarId, kind: AccessKind, races: &mut Findings);
+
+    /// Everything so far in the thread comes before what the child does.
+    fn fork(&mut self, _thread: ThreadId, _child: ThreadId) {}
+
+    /// Everything so far in the child comes before what the thread does.
+    fn join(&mut self, _thread: ThreadId, _child: ThreadId) {}
 
     /// Forgets what can be found again, and calls `used` for each set that it refers to all the same.
     fn used_sets(&mut self, used: impl FnMut(SetId));
@@ -43,7 +49,7 @@ impl<J: LockJudge> ByLocks<J> {
 impl<J: LockJudge> Detector for ByLocks<J> {
     fn reserve(&mut self, sizes: &Sizes) {
         self.held.grow_to(sizes.threads);
-        self.judge.grow_to(sizes.variables);
+        self.judge.grow_to(sizes.threads, sizes.variables);
     }
 
     #[inline(always)]
@@ -69,9 +75,13 @@ impl<J: LockJudge> Detector for ByLocks<J> {
         self.held.release(at.thread, lock, mode);
     }
 
-    fn fork(&mut self, _at: At, _child: ThreadId, _: &mut Findings) {}
+    fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
+        self.judge.fork(at.thread, child);
+    }
 
-    fn join(&mut self, _at: At, _child: ThreadId, _: &mut Findings) {}
+    fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
+        self.judge.join(at.thread, child);
+    }
 
     fn post(&mut self, _at: At, _object: SyncId, _: &mut Findings) {}
 

@@ -24,6 +24,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::by_locks::{ByLocks, LockJudge};
+use super::open_cover::OpenCover;
 use super::seen::Seen;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::findings::Findings;
@@ -33,8 +34,11 @@ use crate::race::{Race, Verdict};
 use crate::settings::{OptionError, Options};
 
 /// Starts the detector.
-pub(crate) fn start(_options: &Options) -> Result<Analysis, OptionError> {
-    Ok(Analysis::one_pass(ByLocks::<LockCover>::default()))
+pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
+    Ok(match options.unforked {
+        true => Analysis::one_pass(ByLocks::<OpenCover>::default()),
+        false => Analysis::one_pass(ByLocks::<LockCover>::default()),
+    })
 }
 
 /// The detector.
@@ -258,7 +262,7 @@ impl CoverState {
 }
 
 impl LockJudge for LockCover {
-    fn grow_to(&mut self, variables: usize) {
+    fn grow_to(&mut self, _threads: usize, variables: usize) {
         self.summaries.grow_to(variables);
         self.variables.grow_to(variables);
     }

@@ -179,7 +179,7 @@ impl LockSetState {
 }
 
 impl<D: Discipline> LockJudge for LockSet<D> {
-    fn grow_to(&mut self, variables: usize) {
+    fn grow_to(&mut self, _threads: usize, variables: usize) {
         self.variables.grow_to(variables);
     }
 

@@ -3,6 +3,7 @@
 mod by_locks;
 pub(crate) mod lock_cover;
 pub(crate) mod lock_set;
+mod open_cover;
 mod seen;
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
-    History, LockUse, Pair, Touch, for_each_random_trace, lock_cover_races, lock_set_variables, same,
-    second_events, trace, variables,
+    History, LockUse, Pair, Touch, for_each_random_trace, lock_cover_races, lock_set_variables,
+    open_cover_races, same, second_events, trace, variables,
 };
 use overtake_trace::{LockId, ThreadId, Trace, VarId};
 
@@ -134,6 +134,17 @@ fn lock_cover_finds_exactly_the_second_events() {
         let analysis = run("lock-cover", &Options::default(), trace);
         same("second events", second_events(&expected), analysis.findings().racy_events())?;
         same("variables", variables(&expected), analysis.findings().racy_variables())?;
+        same("pairs that do not race", reported(&analysis).difference(&expected).copied(), [])
+    });
+}
+
+#[test]
+fn lock_cover_without_what_fork_and_join_order() {
+    let options = Options { unforked: true, ..Options::default() };
+    for_each_random_trace(&shapes(30), TRACES, |trace| {
+        let expected = open_cover_races(trace);
+        let analysis = run("lock-cover", &options, trace);
+        same("second events", second_events(&expected), analysis.findings().racy_events())?;
         same("pairs that do not race", reported(&analysis).difference(&expected).copied(), [])
     });
 }
