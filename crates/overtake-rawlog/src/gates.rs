@@ -4,9 +4,12 @@
 //! a 64-bit word in the machine's own order: [`HEADER`] words, then [`RACE`] words for each race. A *site* is two words:
 //! the [hash](module_hash) of the module's file name, and the offset of the instruction in the module as debug information counts it
 //! (one before the address that the call returns to). A module of 0 is no site.
+//!
+//! A site alone may be reached by many threads in many ways. So a race may also say from where the access is called ([`CALLERS`]) and where its
+//! thread was created ([`CREATED`]); what it does not say does not matter.
 
 /// First word of the file.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"OVTKGAT1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"OVTKGAT2");
 
 /// Words before the first race.
 pub const HEADER: usize = 8;
@@ -25,7 +28,7 @@ pub const MOST_RACES: usize = 64;
 pub const MOST_FRAMES: usize = 32;
 
 /// Words of a race.
-pub const RACE: usize = 112;
+pub const RACE: usize = 208;
 /// The two sites, two words each.
 pub const SITES: usize = 0;
 /// A lock that must be taken by another thread first: the site of the acquire that waits for it, two words.
@@ -36,35 +39,41 @@ pub const GATE_THREAD: usize = 6;
 pub const ORDER: usize = 7;
 /// How often a thread is held at each site at the most.
 pub const MOST_HOLDS: usize = 8;
+/// For each side: how many of the innermost calls around it count (0 is none), and their [hash](StackHash); four words.
+pub const CALLERS: usize = 9;
+/// For each side: where its thread was created, a site; a module of 0 is anywhere, [`MAIN_THREAD`] is the first thread; four words.
+pub const CREATED: usize = 13;
 /// How often threads came to each site; this and all that follows is written by the program.
-pub const ARRIVALS: usize = 10;
+pub const ARRIVALS: usize = 17;
 /// How often the time limit let a held thread go.
-pub const TIMEOUTS: usize = 12;
+pub const TIMEOUTS: usize = 19;
 /// How often a held thread was let go because no other thread could run.
-pub const STALLS: usize = 13;
+pub const STALLS: usize = 20;
 /// How often both sites were reached together, but by accesses that do not race.
-pub const OTHER_MEETINGS: usize = 14;
+pub const OTHER_MEETINGS: usize = 21;
 /// How often two threads stood at conflicting accesses at the same time.
-pub const MEETINGS: usize = 15;
+pub const MEETINGS: usize = 22;
 /// Of the last stall: the site of the acquire of the lock that another thread waited for; two words.
-pub const BLOCKING: usize = 16;
+pub const BLOCKING: usize = 23;
 /// The number of the thread that held it, plus one.
-pub const BLOCKING_THREAD: usize = 18;
+pub const BLOCKING_THREAD: usize = 25;
 /// The eight bytes at the accesses before both, and how many of them the accesses have in common.
-pub const VALUE: usize = 19;
+pub const VALUE: usize = 26;
 /// See [`VALUE`].
-pub const VALUE_BYTES: usize = 20;
+pub const VALUE_BYTES: usize = 27;
 /// The same bytes after the writing access that came last.
-pub const NEW_VALUE: usize = 21;
+pub const NEW_VALUE: usize = 28;
 /// Whether [`NEW_VALUE`] is known.
-pub const HAS_NEW_VALUE: usize = 22;
+pub const HAS_NEW_VALUE: usize = 29;
 /// Which access went first: 1 or 2.
-pub const WENT_FIRST: usize = 23;
+pub const WENT_FIRST: usize = 30;
+/// 1 if the two sites are acquires by which two threads wait for each other: a deadlock instead of a race.
+pub const IS_DEADLOCK: usize = 31;
 /// The two accesses that met, [`SIDE`] words each.
-pub const SIDES: usize = 24;
+pub const SIDES: usize = 32;
 /// Words of an access that met.
-pub const SIDE: usize = 44;
-/// Of an access: its address, its length, bits [`WRITES`] and [`IS_ATOMIC`], its thread, how many frames follow, and these: return addresses, innermost first.
+pub const SIDE: usize = 72;
+/// Of an access: its address, its length, bits [`WRITES`] and [`IS_ATOMIC`], its thread, how many frames follow, and these: sites, innermost first.
 pub const SIDE_ADDRESS: usize = 0;
 /// See [`SIDE_ADDRESS`].
 pub const SIDE_LENGTH: usize = 1;
@@ -81,12 +90,40 @@ pub const SIDE_STACK: usize = 5;
 pub const WRITES: u64 = 1;
 /// A bit of [`SIDE_KIND`].
 pub const IS_ATOMIC: u64 = 2;
+/// A bit of [`SIDE_KIND`]: the thread is about to take the lock at the address.
+pub const ACQUIRES: u64 = 4;
 
-const _: () = assert!(SIDES + 2 * SIDE <= RACE && SIDE_STACK + MOST_FRAMES <= SIDE);
+const _: () = assert!(SIDES + 2 * SIDE <= RACE && SIDE_STACK + 2 * MOST_FRAMES <= SIDE);
+
+/// Stands for the module in which the first thread was created.
+pub const MAIN_THREAD: u64 = u64::MAX;
+/// More calls around an access do not count.
+pub const MOST_CALLERS: usize = 4;
 
 /// Words of a file with this many races.
 pub const fn words(races: usize) -> usize {
     HEADER + races * RACE
+}
+
+/// The hash of calls, innermost first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackHash(u64);
+
+impl StackHash {
+    /// Of no calls.
+    pub const EMPTY: StackHash = StackHash(0xcbf2_9ce4_8422_2325);
+
+    /// With one more call, farther out, from this site.
+    #[must_use]
+    pub fn with(self, module: u64, offset: u64) -> StackHash {
+        let mixed = (self.0 ^ module.rotate_left(17) ^ offset).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        StackHash(mixed ^ mixed >> 29)
+    }
+
+    /// As a word.
+    pub fn word(self) -> u64 {
+        self.0
+    }
 }
 
 /// What stands for a module: the FNV-1a hash of its file name without directories. Never 0.

@@ -3,7 +3,9 @@
 mod support;
 
 use overtake_detect::Verdict;
-use overtake_report::result::{Access, Confirmed, Finding, HeldLock, Kind, Report, Schedule, Section, Step};
+use overtake_report::result::{
+    Access, Confirmed, Finding, Frame, HeldLock, Kind, Report, Schedule, Section, Stand, Step,
+};
 use overtake_report::rules::RULES;
 use overtake_report::triage::{self, Suppressions};
 use overtake_report::{RENDERERS, find_renderer};
@@ -167,6 +169,18 @@ fn suppressions_are_about_their_own_kind() {
 fn a_confirmed_finding_says_how_often_and_how_again() {
     let confirmed = Confirmed {
         seen: String::new(),
+        stands: vec![Stand {
+            thread: "T7".into(),
+            operation: "write".into(),
+            address: "0x7f00".into(),
+            bytes: 4,
+            stack: vec![Frame {
+                function: "poll".into(),
+                file: "server.c".into(),
+                line: 12,
+                ..Frame::default()
+            }],
+        }],
         met: 9,
         runs: 10,
         order: vec![1, 0],
@@ -178,6 +192,7 @@ fn a_confirmed_finding_says_how_often_and_how_again() {
     for expected in [
         "1. confirmed, predicted race on counters.hits",
         "the threads met in 9 of 10 runs; then: exit code 134 instead of 0",
+        "T7 stood before its write of 4 bytes at 0x7f00 in poll server.c:12",
         "overtake confirm races.json 1 -- ./server",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");

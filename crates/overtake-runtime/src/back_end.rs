@@ -53,6 +53,14 @@ impl Operation {
     }
 }
 
+/// How a thread waits for what it is about to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    AsUsual,
+    /// It goes on as if it had it.
+    NotAtAll,
+}
+
 /// What takes the place of the recorder.
 pub(crate) trait BackEnd: Sync {
     /// What `OVERTAKE_BACK_END` calls it.
@@ -62,8 +70,15 @@ pub(crate) trait BackEnd: Sync {
     fn start(&self) {}
 
     /// The thread is about to wait for a lock or to make an atomic access; [`operation`](Self::operation) follows. Of an access that may turn out
-    /// to be a load (compare-exchange) it is said that it is one.
-    fn before(&self, _thread: &ThreadState, _operation: Operation) {}
+    /// to be a load (compare-exchange) it is said that it is one. Only a mutex can be gone without.
+    fn before(&self, _thread: &ThreadState, _operation: Operation) -> Wait {
+        Wait::AsUsual
+    }
+
+    /// Whether the thread went on without this mutex and so must not give it back. Asked once for each time.
+    fn goes_without(&self, _thread: &ThreadState, _mutex: u64) -> bool {
+        false
+    }
 
     /// The thread is about to access memory.
     fn access(&self, thread: &ThreadState, access: Access);

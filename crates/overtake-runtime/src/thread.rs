@@ -9,7 +9,7 @@ use core::ffi::c_void;
 
 use overtake_rawlog::RecordKind;
 
-use crate::back_end::{self, Access, Operation};
+use crate::back_end::{self, Access, Operation, Wait};
 use crate::recorder::coalesce::LookUp;
 use crate::recorder::{Muted, Recorder};
 use crate::tls;
@@ -238,20 +238,36 @@ impl ThreadState {
         self.recorder.sync_with(kind, extra, value, pc, more);
     }
 
-    /// What can be done before a lock is taken, so that it is held for a shorter time.
+    /// What can be done before a mutex is taken, so that it is held for a shorter time. How the thread waits for it.
     #[inline]
-    pub(crate) fn about_to_acquire(&self, lock: u64, pc: u64) {
+    pub(crate) fn about_to_acquire(&self, lock: u64, pc: u64) -> Wait {
         if self.recorder.is_sync_muted() {
             return self.announce_elsewhere(Operation::of_lock(RecordKind::Acquire, lock, pc));
         }
         self.recorder.about_to_acquire();
+        Wait::AsUsual
+    }
+
+    /// Whether the thread went on without this mutex.
+    #[inline]
+    pub(crate) fn goes_without(&self, mutex: u64) -> bool {
+        self.recorder.is_sync_muted()
+            && back_end::other().is_some_and(|other| other.goes_without(self, mutex))
+    }
+
+    /// The thread is about to wait for a lock or a token in a way for which the recorder does nothing beforehand.
+    #[inline]
+    pub(crate) fn about_to_wait(&self, kind: RecordKind, object: u64, pc: u64) {
+        if self.recorder.is_sync_muted() {
+            let _ = self.announce_elsewhere(Operation::of_lock(kind, object, pc)); // only mutexes can be gone without
+        }
     }
 
     /// An atomic access of a kind that [`sync`](Self::sync) will be called with follows.
     #[inline]
     pub(crate) fn about_to_access(&self, kind: RecordKind, extra: u8, address: u64, pc: u64) {
         if self.recorder.is_sync_muted() {
-            self.announce_elsewhere(Operation { kind, extra, object: address, pc, more: 0 });
+            let _ = self.announce_elsewhere(Operation { kind, extra, object: address, pc, more: 0 }); // no lock
         }
     }
 
@@ -348,11 +364,10 @@ impl ThreadState {
     /// An operation that follows and that the recorder does not take.
     #[cold]
     #[inline(never)]
-    fn announce_elsewhere(&self, operation: Operation) {
-        if let Some(other) = back_end::other()
-            && self.ignore_sync.get() == 0
-        {
-            other.before(self, operation);
+    fn announce_elsewhere(&self, operation: Operation) -> Wait {
+        match back_end::other() {
+            Some(other) if self.ignore_sync.get() == 0 => other.before(self, operation),
+            _ => Wait::AsUsual,
         }
     }
 

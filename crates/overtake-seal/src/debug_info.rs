@@ -11,6 +11,17 @@ pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 /// Bytes of a module; larger ones take too long for a name.
 const LARGEST: u64 = 1 << 30;
 
+/// The build id of a module in hexadecimal; empty if it has none. `None` if there is no such module, or it cannot be understood.
+pub fn build_id(module: &Path) -> Option<String> {
+    let data = fs::read(module).ok()?;
+    object::File::parse(&*data).ok().map(|elf| build_id_of(&elf))
+}
+
+fn build_id_of(elf: &object::File<'_>) -> String {
+    let id = elf.build_id().ok().flatten().unwrap_or_default();
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Does some work with the debug information of a module, which must have this build id. `None` if there is no such module, or it
 /// cannot be understood.
 pub(crate) fn read<T>(
@@ -23,8 +34,7 @@ pub(crate) fn read<T>(
     }
     let data = fs::read(module).ok()?;
     let elf = object::File::parse(&*data).ok()?;
-    let id = elf.build_id().ok().flatten().unwrap_or_default();
-    if id.iter().map(|byte| format!("{byte:02x}")).collect::<String>() != build_id {
+    if build_id_of(&elf) != build_id {
         return None;
     }
     let sections = gimli::DwarfSections::load(|id| -> Result<_, gimli::Error> {

@@ -23,6 +23,7 @@ mod stacks;
 
 use std::path::Path;
 
+pub use debug_info::build_id;
 pub use error::{Error, Result};
 pub use log::{Log, Reader, ThreadLog};
 pub use members::{GlobalByte, members};

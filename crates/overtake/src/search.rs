@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use overtake_detect::{Entry, Options, Strictness, defaults};
+use overtake_detect::{Entry, Options, Strictness, defaults, find};
 use overtake_report::result::Report;
 use overtake_seal::Sealed;
 
@@ -14,6 +14,9 @@ use crate::{Error, Examined, Listener};
 
 /// Longer traces are searched for predicted races within a window.
 const LONG_TRACE: u64 = 2_000_000;
+
+/// The detector that suspects every pair of accesses without a common lock.
+const SUSPECTING: &str = "lock-cover";
 
 /// Where files lie in memory, and the name of a trace there.
 const MEMORY: &str = "/dev/shm";
@@ -37,6 +40,8 @@ pub struct Searched {
 pub struct Search {
     /// The detectors; if there are none, those that suit the trace.
     pub detectors: Vec<&'static Entry>,
+    /// Suspicions are wanted as well: pairs of accesses without a common lock.
+    pub suspects: bool,
     /// Their settings.
     pub options: Options,
     /// How much is reported about findings.
@@ -114,9 +119,13 @@ impl Search {
 
     /// The detectors that were asked for, else those that suit the trace: the same for every command.
     pub fn suited(&self, input: &Input) -> Result<Vec<&'static Entry>, Error> {
-        if !self.detectors.is_empty() {
-            return Ok(self.detectors.clone());
+        let mut detectors = self.detectors.clone();
+        if detectors.is_empty() {
+            detectors.extend(defaults(input.is_longer_than(LONG_TRACE)?));
         }
-        Ok(defaults(input.is_longer_than(LONG_TRACE)?).collect())
+        if self.suspects && !detectors.iter().any(|entry| entry.name == SUSPECTING) {
+            detectors.extend(find(SUSPECTING));
+        }
+        Ok(detectors)
     }
 }

@@ -26,11 +26,12 @@ mod sources;
 mod timeline;
 mod why;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use overtake_detect::witness::{self, DeadlockSchedule, Step};
 use overtake_detect::{Access, AccessKind, Deadlock, Promise, Race, Verdict, Witness};
-use overtake_trace::{EventSource, Landmarks, OtrFile, Result, ThreadId};
+use overtake_trace::{EventSource, Landmarks, Module, OtrFile, Result, ThreadId};
 use rustc_hash::FxHashMap;
 
 use self::chosen::Chosen;
@@ -240,16 +241,17 @@ impl<'a> Collector<'a> {
         Report {
             schema: RESULT_SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),
-            runs: vec![self.run()],
+            runs: vec![self.run(&findings)],
             sources: sources::excerpts(&findings, self.names.source_directory()),
             findings,
             triage: Default::default(),
         }
     }
 
-    fn run(&self) -> Run {
+    fn run(&self, found: &[Finding]) -> Run {
         let Analysed { trace, symbols, findings, .. } = self.analysed;
         Run {
+            modules: modules_of(&symbols.program.modules, found),
             trace: trace.file.clone(),
             format: trace.format.clone(),
             command: symbols.program.command.clone(),
@@ -357,6 +359,20 @@ impl<'a> Collector<'a> {
 /// Keeps what is at a position and nothing else.
 fn keep<T>(items: &mut Vec<T>, position: Option<usize>) {
     *items = items.drain(..).skip(position.unwrap_or(usize::MAX)).take(1).collect();
+}
+
+/// The modules that findings are in and that can be told from others of the same name.
+fn modules_of(modules: &[Module], found: &[Finding]) -> Vec<result::Module> {
+    let stacks = found.iter().flat_map(|finding| &finding.accesses).map(|access| &access.stack);
+    let names: BTreeSet<&str> = stacks.flatten().map(|frame| frame.module.as_str()).collect();
+    let is_named = |module: &&Module| {
+        let name = module.path.rsplit('/').next().unwrap_or_default();
+        !module.build_id.is_empty() && names.contains(name)
+    };
+    let known = modules.iter().filter(is_named);
+    known
+        .map(|Module { path, build_id }| result::Module { path: path.clone(), build_id: build_id.clone() })
+        .collect()
 }
 
 fn detector_run(findings: &crate::Findings<'_>) -> DetectorRun {

@@ -100,10 +100,28 @@ pub struct Confirmed {
     /// Where the threads stood and what the memory held.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub seen: String,
+    /// Where each thread stood, in the order of [`Finding::accesses`]; empty if that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stands: Vec<Stand>,
     /// What the program did then: `exit code 1 instead of 0`.
     pub outcome: String,
     /// The command line that does it again.
     pub repeat: String,
+}
+
+/// Where a thread stood when it was held at its access.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Stand {
+    /// The name of the thread in that run, which may be another one than in the recorded run.
+    pub thread: String,
+    /// What it was about to do: `read`, `write`, `atomic load`, `atomic write`.
+    pub operation: String,
+    /// The first byte of the access, in hexadecimal.
+    pub address: String,
+    /// How many bytes.
+    pub bytes: u64,
+    /// The call stack, innermost first.
+    pub stack: Vec<Frame>,
 }
 
 /// What one thread does: an access to memory, an acquire, a call.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::finding::{Access, Confirmed, Finding, HeldLock, Kind, Memory, Thread};
+pub use self::finding::{Access, Confirmed, Finding, HeldLock, Kind, Memory, Stand, Thread};
 pub use self::frame::{Frame, innermost_own};
 pub use self::schedule::{Arrow, ArrowKind, Schedule, Section, Step};
 pub(crate) use self::stored::VerdictForm;
@@ -53,6 +53,9 @@ pub struct Run {
     pub format: String,
     /// The recorded program and its arguments; empty if it was not recorded.
     pub command: Vec<String>,
+    /// The modules of the recorded program that findings are in, as they were then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<Module>,
     /// Process id of the recorded program; 0 if it was not recorded.
     pub process: u64,
     /// Number of events.
@@ -70,6 +73,15 @@ pub struct Run {
     /// Its threads and critical sections. None unless a renderer wanted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+}
+
+/// An executable or a shared library.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Module {
+    /// Its file.
+    pub path: String,
+    /// Its build id in hexadecimal.
+    pub build_id: String,
 }
 
 /// The threads and critical sections of a whole run, in event indices.

@@ -188,6 +188,7 @@ fn a_possible_race_that_was_confirmed_has_its_drawing() {
     );
     let confirmed = browser.text("document.querySelector('section.confirmed').textContent");
     assert!(confirmed.contains("The threads met in 9 of 10 runs, B before A."), "{confirmed}");
+    assert!(confirmed.contains("T2 stood before its write of 4 bytes at 0x7f00"), "{confirmed}");
     let hint = "document.querySelector('.schedule .hint').textContent";
     assert!(browser.text(hint).contains("if the reads of the recording saw"), "{}", browser.text(hint));
     browser.choose("slider", "1000");

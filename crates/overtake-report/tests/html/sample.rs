@@ -73,6 +73,7 @@ pub(crate) fn many(count: u32) -> Report {
 
 fn run(command: &str, events: u64) -> Run {
     Run {
+        modules: Vec::new(),
         trace: "server.otr".into(),
         format: "otr".into(),
         command: command.split(' ').map(String::from).collect(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use overtake_detect::Verdict;
 use overtake_report::result::{
     Access, Arrow, ArrowKind, Confirmed, Excerpt, Finding, Frame, HeldLock, Kind, Report, Schedule, Section,
+    Stand,
 };
 
 use crate::sample::{PREDICTED, access, clean, finding, frame, step, thread};
@@ -91,6 +92,18 @@ pub(crate) fn confirmed() -> Report {
     report.findings[0].verdict = Verdict::Possible;
     report.findings[0].confirmed = Some(Confirmed {
         seen: "T1 and T2 stood at both accesses".into(),
+        stands: vec![Stand {
+            thread: "T2".into(),
+            operation: "write".into(),
+            address: "0x7f00".into(),
+            bytes: 4,
+            stack: vec![Frame {
+                function: "poll".into(),
+                file: "server.c".into(),
+                line: 12,
+                ..Frame::default()
+            }],
+        }],
         met: 9,
         runs: 10,
         order: vec![1, 0],

@@ -80,6 +80,8 @@ static STATE: Shared = Shared(UnsafeCell::new([const { RaceState::NEW }; gates::
 static LOCK: AtomicU32 = AtomicU32::new(0);
 /// Changes whenever a held thread should look at its race.
 static NEWS: AtomicU32 = AtomicU32::new(0);
+/// How many threads are about to make an access for which somebody waits: none, nearly always.
+static PASSING: AtomicU32 = AtomicU32::new(0);
 /// The process whose threads the state is about.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
@@ -121,6 +123,7 @@ pub(super) fn forget_parent() {
     let process = sys::process_id();
     if PROCESS.swap(process, Ordering::Relaxed) != process {
         LOCK.store(0, Ordering::Relaxed);
+        PASSING.store(0, Ordering::Relaxed);
         let mut section = Section::new();
         for race in 0..plan::races() {
             if let Some(state) = section.race(race) {
@@ -130,14 +133,45 @@ pub(super) fn forget_parent() {
     }
 }
 
-/// The thread is about to make an access at a site.
-pub(super) fn arrive(thread: &ThreadState, seen: Seen) {
+/// The thread is about to make an access at a site, or to take a lock there. Whether it must go on without the lock.
+pub(super) fn arrive(thread: &ThreadState, seen: Seen) -> bool {
+    let is_acquire = seen.kind & gates::ACQUIRES != 0;
+    let mut goes_without = false;
     for race in 0..plan::races() {
-        let sides = [0, 1].map(|side| plan::is_side(race, side, seen.pc));
-        if sides != [false; 2] {
-            come_to(race, sides, thread, seen);
+        let sides = [0, 1].map(|side| plan::is_side(race, side, seen.pc) && is_meant(race, side, thread));
+        let is_deadlock = plan::word(race, gates::IS_DEADLOCK).load(Ordering::Relaxed) != 0;
+        if sides != [false; 2] && is_deadlock == is_acquire {
+            goes_without |= come_to(race, sides, thread, seen) && is_acquire;
         }
     }
+    goes_without
+}
+
+/// Whether the access is called from where the plan says, by a thread that was created where it says.
+fn is_meant(race: usize, side: usize, thread: &ThreadState) -> bool {
+    let get = |word: usize| plan::word(race, word + 2 * side).load(Ordering::Relaxed);
+    let created = get(gates::CREATED);
+    if created != 0
+        && Room::of(thread).is_none_or(|room| room.created.get() != (created, get(gates::CREATED + 1)))
+    {
+        return false;
+    }
+    let wanted = get(gates::CALLERS) as usize;
+    wanted == 0 || callers_of(thread, wanted) == Some(get(gates::CALLERS + 1))
+}
+
+/// The hash of so many calls around what the thread does; none if there are fewer.
+fn callers_of(thread: &ThreadState, wanted: usize) -> Option<u64> {
+    let mut hash = gates::StackHash::EMPTY;
+    let mut count = 0;
+    thread.recorder().calls(|call| {
+        if count < wanted {
+            let (module, offset) = plan::site_of(call).unwrap_or_default();
+            hash = hash.with(module, offset);
+            count += 1;
+        }
+    });
+    (count == wanted).then_some(hash.word())
 }
 
 /// What became of a thread that came to a site.
@@ -150,31 +184,29 @@ enum Arrival {
     },
 }
 
-fn come_to(race: usize, sides: [bool; 2], thread: &ThreadState, seen: Seen) {
+/// Lets the thread stand or meet. Whether it met another one and goes first.
+fn come_to(race: usize, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> bool {
     let mut arrival = {
         let mut section = Section::new();
-        let Some(state) = section.race(race) else { return };
+        let Some(state) = section.race(race) else { return false };
         place(race, state, sides, thread, seen)
     };
     if let Arrival::Held(side) = arrival {
         arrival = hold(race, side, thread);
     }
+    let is_acquire = seen.kind & gates::ACQUIRES != 0;
     match arrival {
-        Arrival::Met { goes_first: true } => {
-            if let Some(room) = Room::of(thread) {
-                room.passing.set(race + 1);
-            }
-        }
+        Arrival::Met { .. } if is_acquire => {}
+        Arrival::Met { goes_first: true } => passes(thread, race),
         Arrival::Met { goes_first: false } => {
             wait_for(PASSING_MILLISECONDS, || Section::new().race(race).is_none_or(|state| state.has_passed));
-            if seen.kind & gates::WRITES != 0
-                && let Some(room) = Room::of(thread)
-            {
-                room.passing.set(race + 1); // its value is what counts
+            if seen.kind & gates::WRITES != 0 {
+                passes(thread, race); // its value is what counts
             }
         }
         Arrival::Goes | Arrival::Held(_) => {}
     }
+    matches!(arrival, Arrival::Met { goes_first: true })
 }
 
 /// Lets a thread meet whoever stands at the other side, or stand here itself.
@@ -189,8 +221,12 @@ fn place(race: usize, state: &mut RaceState, sides: [bool; 2], thread: &ThreadSt
             return Arrival::Goes;
         }
         // SAFETY: the thread stands there, and so exists (G2).
-        let is_race = seen.conflicts(&other.seen) && !share_lock(thread, unsafe { &*other.thread });
-        if is_race {
+        let other_thread = unsafe { &*other.thread };
+        let is_found = match seen.kind & gates::ACQUIRES {
+            0 => seen.conflicts(&other.seen) && !share_lock(thread, other_thread),
+            _ => holds(other_thread, seen.address) && holds(thread, other.seen.address),
+        };
+        if is_found {
             return meet(race, state, side, thread, seen, other);
         }
         plan::word(race, gates::OTHER_MEETINGS).fetch_add(1, Ordering::Relaxed);
@@ -204,13 +240,19 @@ fn place(race: usize, state: &mut RaceState, sides: [bool; 2], thread: &ThreadSt
     Arrival::Held(side)
 }
 
+/// Whether a thread holds the lock at an address.
+fn holds(thread: &ThreadState, lock: usize) -> bool {
+    Room::of(thread).is_some_and(|room| room.holds(lock as u64))
+}
+
 /// Whether a lock orders the two threads. If one holds too many to know, it may.
 fn share_lock(one: &ThreadState, other: &ThreadState) -> bool {
     let (Some(one), Some(other)) = (Room::of(one), Room::of(other)) else { return false };
     let (Some(ones), Some(others)) = (one.locks(), other.locks()) else { return true };
     ones.iter().any(|one| {
         let is_common = |other: super::HeldLock| {
-            one.get().lock == other.lock && !(one.get().is_shared && other.is_shared)
+            let is_excluding = !(one.get().is_shared && other.is_shared) && !one.get().is_token;
+            one.get().lock == other.lock && is_excluding
         };
         others.iter().any(|other| is_common(other.get()))
     })
@@ -236,14 +278,16 @@ fn meet(
         set(base + gates::SIDE_LENGTH, seen.length as u64);
         set(base + gates::SIDE_KIND, seen.kind);
         set(base + gates::SIDE_THREAD, u64::from(thread.number()));
-        set(base + gates::SIDE_STACK, seen.pc);
-        let mut frames = 1;
-        thread.recorder().calls(|call| {
-            if frames < gates::MOST_FRAMES {
-                set(base + gates::SIDE_STACK + frames, call);
+        let mut frames = 0;
+        let mut add = |pc: u64| {
+            if let (true, Some((module, offset))) = (frames < gates::MOST_FRAMES, plan::site_of(pc)) {
+                set(base + gates::SIDE_STACK + 2 * frames, module);
+                set(base + gates::SIDE_STACK + 2 * frames + 1, offset);
                 frames += 1;
             }
-        });
+        };
+        add(seen.pc);
+        thread.recorder().calls(add);
         set(base + gates::SIDE_FRAMES, frames as u64);
     }
     if let Some((address, length)) = seen.common(&other.seen) {
@@ -363,18 +407,34 @@ fn wait_for(milliseconds: u64, mut is_over: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// The thread does something: the access for which it was let go is over.
-#[inline]
-pub(super) fn passed(thread: &ThreadState) {
+/// The thread is about to make its access of a race.
+fn passes(thread: &ThreadState, race: usize) {
     if let Some(room) = Room::of(thread)
-        && room.passing.get() != 0
+        && room.passing.replace(race + 1) == 0
     {
-        note_passed(room.passing.replace(0) - 1);
+        PASSING.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The thread does something: the access for which it was let go is over.
+#[inline(always)]
+pub(super) fn passed(thread: &ThreadState) {
+    if PASSING.load(Ordering::Relaxed) != 0 {
+        look_who_passed(thread);
     }
 }
 
 #[cold]
 #[inline(never)]
+fn look_who_passed(thread: &ThreadState) {
+    if let Some(room) = Room::of(thread)
+        && room.passing.get() != 0
+    {
+        PASSING.fetch_sub(1, Ordering::Relaxed);
+        note_passed(room.passing.replace(0) - 1);
+    }
+}
+
 fn note_passed(race: usize) {
     let base = [0, 1].map(|side| gates::SIDES + side * gates::SIDE);
     let get = |word: usize| plan::word(race, word).load(Ordering::Relaxed);

@@ -10,6 +10,10 @@
 //! the other thread needs on its way, no other thread can run at some point; the plan's file then names the acquire of that lock, and the next run
 //! holds the thread there first, until another thread has given the lock back (a *gate*).
 //!
+//! **Deadlocks.** The two sites are acquires, and each thread is held before its own. They meet if each has the mutex that the other is about to wait
+//! for: the cycle is closed. Then one thread goes on without the mutex, as if it had it, so that the program can end; it does not give back what it
+//! does not have.
+//!
 //! **What never happens.** A held thread does not stop the program: it goes on when nobody else can run, and after the limit. Without a
 //! plan the back end does nothing.
 
@@ -21,7 +25,7 @@ use core::cell::Cell;
 
 use overtake_rawlog::{RecordKind, gates, split_atomic_extra};
 
-use crate::back_end::{Access, BackEnd, Operation};
+use crate::back_end::{Access, BackEnd, Operation, Wait};
 use crate::process;
 use crate::sys;
 use crate::thread::ThreadState;
@@ -31,18 +35,24 @@ pub(crate) struct Gates;
 /// Locks of a thread beyond this number are not known; then a meeting is not believed.
 const MOST_LOCKS: usize = 200;
 
-/// A lock that a thread holds.
+/// A lock that a thread holds, or a semaphore of which it took a token.
 #[derive(Clone, Copy)]
 struct HeldLock {
     lock: u64,
     pc: u64,
     is_shared: bool,
+    /// It keeps others out only as long as there is no other token; two threads that have one are not kept apart by it.
+    is_token: bool,
 }
 
 /// What this back end knows of a thread. All zeros is valid.
 struct Room {
     /// The race whose access this thread is about to make, plus one: whoever waits for that goes on at the thread's next operation.
     passing: Cell<usize>,
+    /// The mutex that it goes on without, so that a deadlock ends that was shown to be possible; 0 is none.
+    without: Cell<u64>,
+    /// The site at which it was created; zeros if that is not known.
+    created: Cell<(u64, u64)>,
     count: Cell<usize>,
     locks: [Cell<HeldLock>; MOST_LOCKS],
 }
@@ -69,6 +79,10 @@ impl Room {
 
     fn took(&self, held: HeldLock) {
         let count = self.count.get();
+        let is_known = |place: &Cell<HeldLock>| place.get().lock == held.lock;
+        if held.is_token && self.locks().is_none_or(|locks| locks.iter().any(is_known)) {
+            return; // it may be a signal that is never given back
+        }
         if let Some(place) = self.locks.get(count) {
             place.set(held);
         }
@@ -83,6 +97,12 @@ impl Room {
             place.set(next.get());
         }
         self.count.set(count - 1);
+    }
+
+    /// Whether it has this lock.
+    fn holds(&self, lock: u64) -> bool {
+        let is_it = |held: &Cell<HeldLock>| held.get().lock == lock && !held.get().is_token;
+        self.locks().is_some_and(|locks| locks.iter().any(is_it))
     }
 
     /// The locks, unless there are too many.
@@ -135,14 +155,15 @@ impl BackEnd for Gates {
         }
     }
 
-    fn before(&self, thread: &ThreadState, operation: Operation) {
+    fn before(&self, thread: &ThreadState, operation: Operation) -> Wait {
         meeting::passed(thread);
         if !plan::is_site(operation.pc) {
-            return;
+            return Wait::AsUsual;
         }
         let writes = match operation.kind {
-            RecordKind::Acquire | RecordKind::AcquireShared => {
-                return meeting::wait_at_gate(thread, operation.object, operation.pc);
+            RecordKind::Acquire | RecordKind::AcquireShared | RecordKind::SemaphoreWait => {
+                meeting::wait_at_gate(thread, operation.object, operation.pc);
+                return wait_for_deadlock(thread, operation);
             }
             RecordKind::AtomicLoad => 0,
             _ => gates::WRITES,
@@ -151,6 +172,17 @@ impl BackEnd for Gates {
         let kind = writes | gates::IS_ATOMIC;
         let address = operation.object as usize;
         meeting::arrive(thread, Seen { address, length: length as usize, kind, pc: operation.pc });
+        Wait::AsUsual
+    }
+
+    fn goes_without(&self, thread: &ThreadState, lock: u64) -> bool {
+        Room::of(thread).is_some_and(|room| {
+            let is_it = room.without.get() == lock;
+            if is_it {
+                room.without.set(0);
+            }
+            is_it
+        })
     }
 
     fn operation(&self, thread: &ThreadState, operation: Operation) {
@@ -163,15 +195,25 @@ impl BackEnd for Gates {
             RecordKind::ThreadStart => {
                 meeting::forget_parent();
                 Room::open(thread);
+                if let Some(room) = Room::of(thread) {
+                    room.passing.set(0); // of a parent process
+                    room.created.set(plan::created_at(thread.number()));
+                }
             }
+            RecordKind::Fork => plan::note_creation(object, pc),
             RecordKind::ThreadEnd => Room::close(thread),
             RecordKind::Acquire | RecordKind::AcquireShared => {
                 let is_shared = kind == RecordKind::AcquireShared;
                 if let Some(room) = Room::of(thread) {
-                    room.took(HeldLock { lock: object, pc, is_shared });
+                    room.took(HeldLock { lock: object, pc, is_shared, is_token: false });
                 }
             }
-            RecordKind::Release | RecordKind::ReleaseAny => {
+            RecordKind::SemaphoreWait => {
+                if let Some(room) = Room::of(thread) {
+                    room.took(HeldLock { lock: object, pc, is_shared: false, is_token: true });
+                }
+            }
+            RecordKind::Release | RecordKind::ReleaseAny | RecordKind::SemaphorePost => {
                 if let Some(room) = Room::of(thread) {
                     room.gave_back(object);
                 }
@@ -183,5 +225,21 @@ impl BackEnd for Gates {
             }
             _ => {}
         }
+    }
+}
+
+/// The thread is about to wait for a mutex at a site. If it closes a cycle of threads that wait for each other, one of them goes on without it.
+fn wait_for_deadlock(thread: &ThreadState, operation: Operation) -> Wait {
+    let Operation { kind, object, pc, .. } = operation;
+    if kind != RecordKind::Acquire {
+        return Wait::AsUsual;
+    }
+    let seen = Seen { address: object as usize, length: 1, kind: gates::ACQUIRES, pc };
+    match (meeting::arrive(thread, seen), Room::of(thread)) {
+        (true, Some(room)) => {
+            room.without.set(object);
+            Wait::NotAtAll
+        }
+        _ => Wait::AsUsual,
     }
 }

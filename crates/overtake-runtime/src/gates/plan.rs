@@ -18,8 +18,12 @@ static ADDRESSES: [[AtomicU64; 3]; gates::MOST_RACES] =
     [const { [const { AtomicU64::new(0) }; 3] }; gates::MOST_RACES];
 
 /// The same addresses to be found quickly: open addressing, never more than half full, never emptied (a stale one costs a look).
-const SLOTS: usize = 1024;
+const SLOTS: usize = 4096;
 static SLOT: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+
+/// Where threads were created, by the last digits of their numbers: the number plus one, module and offset.
+const CREATIONS: usize = 1024;
+static CREATED: [[AtomicU64; 3]; CREATIONS] = [const { [const { AtomicU64::new(0) }; 3] }; CREATIONS];
 
 /// A module that is loaded: what stands for its name, what is added to its addresses, where it ends.
 struct LoadedModule {
@@ -84,15 +88,44 @@ pub(super) fn word(race: usize, word: usize) -> &'static AtomicU64 {
 /// Whether something is to be done at this program counter.
 #[inline]
 pub(super) fn is_site(pc: u64) -> bool {
-    if RACES.load(Ordering::Relaxed) == 0 {
-        return false;
-    }
+    // Nearly always the first slot is empty: this is all that most accesses cost.
+    SLOT[first_slot(pc)].load(Ordering::Relaxed) != 0 && is_among_slots(pc)
+}
+
+#[cold]
+#[inline(never)]
+fn is_among_slots(pc: u64) -> bool {
     slots_of(pc).map(|slot| slot.load(Ordering::Relaxed)).find(|&found| found == pc || found == 0) == Some(pc)
 }
 
+#[inline(always)]
+fn first_slot(pc: u64) -> usize {
+    (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SLOTS
+}
+
 fn slots_of(pc: u64) -> impl Iterator<Item = &'static AtomicU64> {
-    let first = (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-    (0..SLOTS).map(move |step| &SLOT[first.wrapping_add(step) % SLOTS])
+    (0..SLOTS).map(move |step| &SLOT[(first_slot(pc) + step) % SLOTS])
+}
+
+/// A thread with this number is about to be created.
+pub(super) fn note_creation(number: u64, pc: u64) {
+    let [of, module, offset] = &CREATED[number as usize % CREATIONS];
+    let site = site_of(pc).unwrap_or_default();
+    module.store(site.0, Ordering::Relaxed);
+    offset.store(site.1, Ordering::Relaxed);
+    of.store(number + 1, Ordering::Release);
+}
+
+/// Where a thread was created, as a site; zeros if that is not known.
+pub(super) fn created_at(number: u32) -> (u64, u64) {
+    let [of, module, offset] = &CREATED[number as usize % CREATIONS];
+    match of.load(Ordering::Acquire) {
+        _ if number == 0 => (gates::MAIN_THREAD, 0),
+        found if found == u64::from(number) + 1 => {
+            (module.load(Ordering::Relaxed), offset.load(Ordering::Relaxed))
+        }
+        _ => (0, 0),
+    }
 }
 
 /// Whether a side of a race is at this program counter.

@@ -6,6 +6,7 @@ use overtake_rawlog::{RecordKind, acquire_extra, misuse};
 
 use super::note;
 use super::real::hook;
+use crate::back_end::Wait;
 use crate::thread::{self, ThreadState};
 
 /// What came of taking a mutex. A robust one may be taken although its owner died.
@@ -117,7 +118,9 @@ pub(super) fn mutex_taken(result: i32, tried: bool, mutex: usize, pc: usize) -> 
 fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let Some(thread) = thread::current() else { return real() };
     let holder = Mutex::at(mutex);
-    thread.about_to_acquire(mutex as u64, pc as u64);
+    if thread.about_to_acquire(mutex as u64, pc as u64) == Wait::NotAtAll {
+        return 0;
+    }
     holder.await_holder(thread);
     let result = real();
     if result != 0 {
@@ -131,14 +134,26 @@ fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     result
 }
 
-/// A mutex is about to be given back.
+/// A mutex is about to be given back by `real`, unless the thread went on without it.
 #[inline(always)]
-fn unlocked(mutex: usize, pc: usize) {
-    let Some(thread) = thread::current() else { return };
+fn unlock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    let Some(thread) = thread::current() else { return real() };
+    if thread.goes_without(mutex as u64) {
+        return 0;
+    }
     if thread.holds(Mutex::at(mutex).owner.load(Ordering::Relaxed)) {
         thread.released(mutex as u64, pc as u64);
     } else {
         thread.sync(RecordKind::Release, 0, mutex as u64, pc as u64);
+    }
+    real()
+}
+
+/// Says that the thread is about to wait for a lock or a token; the recorder does not want to know.
+#[inline]
+pub(super) fn announce(kind: RecordKind, object: usize, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.about_to_wait(kind, object as u64, pc as u64);
     }
 }
 
@@ -179,12 +194,12 @@ hook! {
     fn pthread_mutex_clocklock(mutex: usize, clock: i32, time: usize; pc) -> i32 {
         mutex_taken(real(mutex, clock, time), true, mutex, pc)
     }
-    fn pthread_mutex_unlock(mutex: usize; pc) -> i32 {
-        unlocked(mutex, pc);
-        real(mutex)
-    }
+    fn pthread_mutex_unlock(mutex: usize; pc) -> i32 { unlock(mutex, pc, || real(mutex)) }
 
-    fn pthread_rwlock_rdlock(lock: usize; pc) -> i32 { taken_shared(real(lock), false, lock, pc) }
+    fn pthread_rwlock_rdlock(lock: usize; pc) -> i32 {
+        announce(RecordKind::AcquireShared, lock, pc);
+        taken_shared(real(lock), false, lock, pc)
+    }
     fn pthread_rwlock_tryrdlock(lock: usize; pc) -> i32 { taken_shared(real(lock), true, lock, pc) }
     fn pthread_rwlock_timedrdlock(lock: usize, time: usize; pc) -> i32 {
         taken_shared(real(lock, time), true, lock, pc)
@@ -192,7 +207,10 @@ hook! {
     fn pthread_rwlock_clockrdlock(lock: usize, clock: i32, time: usize; pc) -> i32 {
         taken_shared(real(lock, clock, time), true, lock, pc)
     }
-    fn pthread_rwlock_wrlock(lock: usize; pc) -> i32 { taken(real(lock), false, lock, pc) }
+    fn pthread_rwlock_wrlock(lock: usize; pc) -> i32 {
+        announce(RecordKind::Acquire, lock, pc);
+        taken(real(lock), false, lock, pc)
+    }
     fn pthread_rwlock_trywrlock(lock: usize; pc) -> i32 { taken(real(lock), true, lock, pc) }
     fn pthread_rwlock_timedwrlock(lock: usize, time: usize; pc) -> i32 { taken(real(lock, time), true, lock, pc) }
     fn pthread_rwlock_clockwrlock(lock: usize, clock: i32, time: usize; pc) -> i32 {
@@ -203,7 +221,10 @@ hook! {
         real(lock)
     }
 
-    fn pthread_spin_lock(lock: usize; pc) -> i32 { taken(real(lock), false, lock, pc) }
+    fn pthread_spin_lock(lock: usize; pc) -> i32 {
+        announce(RecordKind::Acquire, lock, pc);
+        taken(real(lock), false, lock, pc)
+    }
     fn pthread_spin_trylock(lock: usize; pc) -> i32 { taken(real(lock), true, lock, pc) }
     fn pthread_spin_unlock(lock: usize; pc) -> i32 {
         note(RecordKind::Release, 0, lock, pc);
@@ -222,8 +243,5 @@ hook! {
     fn mtx_lock(mutex: usize; pc) -> i32 { lock(mutex, pc, || real(mutex)) }
     fn mtx_trylock(mutex: usize; pc) -> i32 { mutex_taken(real(mutex), true, mutex, pc) }
     fn mtx_timedlock(mutex: usize, time: usize; pc) -> i32 { mutex_taken(real(mutex, time), true, mutex, pc) }
-    fn mtx_unlock(mutex: usize; pc) -> i32 {
-        unlocked(mutex, pc);
-        real(mutex)
-    }
+    fn mtx_unlock(mutex: usize; pc) -> i32 { unlock(mutex, pc, || real(mutex)) }
 }

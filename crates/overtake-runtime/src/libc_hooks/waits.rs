@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use overtake_rawlog::RecordKind;
 
-use super::locks::{lifetimes, mutex_taken};
+use super::locks::{announce, lifetimes, mutex_taken};
 use super::real::hook;
 use super::{caller_or, note, note_with};
 use crate::thread;
@@ -123,7 +123,10 @@ hook! {
         note(RecordKind::SemaphorePost, 0, semaphore, pc);
         real(semaphore)
     }
-    fn sem_wait(semaphore: usize; pc) -> i32 { token(real(semaphore), semaphore, pc) }
+    fn sem_wait(semaphore: usize; pc) -> i32 {
+        announce(RecordKind::SemaphoreWait, semaphore, pc);
+        token(real(semaphore), semaphore, pc)
+    }
     fn sem_trywait(semaphore: usize; pc) -> i32 { token(real(semaphore), semaphore, pc) }
     fn sem_timedwait(semaphore: usize, time: usize; pc) -> i32 { token(real(semaphore, time), semaphore, pc) }
     fn sem_clockwait(semaphore: usize, clock: i32, time: usize; pc) -> i32 {

@@ -5,26 +5,33 @@
 //!
 //! 1. The program runs twice undisturbed, to learn how it ends, how long it takes, and whether its output is always the same.
 //! 2. One run holds threads for all races at once, as far as their accesses are at different instructions.
-//! 3. Each race that was not met gets runs of its own. If a held thread had a lock that the other thread needed on its way, the next
+//! 3. Each race that was not met gets runs of its own. The first ones hold only threads that were created, and calls that were made, as in the recorded
+//!    run; where these do not come, later ones hold whoever comes to the instruction. If a held thread had a lock that the other thread needed on its way, the next
 //!    run lets the other thread have that lock first. If time ran out, the next run waits longer.
 //! 4. For each race that was met, one more run for either order of the two accesses. How it ends is compared with the undisturbed runs.
+//!
+//! A deadlock of two threads is tried in the same way: each is held before the acquire by which it would wait for the other, and it is confirmed when each
+//! has what the other wants.
 //!
 //! A race that was met is a fact: both threads stood at conflicting accesses to the same bytes and no lock was held by both. One
 //! that was not met may still be possible.
 
 mod plan;
 mod trial;
+mod words;
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use overtake_detect::Verdict;
 use overtake_report::result::{Confirmed, Finding, Report};
 
 use crate::recording::{Scratch, scratch_directory};
 use crate::{Error, Listener};
 use plan::{Meeting, Order, Plan, Request, Seen};
 use trial::Ending;
+use words::{Atlas, NOT_CONFIRMED, counted, cycle_in_words, in_words, reason};
 
 pub use trial::Trial;
 
@@ -35,11 +42,23 @@ pub struct ConfirmOptions {
     pub tries: u32,
     /// How long a thread is held at the most; by default it follows from how long the program takes.
     pub hold: Option<Duration>,
+    /// No new run starts when so much time has passed.
+    pub budget: Option<Duration>,
     /// What runs.
     pub trial: Trial,
-    /// The command line that does the same for the race with this fingerprint, for reports.
+    /// The command line that does the same, for reports; [`RACE`] in it stands for the race.
     pub repeat: String,
 }
+
+impl ConfirmOptions {
+    /// The command line that does the same for one race.
+    fn repeat_for(&self, finding: &Finding) -> String {
+        self.repeat.replace(RACE, &finding.fingerprint)
+    }
+}
+
+/// Stands for the fingerprint of a race in [`ConfirmOptions::repeat`].
+pub const RACE: &str = "{race}";
 
 /// What came of the attempt to see a race.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +69,13 @@ pub struct Attempt {
     pub is_confirmed: bool,
     /// A sentence about it.
     pub said: String,
+}
+
+/// The findings of a report that a run could show to happen, the most severe first: races and deadlocks of a recorded program that did not happen
+/// yet.
+pub fn candidates(report: &Report) -> Vec<usize> {
+    let is_open = |finding: &Finding| finding.verdict != Verdict::Observed && Request::of(finding).is_some();
+    (0..report.findings.len()).filter(|&at| is_open(&report.findings[at])).collect()
 }
 
 /// A run that holds threads must not hold too many at once.
@@ -69,13 +95,17 @@ pub fn confirm(
     let parent = scratch_directory(listener);
     let scratch =
         Scratch::new_in("overtake-confirm-", &parent).map_err(|error| Error::in_file(&parent, error))?;
+    for changed in changed_modules(report) {
+        listener.say(&changed);
+    }
     let session = Session::new(options, scratch.path())?;
+    let atlas = Atlas::of(report);
     let mut requests: Vec<(usize, Request, Tally)> = Vec::new();
     for &at in chosen {
         let request = report.findings.get(at).and_then(Request::of);
         let request = request.ok_or_else(|| {
             Error::usage(format!(
-                "finding {} is no race of a recorded program, so that it cannot be run again",
+                "finding {} is no race or deadlock of two threads of a recorded program, so that it cannot be run again",
                 at + 1
             ))
         })?;
@@ -87,7 +117,11 @@ pub fn confirm(
         let finding = &report.findings[at];
         listener.say(&format!("race {}: {}", finding.id, finding.headline));
         session.alone(request, &mut tally)?;
-        let attempt = session.conclude(at, finding, &tally)?;
+        if tally.runs == 0 {
+            listener.say("  not tried: the time is over");
+            continue;
+        }
+        let attempt = session.conclude(at, finding, &tally, &atlas)?;
         listener.say(&format!("  {}", attempt.0.said));
         let finding = &mut report.findings[at];
         finding.notes.retain(|note| !note.starts_with(NOT_CONFIRMED));
@@ -130,7 +164,8 @@ pub fn stop_at(
     let scratch =
         Scratch::new_in("overtake-confirm-", &parent).map_err(|error| Error::in_file(&parent, error))?;
     let request = report.findings.get(finding).and_then(Request::of);
-    let request = request.ok_or_else(|| Error::usage("it is no race of a recorded program"))?;
+    let request = request
+        .ok_or_else(|| Error::usage("it is no race or deadlock of two threads of a recorded program"))?;
     let session = Session::new(options, scratch.path())?;
     let mut tally = Tally::default();
     session.alone(request, &mut tally)?;
@@ -147,8 +182,20 @@ pub fn stop_at(
     Err(Error::usage("the threads met before, but not again"))
 }
 
-/// How the note about a race that was not met begins.
-const NOT_CONFIRMED: &str = "not confirmed";
+/// Says which modules of the findings are not those that were recorded: the instructions of a race lie elsewhere in them.
+fn changed_modules(report: &Report) -> Vec<String> {
+    let modules = report.runs.iter().flat_map(|run| &run.modules);
+    let changed = modules.filter(|module| {
+        let now = overtake_seal::build_id(Path::new(&module.path));
+        now.is_some_and(|now| now != module.build_id)
+    });
+    let mut said: Vec<String> = changed
+        .map(|module| format!("{} has changed since it was recorded; record it again", module.path))
+        .collect();
+    said.sort();
+    said.dedup();
+    said
+}
 
 /// What the runs for one race gave so far.
 #[derive(Clone, Default)]
@@ -161,6 +208,7 @@ struct Tally {
     request: Option<Request>,
     arrivals: [u64; 2],
     stalls: u64,
+    timeouts: u64,
     other_meetings: u64,
 }
 
@@ -169,6 +217,7 @@ impl Tally {
         self.runs += 1;
         self.last = seen.clone();
         self.stalls += seen.stalls;
+        self.timeouts += seen.timeouts;
         self.other_meetings += seen.other_meetings;
         for (sum, arrivals) in self.arrivals.iter_mut().zip(seen.arrivals) {
             *sum += arrivals;
@@ -188,16 +237,23 @@ struct Session<'a> {
     plain: Ending,
     /// Whether two undisturbed runs printed the same.
     is_steady: bool,
+    /// No run starts after it.
+    end: Option<Instant>,
 }
 
 impl<'a> Session<'a> {
     fn new(options: &'a ConfirmOptions, directory: &'a Path) -> Result<Session<'a>, Error> {
         /// Whoever is not done by then is not a test.
         const PATIENCE: Duration = Duration::from_secs(600);
+        let end = options.budget.and_then(|budget| Instant::now().checked_add(budget));
         let plain = options.trial.run("silent", None, directory, PATIENCE)?;
         let again = options.trial.run("silent", None, directory, PATIENCE)?;
         let is_steady = plain.output == again.output && plain.status == again.status;
-        Ok(Session { options, directory, plain, is_steady })
+        Ok(Session { options, directory, plain, is_steady, end })
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
     }
 
     fn hold(&self) -> Duration {
@@ -213,20 +269,29 @@ impl<'a> Session<'a> {
         Ok((plan.outcome()?, ending))
     }
 
-    /// All races in one run, as far as they are at different instructions.
+    /// All races in as few runs as possible: those whose accesses are at different instructions share one.
     fn together(&self, requests: &mut [(usize, Request, Tally)]) -> Result<(), Error> {
-        let mut sites = HashSet::new();
-        let mut is_apart = |request: &Request| request.sites.iter().all(|site| sites.insert(*site));
-        let apart: Vec<usize> =
-            (0..requests.len()).filter(|&at| is_apart(&requests[at].1)).take(MOST_TOGETHER).collect();
-        if apart.len() < 2 {
-            return Ok(());
-        }
-        let wanted: Vec<Request> = apart.iter().map(|&at| requests[at].1).collect();
-        let (seen, _) = self.run(&wanted, self.hold())?;
-        for (&at, seen) in apart.iter().zip(&seen) {
-            let (_, request, tally) = &mut requests[at];
-            tally.add(*request, seen);
+        let mut rest: Vec<usize> = (0..requests.len()).collect();
+        while rest.len() > 1 && !self.is_over() {
+            let mut sites = HashSet::new();
+            let (mut apart, mut others) = (Vec::new(), Vec::new());
+            for at in rest {
+                let wanted = requests[at].1.sites;
+                let is_free = apart.len() < MOST_TOGETHER && !wanted.iter().any(|site| sites.contains(site));
+                if is_free {
+                    sites.extend(wanted);
+                    apart.push(at);
+                } else {
+                    others.push(at);
+                }
+            }
+            let wanted: Vec<Request> = apart.iter().map(|&at| requests[at].1).collect();
+            let (seen, _) = self.run(&wanted, self.hold())?;
+            for (&at, seen) in apart.iter().zip(&seen) {
+                let (_, request, tally) = &mut requests[at];
+                tally.add(*request, seen);
+            }
+            rest = others;
         }
         Ok(())
     }
@@ -234,7 +299,10 @@ impl<'a> Session<'a> {
     /// Runs for one race, until it is met or was tried often enough.
     fn alone(&self, mut request: Request, tally: &mut Tally) -> Result<(), Error> {
         let mut hold = self.hold();
-        while tally.met == 0 && tally.runs < self.options.tries {
+        if tally.runs > 0 && tally.last.arrivals.contains(&0) {
+            request = request.coarser();
+        }
+        while tally.met == 0 && tally.runs < self.options.tries && !self.is_over() {
             let (seen, _) = self.run(&[request], hold)?;
             let Some(seen) = seen.first() else { break };
             tally.add(request, seen);
@@ -247,6 +315,9 @@ impl<'a> Session<'a> {
                     request.gate = Some(gate);
                 }
                 (None, None) => {}
+            }
+            if seen.arrivals.contains(&0) || tally.runs.is_multiple_of(2) {
+                request = request.coarser();
             }
             if seen.timeouts > 0 && self.options.hold.is_none() {
                 hold = (hold * 2).min(HOLD.1);
@@ -261,13 +332,18 @@ impl<'a> Session<'a> {
         at: usize,
         finding: &Finding,
         tally: &Tally,
+        atlas: &Atlas,
     ) -> Result<(Attempt, Option<Confirmed>), Error> {
         let (Some(meeting), Some(request)) = (&tally.meeting, tally.request) else {
-            let said = format!("{NOT_CONFIRMED} in {}: {}", counted(tally.runs), self.reason(finding, tally));
+            let again = self.options.repeat_for(finding);
+            let (runs, reason) = (counted(tally.runs), reason(finding, tally));
+            let said = format!("{NOT_CONFIRMED} in {runs}: {reason}; again: {again}");
             return Ok((Attempt { finding: at, is_confirmed: false, said }, None));
         };
         let mut outcomes = Vec::new();
-        for (order, first) in [(Order::First, 0), (Order::Second, 1)] {
+        let orders = [(Order::First, 0), (Order::Second, 1)];
+        // A deadlock has no order: nobody would go on.
+        for (order, first) in orders.into_iter().filter(|_| !request.is_deadlock) {
             if let Some(outcome) = self.outcome_of(Request { order, ..request })? {
                 outcomes.push((first, outcome));
             }
@@ -295,8 +371,9 @@ impl<'a> Session<'a> {
             runs: tally.runs,
             order: vec![meeting.first, 1 - meeting.first],
             outcome,
-            seen: in_words(meeting),
-            repeat: format!("{} {}", self.options.repeat, &finding.fingerprint),
+            seen: if request.is_deadlock { cycle_in_words(meeting) } else { in_words(meeting) },
+            stands: atlas.stands(meeting),
+            repeat: self.options.repeat_for(finding),
         };
         let rest =
             if confirmed.outcome.is_empty() { String::new() } else { format!("; {}", confirmed.outcome) };
@@ -324,45 +401,4 @@ impl<'a> Session<'a> {
         }
         Ok(None)
     }
-
-    /// Why a race was not met.
-    fn reason(&self, finding: &Finding, tally: &Tally) -> String {
-        let place = |at: usize| {
-            let frame = finding.accesses.get(at).and_then(|access| access.stack.first());
-            frame.map(overtake_report::result::Frame::place).unwrap_or_default()
-        };
-        match tally.arrivals {
-            [0, 0] => "neither access was reached; is it the same program with the same input?".into(),
-            [_, 0] => format!("only {} was reached", place(0)),
-            [0, _] => format!("only {} was reached", place(1)),
-            _ if tally.other_meetings > 0 => {
-                "both accesses were reached together, but at other addresses or under a common lock".into()
-            }
-            _ if tally.stalls > 0 => {
-                "both accesses were reached, but whoever is held at one of them keeps the other from running"
-                    .into()
-            }
-            _ => "both accesses were reached, but never at the same time".into(),
-        }
-    }
-}
-
-fn counted(runs: u32) -> String {
-    if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
-}
-
-/// Where the threads stood, and what the memory held.
-fn in_words(meeting: &Meeting) -> String {
-    let Meeting { addresses: [one, other], threads: [first, second], value, new_value, value_bytes, .. } =
-        meeting;
-    let digits = 2 * *value_bytes as usize;
-    let place = match one == other {
-        true => format!("{one:#x}"),
-        false => format!("{one:#x} and {other:#x}"),
-    };
-    let value = match new_value {
-        Some(new) => format!("it held 0x{value:0digits$x}, and 0x{new:0digits$x} afterwards"),
-        None => format!("it held 0x{value:0digits$x}"),
-    };
-    format!("T{first} and T{second} stood at both accesses to {place} at the same time; {value}")
 }

@@ -4,20 +4,45 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use overtake_rawlog::gates;
-use overtake_report::result::{Finding, Frame};
+use overtake_report::result::{Access, Finding, Frame, Kind};
 
 use crate::Error;
 
 /// An instruction: what stands for its module, and its offset there.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Site {
-    module: u64,
-    offset: u64,
+    pub(super) module: u64,
+    pub(super) offset: u64,
+}
+
+/// Which of the threads that come to a site are meant.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Comer {
+    /// How many calls around the access count, and their hash.
+    callers: (u64, u64),
+    /// Where the thread was created.
+    created: Site,
+}
+
+impl Comer {
+    /// Who made this access in the recorded run.
+    fn of(access: &Access) -> Comer {
+        let mut sites: Vec<Site> = access.stack.iter().map_while(Site::of).collect();
+        sites.dedup(); // functions that were inlined share their instruction
+        let callers = sites.iter().skip(1).take(gates::MOST_CALLERS);
+        let hash =
+            callers.clone().fold(gates::StackHash::EMPTY, |hash, site| hash.with(site.module, site.offset));
+        let created = match access.thread.main {
+            true => Site { module: gates::MAIN_THREAD, offset: 0 },
+            false => access.thread.created_at.first().and_then(Site::of).unwrap_or_default(),
+        };
+        Comer { callers: (callers.count() as u64, hash.word()), created }
+    }
 }
 
 impl Site {
     /// The instruction at a frame; none where the module is not known.
-    fn of(frame: &Frame) -> Option<Site> {
+    pub(super) fn of(frame: &Frame) -> Option<Site> {
         (!frame.module.is_empty())
             .then(|| Site { module: gates::module_hash(frame.module.as_bytes()), offset: frame.offset })
     }
@@ -45,15 +70,36 @@ pub(super) enum Order {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Request {
     pub(super) sites: [Site; 2],
+    pub(super) comers: [Comer; 2],
+    /// Two threads that wait for each other's lock, instead of a race.
+    pub(super) is_deadlock: bool,
     pub(super) gate: Option<Gate>,
     pub(super) order: Order,
 }
 
 impl Request {
-    /// For the two accesses of a race; none of what is not a race of a recorded program.
+    /// For the two accesses of a race or the two acquires of a deadlock; none of what else there is, or was not recorded.
     pub(super) fn of(finding: &Finding) -> Option<Request> {
-        let [first, second] = finding.pair()?.map(|access| access.stack.first().and_then(Site::of));
-        Some(Request { sites: [first?, second?], gate: None, order: Order::Any })
+        let [first, second] = &finding.accesses[..] else { return None };
+        let is_deadlock = match finding.kind {
+            Kind::Race => false,
+            Kind::Deadlock => true,
+            Kind::Misuse => return None,
+        };
+        let site = |access: &Access| access.stack.first().and_then(Site::of);
+        let sites = [site(first)?, site(second)?];
+        let comers = [Comer::of(first), Comer::of(second)];
+        Some(Request { sites, comers, is_deadlock, gate: None, order: Order::Any })
+    }
+
+    /// The same with less said about who is meant: first wherever threads were created, then whoever calls.
+    pub(super) fn coarser(self) -> Request {
+        let any = Site::default();
+        let comers = match self.comers.iter().any(|comer| comer.created != any) {
+            true => self.comers.map(|comer| Comer { created: any, ..comer }),
+            false => [Comer::default(); 2],
+        };
+        Request { comers, ..self }
     }
 }
 
@@ -76,12 +122,17 @@ pub(super) struct Seen {
 pub(super) struct Meeting {
     pub(super) addresses: [u64; 2],
     pub(super) threads: [u64; 2],
+    pub(super) lengths: [u64; 2],
+    /// Bits of `gates::SIDE_KIND`.
+    pub(super) kinds: [u64; 2],
     /// The bytes in common before, and after the last write, as numbers of so many bytes.
     pub(super) value: u64,
     pub(super) new_value: Option<u64>,
     pub(super) value_bytes: u64,
     /// Which access went first, from 0.
     pub(super) first: u32,
+    /// The call stacks of both, innermost first.
+    pub(super) stacks: [Vec<Site>; 2],
 }
 
 /// A plan that was written.
@@ -109,11 +160,18 @@ impl Plan {
                 race[gates::SITES + 2 * at] = site.module;
                 race[gates::SITES + 2 * at + 1] = site.offset;
             }
+            for (at, Comer { callers, created }) in request.comers.iter().enumerate() {
+                race[gates::CALLERS + 2 * at] = callers.0;
+                race[gates::CALLERS + 2 * at + 1] = callers.1;
+                race[gates::CREATED + 2 * at] = created.module;
+                race[gates::CREATED + 2 * at + 1] = created.offset;
+            }
             if let Some(gate) = request.gate {
                 race[gates::GATE] = gate.site.module;
                 race[gates::GATE + 1] = gate.site.offset;
                 race[gates::GATE_THREAD] = gate.thread;
             }
+            race[gates::IS_DEADLOCK] = u64::from(request.is_deadlock);
             race[gates::ORDER] = request.order as u64;
             race[gates::MOST_HOLDS] = MOST_HOLDS;
         }
@@ -141,13 +199,22 @@ const MOST_HOLDS: u64 = 8;
 
 fn seen(race: &[u64]) -> Seen {
     let side = |side: usize, word: usize| race[gates::SIDES + side * gates::SIDE + word];
+    let stack = |at: usize| {
+        let words = &race[gates::SIDES + at * gates::SIDE + gates::SIDE_STACK..];
+        let frames = (side(at, gates::SIDE_FRAMES) as usize).min(gates::MOST_FRAMES);
+        let pairs = words.chunks_exact(2).take(frames);
+        pairs.map(|pair| Site { module: pair[0], offset: pair[1] }).collect()
+    };
     let meeting = (race[gates::MEETINGS] > 0).then(|| Meeting {
         addresses: [0, 1].map(|at| side(at, gates::SIDE_ADDRESS)),
         threads: [0, 1].map(|at| side(at, gates::SIDE_THREAD)),
+        lengths: [0, 1].map(|at| side(at, gates::SIDE_LENGTH)),
+        kinds: [0, 1].map(|at| side(at, gates::SIDE_KIND)),
         value: race[gates::VALUE],
         new_value: (race[gates::HAS_NEW_VALUE] != 0).then_some(race[gates::NEW_VALUE]),
         value_bytes: race[gates::VALUE_BYTES],
         first: u32::from(race[gates::WENT_FIRST] == 2),
+        stacks: [stack(0), stack(1)],
     });
     let site = Site { module: race[gates::BLOCKING], offset: race[gates::BLOCKING + 1] };
     Seen {

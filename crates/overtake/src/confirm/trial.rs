@@ -6,8 +6,10 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::{Error, recording};
 
@@ -62,30 +64,10 @@ impl Trial {
         let output = directory.join("output");
         let mut child = self.start(back_end, plan, &output)?;
         let start = Instant::now();
-        let mut client = self.client.as_deref().map(spawned).transpose()?;
+        let client = self.client.as_deref().map(spawned).transpose()?;
         let failed = |error| Error::in_file(Path::new(&self.command[0]), error);
-        let mut status = None;
-        while start.elapsed() < most {
-            status = child.try_wait().map_err(failed)?;
-            if status.is_some() {
-                break;
-            }
-            if let Some(running) = &mut client
-                && running.try_wait().map_err(failed)?.is_some()
-            {
-                client = None;
-                end(&child);
-            }
-            sleep(Duration::from_millis(2));
-        }
+        let status = watch(&mut child, client, most).map_err(failed)?;
         let time = start.elapsed();
-        if status.is_none() {
-            child.kill().and_then(|()| child.wait()).map_err(failed)?;
-        }
-        if let Some(mut client) = client {
-            let _ = client.kill(); // it may have ended by itself
-            client.wait().map_err(failed)?;
-        }
         shell(self.teardown.as_deref())?;
         let output = fs::read(&output).map_err(|error| Error::in_file(&output, error))?;
         Ok(Ending { status, output, time })
@@ -111,9 +93,49 @@ impl Trial {
     }
 }
 
+/// Waits for a program, at most so long; then it is killed, and there is no status. When its client is over, it is asked to end.
+fn watch(child: &mut Child, mut client: Option<Child>, most: Duration) -> io::Result<Option<ExitStatus>> {
+    let end_of_patience = Instant::now() + most;
+    let mut status = child.try_wait()?;
+    while status.is_none() && Instant::now() < end_of_patience {
+        await_end([Some(&*child), client.as_ref()], end_of_patience)?;
+        status = child.try_wait()?;
+        if let Some(running) = &mut client
+            && running.try_wait()?.is_some()
+        {
+            client = None;
+            end(child);
+        }
+    }
+    if status.is_none() {
+        child.kill().and_then(|()| child.wait())?;
+    }
+    if let Some(mut client) = client {
+        let _ = client.kill(); // it may have ended by itself
+        client.wait()?;
+    }
+    Ok(status)
+}
+
+/// Waits until one of the children has ended, or until then.
+fn await_end(children: [Option<&Child>; 2], until: Instant) -> io::Result<()> {
+    let mut descriptors = Vec::new();
+    for child in children.into_iter().flatten() {
+        let process = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::InvalidInput)?;
+        descriptors.push(pidfd_open(process, PidfdFlags::empty())?);
+    }
+    let mut polled: Vec<_> =
+        descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)).collect();
+    let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).unwrap_or_default();
+    match poll(&mut polled, Some(&left)) {
+        Err(rustix::io::Errno::INTR) | Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Waits until a program stops itself or ends. Whether it stopped.
 pub(super) fn stops(child: &mut Child) -> Result<bool, Error> {
-    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
     let Some(process) = Pid::from_raw(child.id() as i32) else { return Ok(false) };
     let failed = |error: io::Error| Error::usage(format!("waiting for the program: {error}"));
     loop {
@@ -147,7 +169,7 @@ fn spawned(command: &str) -> Result<Child, Error> {
 
 /// Asks a process to end.
 fn end(child: &Child) {
-    if let Some(process) = rustix::process::Pid::from_raw(child.id() as i32) {
+    if let Some(process) = Pid::from_raw(child.id() as i32) {
         let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM); // it may have ended by itself
     }
 }

@@ -1,5 +1,5 @@
-/* An order between threads that the recorder cannot see: tests decide which schedule a run has without adding an edge to it. With
-   OVERTAKE_TEST_UNORDERED in the environment there is no such order: what the program allows can happen. */
+/* An order between threads that the recorder cannot see: tests decide which schedule a run has without adding an edge to it. When
+   threads are held to see a race happen (OVERTAKE_GATES), there is no such order: what the program allows can happen. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ __attribute__((no_sanitize("thread"), noinline, unused)) static void reach(int s
 /* Waits until this stage was reached. */
 __attribute__((no_sanitize("thread"), noinline, unused)) static void await(int stage)
 {
-    if (getenv("OVERTAKE_TEST_UNORDERED"))
+    if (getenv("OVERTAKE_GATES"))
         return;
     while (hidden_stage < stage)
         sched_yield();

@@ -56,6 +56,10 @@ function confirmedView(confirmed) {
     element("h3", {}, "Confirmed"),
     element("p", {}, `The threads met in ${grouped(confirmed.met)} of ${counted(confirmed.runs, "run")}`,
       confirmed.order.length > 0 && `, ${confirmed.order.map(letterOf).join(" before ")}`, ".", confirmed.outcome && ` Then: ${confirmed.outcome}.`),
+    confirmed.seen && element("p", {}, `${capitalised(confirmed.seen)}.`),
+    (confirmed.stands ?? []).map((stand) => element("details", { class: "aside" },
+      element("summary", {}, `${stand.thread} stood before its ${stand.operation} of ${counted(stand.bytes, "byte")} at ${stand.address}`),
+      stackView(stand.stack.map((frame) => ({ own: true, ...frame })), { label: `Call stack of ${stand.thread}` }))),
     confirmed.repeat && element("p", {}, "Again: ", element("code", {}, confirmed.repeat)));
 }
 

@@ -22,7 +22,7 @@ use crate::cause::{Cause, Share, causes};
 use crate::frames;
 use crate::function_name::abridged;
 use crate::number::{counted, grouped};
-use crate::result::{Access, Finding, Frame, HeldLock, Kind, Report, Status, innermost_own};
+use crate::result::{Access, Finding, Frame, HeldLock, Kind, Report, Stand, Status, innermost_own};
 
 /// Columns where lines may be as long as they need: paragraphs want an end.
 const DEFAULT_WIDTH: usize = 100;
@@ -212,6 +212,18 @@ impl Explainer<'_> {
         };
         let seen = if confirmed.seen.is_empty() { String::new() } else { format!(": {}", confirmed.seen) };
         self.paragraph(text, "again", &format!("the threads met in {met} of {runs}{seen}{outcome}"));
+        for stand in &confirmed.stands {
+            let Stand { thread, operation, address, bytes, stack } = stand;
+            let is_shown = |frame: &&Frame| frame.is_own() || !stack.iter().any(Frame::is_own);
+            let calls: Vec<_> = stack.iter().filter(is_shown).map(|frame| self.frame(frame)).collect();
+            let size = counted(*bytes, "byte", "bytes");
+            let calls = calls.join(", called from ");
+            self.paragraph(
+                text,
+                "",
+                &format!("{thread} stood before its {operation} of {size} at {address} in {calls}"),
+            );
+        }
         self.paragraph(text, "", &confirmed.repeat);
     }
 

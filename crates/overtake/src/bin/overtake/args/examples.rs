@@ -5,6 +5,7 @@ Examples:
   overtake run bank.c                       compile, run, report; several sources are compiled together
   overtake run -- ./server --port 80        a program built with overtake cc or overtake c++
   overtake run --keep traces -- ./server    keep the traces for overtake analyze, stat, compare
+  overtake run --hunt 20 -- ./server        try what is only suspected, too, and report what was seen
 
 The report goes to standard error. Exit code 66 when a race is reported, else that of the program; 128 + n when signal n
 ended it.";
@@ -63,6 +64,7 @@ Examples:
   overtake confirm races.json 3 --tries 20        only the third
   overtake confirm races.json 3 -- ./server -n 5  with other arguments
   overtake confirm races.json --gdb 3             stops where both threads stand at the accesses
+  overtake run --confirm -- ./server --once       records, predicts and confirms at once
 
 A thread that comes to one access of a race is held there until another thread stands at the other one. Exit code 66 if a
 race was seen, 0 if none was.";

@@ -9,11 +9,13 @@ use overtake::Error;
 use overtake::files::OutputFile;
 use overtake::reports::Details;
 use overtake::triage::{OwnWords, Triage};
+use overtake_detect::Verdict;
 use overtake_report::Renderer;
+use overtake_report::result::Finding;
 
 use super::detectors::{ChosenDetectors, DetectorArguments};
 use super::traces::{CheckedInputArguments, InputArguments};
-use super::values::{count_parser, duration_parser, renderer_parser, report_parser};
+use super::values::{count_parser, duration_parser, renderer_parser, report_parser, severity_parser};
 
 /// `analyze`.
 #[derive(Args)]
@@ -133,6 +135,10 @@ pub(crate) struct TriageArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 
+    /// Fail only on these findings: confirmed, observed, predicted, possible, suspected; may be a list
+    #[arg(long, value_name = "KIND", hide_possible_values = true, value_delimiter = ',', value_parser = severity_parser())]
+    pub(crate) fail_on: Vec<Severity>,
+
     /// What the program says itself.
     #[arg(skip)]
     pub(crate) own: OwnWords,
@@ -141,8 +147,43 @@ pub(crate) struct TriageArguments {
 impl TriageArguments {
     /// The same as the library takes it.
     pub(crate) fn triage(&self) -> Triage {
-        let TriageArguments { suppressions, baseline, own } = self.clone();
+        let TriageArguments { suppressions, baseline, own, .. } = self.clone();
         Triage { suppressions, baseline, own }
+    }
+
+    /// Whether a finding that nobody has accepted fails the command.
+    pub(crate) fn is_failing(&self, finding: &Finding) -> bool {
+        self.fail_on.is_empty() || self.fail_on.iter().any(|severity| severity.has(finding))
+    }
+
+    /// Whether races count only if they were seen to happen.
+    pub(crate) fn want_confirmed(&self) -> bool {
+        self.fail_on.contains(&Severity::Confirmed)
+    }
+}
+
+/// Which findings fail a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Severity {
+    /// Seen to happen when the program ran again.
+    Confirmed,
+    /// With this verdict.
+    With(Verdict),
+}
+
+impl Severity {
+    /// All of them, by name.
+    pub(crate) fn all() -> impl Iterator<Item = (&'static str, Severity)> {
+        let verdicts = [Verdict::Observed, Verdict::Predicted, Verdict::Possible, Verdict::Suspected];
+        let verdicts = verdicts.map(|verdict| (verdict.word(), Severity::With(verdict)));
+        std::iter::once(("confirmed", Severity::Confirmed)).chain(verdicts)
+    }
+
+    fn has(self, finding: &Finding) -> bool {
+        match self {
+            Severity::Confirmed => finding.confirmed.is_some(),
+            Severity::With(verdict) => finding.verdict == verdict,
+        }
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) use findings::{
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
 pub(crate) use programs::{
     BuildArguments, CompilerArguments, ConfirmArguments, RecordArguments, RunArguments, SealArguments,
+    TrialArguments,
 };
 pub(crate) use traces::{ConvertArguments, InputArguments, StatArguments};
 pub(crate) use values::{has_schedules, report_parser};

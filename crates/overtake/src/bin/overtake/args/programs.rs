@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use overtake::Error;
+use overtake::confirm::{ConfirmOptions, Trial};
 use overtake::recording::RecordingOptions;
 use overtake_report::Renderer;
 
@@ -74,6 +75,21 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
+    /// Run the program again, to see predicted races happen
+    #[arg(long, help_heading = "Seeing races happen")]
+    pub(crate) confirm: bool,
+
+    /// Try the N best suspicions as well, and report only races that were seen
+    #[arg(long, value_name = "N", help_heading = "Seeing races happen")]
+    pub(crate) hunt: Option<usize>,
+
+    /// Start no new run after this time (--hunt)
+    #[arg(long, value_name = "TIME", hide_short_help = true, default_value = "5m", value_parser = duration_parser, help_heading = "Seeing races happen")]
+    pub(crate) hunt_time: Duration,
+
+    #[command(flatten)]
+    pub(crate) trial: TrialArguments,
+
     #[command(flatten)]
     pub(crate) recording: RecordingArguments,
 }
@@ -87,6 +103,44 @@ pub(crate) struct RecordArguments {
 
     #[command(flatten)]
     pub(crate) recording: RecordingArguments,
+}
+
+/// How a program runs again.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Seeing races happen")]
+pub(crate) struct TrialArguments {
+    /// Runs for each race at the most
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5)]
+    pub(crate) tries: u32,
+
+    /// Hold a thread for at most this time: 2s, 1m; by default it follows from how long the program takes
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration_parser)]
+    pub(crate) hold: Option<Duration>,
+
+    /// Run this shell command before each run
+    #[arg(long, hide_short_help = true, value_name = "COMMAND")]
+    pub(crate) setup: Option<String>,
+
+    /// Run this shell command after each run
+    #[arg(long, hide_short_help = true, value_name = "COMMAND")]
+    pub(crate) teardown: Option<String>,
+
+    /// Run this shell command beside the program, and end the program with SIGTERM when it is over
+    #[arg(long, hide_short_help = true, value_name = "COMMAND")]
+    pub(crate) client: Option<String>,
+
+    /// The program reads this file; by default it reads nothing
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+}
+
+impl TrialArguments {
+    /// How hard to try with a command; `repeat` is the line that does it again.
+    pub(crate) fn options(&self, command: Vec<OsString>, repeat: String) -> ConfirmOptions {
+        let TrialArguments { tries, hold, setup, teardown, client, stdin } = self.clone();
+        let trial = Trial { command, setup, teardown, client, stdin };
+        ConfirmOptions { tries: tries.max(1), hold, budget: None, trial, repeat }
+    }
 }
 
 /// `confirm`.
@@ -104,29 +158,8 @@ pub(crate) struct ConfirmArguments {
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 
-    /// Runs for each race at the most
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub(crate) tries: u32,
-
-    /// Hold a thread for at most this time: 2s, 1m; by default it follows from how long the program takes
-    #[arg(long, value_name = "TIME", value_parser = duration_parser)]
-    pub(crate) hold: Option<Duration>,
-
-    /// Run this shell command before each run
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) setup: Option<String>,
-
-    /// Run this shell command after each run
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) teardown: Option<String>,
-
-    /// Run this shell command beside the program, and end the program with SIGTERM when it is over
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) client: Option<String>,
-
-    /// The program reads this file; by default it reads nothing
-    #[arg(long, value_name = "FILE")]
-    pub(crate) stdin: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trial: TrialArguments,
 
     /// Stop when both threads stand at the accesses of this race, and start gdb there
     #[arg(long, value_name = "RACE", conflicts_with = "races")]

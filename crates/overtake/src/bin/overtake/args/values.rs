@@ -13,7 +13,7 @@ use overtake_trace::Format;
 
 pub(super) use overtake_detect::parse_count as count_parser;
 
-use super::findings::ReportTarget;
+use super::findings::{ReportTarget, Severity};
 use super::generate::Product;
 
 pub(super) fn renderer_parser() -> impl TypedValueParser<Value = &'static Renderer> {
@@ -32,6 +32,13 @@ pub(crate) fn report_parser(text: &OsStr) -> Result<ReportTarget, String> {
     let file = OsStr::from_bytes(&file[1..]);
     let renderer = str::from_utf8(name).ok().and_then(find_renderer).filter(|_| !file.is_empty());
     Ok(ReportTarget { renderer: renderer.ok_or_else(expected)?, file: file.into() })
+}
+
+pub(super) fn severity_parser() -> impl TypedValueParser<Value = Severity> {
+    PossibleValuesParser::new(Severity::all().map(|(name, _)| name)).try_map(|name| {
+        let found = Severity::all().find(|(known, _)| *known == name);
+        found.map(|(_, severity)| severity).ok_or("no such kind of finding")
+    })
 }
 
 pub(super) fn detector_parser() -> impl TypedValueParser<Value = &'static Entry> {

@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use overtake::confirm::{ConfirmOptions, Trial, confirm, stop_at};
+use overtake::confirm::{ConfirmOptions, RACE, candidates, confirm, stop_at};
 use overtake::recording::scratch_directory;
 use overtake::{Error, Listener, reports};
-use overtake_detect::Verdict as Sureness;
-use overtake_report::result::{Finding, Report};
+use overtake_report::result::Report;
 
 use super::chosen::position;
 use super::sources::compile_sources;
@@ -25,7 +24,7 @@ pub(crate) fn run(arguments: &ConfirmArguments, console: Console) -> Outcome {
     if let Some(race) = &arguments.gdb {
         return debug(&report, race, &options, console);
     }
-    let chosen = chosen(&report.findings, &arguments.races)?;
+    let chosen = chosen(&report, &arguments.races)?;
     if chosen.is_empty() {
         console.say("there is no race that a run could confirm: observed ones happened already");
         return Ok(Verdict::Fine);
@@ -48,25 +47,15 @@ fn options(report: &Report, arguments: &ConfirmArguments) -> Result<ConfirmOptio
         }
         (command, _) => command.to_vec(),
     };
-    let ConfirmArguments { setup, teardown, client, stdin, .. } = arguments;
-    let trial = Trial {
-        command,
-        setup: setup.clone(),
-        teardown: teardown.clone(),
-        client: client.clone(),
-        stdin: stdin.clone(),
-    };
-    let repeat = format!("overtake confirm {}", arguments.result.display());
-    Ok(ConfirmOptions { tries: arguments.tries.max(1), hold: arguments.hold, trial, repeat })
+    let repeat = format!("overtake confirm {} {RACE}", arguments.result.display());
+    Ok(arguments.trial.options(command, repeat))
 }
 
 /// The races that were named, else all that have not happened yet.
-fn chosen(findings: &[Finding], races: &[String]) -> Result<Vec<usize>, Error> {
+fn chosen(report: &Report, races: &[String]) -> Result<Vec<usize>, Error> {
     match races {
-        [] => Ok((0..findings.len())
-            .filter(|&at| findings[at].pair().is_some() && findings[at].verdict != Sureness::Observed)
-            .collect()),
-        races => races.iter().map(|race| position(findings, race)).collect(),
+        [] => Ok(candidates(report)),
+        races => races.iter().map(|race| position(&report.findings, race)).collect(),
     }
 }
 

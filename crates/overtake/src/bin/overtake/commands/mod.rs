@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod again;
 mod analyze;
 mod ask;
 mod baseline;

@@ -14,6 +14,7 @@ use overtake_report::collect::merge;
 use overtake_report::result::Report;
 use overtake_report::text;
 
+use super::again::Again;
 use super::record::seal_into;
 use super::sources::compile_sources;
 use crate::args::RunArguments;
@@ -40,7 +41,9 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
     let mut recording = Recording::run(&recorded.program, &recorded.options(), &scratch, &console)?;
     let logs = recording.logs()?;
     reports.triage.own = OwnWords::of(Path::new(&recorded.program[0]), &logs);
-    let search = Search { details: reports.details(), ..arguments.detector.search(&arguments.options) };
+    let again = Again::of(arguments, &reports);
+    let mut search = Search { details: reports.details(), ..arguments.detector.search(&arguments.options) };
+    again.widen(&mut search);
     let process = logs.first().and_then(|log| process_of(log)).map(str::to_owned);
     let mut processes = Processes::default();
     for log in &logs {
@@ -58,6 +61,7 @@ pub(crate) fn run(arguments: &RunArguments, console: Console) -> Outcome {
         compiled.show_sources(&mut found);
     }
     console.say(&ending(recording.status));
+    again.see(&mut found, &recorded.program, console)?;
     let clean = text::clean(&found, start.elapsed());
     let is_clean = found.findings.is_empty() && !logs.is_empty();
     let told = tell_of_program(found, &reports, process.as_deref(), console);
