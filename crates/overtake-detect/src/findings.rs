@@ -6,11 +6,12 @@
 
 use std::hash::Hash;
 
-use overtake_trace::{EventIndex, Id, LocationId, Symbols, VarId, Variable};
+use overtake_trace::{EventIndex, Id, LocationId, Symbols, ThreadId, VarId, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::extent::{Extent, ExtentSet};
 use crate::finding::{Deadlock, Finding};
+use crate::hinge::{Hinge, Hinges};
 use crate::race::{Race, Verdict};
 
 /// A finding that is grouped with others like it.
@@ -91,6 +92,13 @@ impl<F: Grouped> Groups<F> {
         take_verdict(group, finding);
     }
 
+    fn call_predictions_possible(&mut self) {
+        for group in self.groups.iter_mut().filter(|group| group.surest.verdict() == Verdict::Predicted) {
+            group.surest.set_verdict(Verdict::Possible);
+            group.example.set_verdict(Verdict::Possible);
+        }
+    }
+
     /// Adds groups of another log; `rename` gives findings the names of this one.
     fn absorb(&mut self, other: &Groups<F>, rename: impl Fn(&F) -> F, groups: &mut u32) {
         for group in &other.groups {
@@ -117,6 +125,7 @@ pub struct Findings {
     racy_locations: FxHashSet<LocationId>,
     races: Groups<Race>,
     deadlocks: Groups<Deadlock>,
+    hinges: Hinges,
     /// Groups of all kinds.
     groups: u32,
     max_distance: u64,
@@ -144,6 +153,29 @@ impl Findings {
         self.report_times(race, 1);
     }
 
+    /// Takes a possible race, which hinges on some reads.
+    #[cold]
+    pub fn report_possible(&mut self, race: Race, hinges: Vec<Hinge>) {
+        self.hinges.note(&race, hinges);
+        self.report_times(race, 1);
+    }
+
+    /// From the event at `since` on, races of `thread` hinge on a racy read.
+    pub(crate) fn doubt(&mut self, thread: ThreadId, since: EventIndex, hinge: Hinge) {
+        self.hinges.doubt(thread, since, hinge);
+    }
+
+    /// Nothing is known of what racy reads saw: whatever was predicted is possible.
+    pub(crate) fn call_predictions_possible(&mut self) {
+        self.races.call_predictions_possible();
+        self.deadlocks.call_predictions_possible();
+    }
+
+    /// The reads that a possible race hinges on, the first few of them in trace order.
+    pub fn hinges(&self, race: &Race) -> &[Hinge] {
+        self.hinges.of(race)
+    }
+
     #[cold]
     #[inline(never)]
     fn report_deadlock(&mut self, deadlock: &Deadlock) {
@@ -152,6 +184,7 @@ impl Findings {
 
     /// Takes races of one variable between the same locations, of which one is given.
     pub(crate) fn report_times(&mut self, race: Race, times: u64) {
+        let race = self.hinges.doubted(race);
         self.racy_variables.insert(race.var);
         self.count(race, times, None);
     }

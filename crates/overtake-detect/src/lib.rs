@@ -14,6 +14,7 @@ mod extent;
 mod finding;
 mod findings;
 mod hb;
+mod hinge;
 mod locks;
 mod m2;
 mod osr;
@@ -24,6 +25,7 @@ mod run;
 mod sampling;
 mod settings;
 mod slimstate;
+mod sources;
 mod summary;
 mod syncp;
 #[cfg(test)]
@@ -38,6 +40,7 @@ pub use drive::{Driver, Job, Strictness};
 pub use extent::Extent;
 pub use finding::{Deadlock, DeadlockStep, Finding};
 pub use findings::{Findings, Group, RaceGroup};
+pub use hinge::Hinge;
 pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
 pub use registry::{

@@ -124,7 +124,7 @@ impl Analysis {
 }
 
 /// The pass of a detector that needs no other.
-struct Detection<D>(D);
+pub(crate) struct Detection<D>(pub(crate) D);
 
 impl<D: Detector + 'static> Pass for Detection<D> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {

@@ -2,7 +2,6 @@
 
 use crate::detector::Detector;
 use crate::discipline;
-use crate::hb::shb::Schedulable;
 use crate::hb::{self, FastTrack, HappensBefore};
 use crate::passes::Analysis;
 use crate::race::Verdict;
@@ -226,7 +225,7 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         witness: Witness::LockOrderKept,
         speed_goal: Some(15.0),
-        start: one_pass::<Schedulable>,
+        start: hb::shb::start,
         ..Entry::BASIC
     },
     Entry {

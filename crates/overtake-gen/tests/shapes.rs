@@ -247,7 +247,7 @@ fn many_threads_all_run() {
 fn mixed_has_every_operation_and_every_memory_order() {
     let shape = find_shape("mixed").expect("in the table");
     let trace = generate(shape, Parameters { events: 200_000, ..shape.defaults });
-    for op in Op::ALL.into_iter().filter(|op| ![Op::Skip, Op::Misuse].contains(op)) {
+    for op in Op::ALL.into_iter().filter(|op| ![Op::Skip, Op::Misuse, Op::Gap].contains(op)) {
         assert!(count(&trace.events, &[op]) > 0, "no {}", op.describe());
     }
     for order in MemoryOrder::ALL {

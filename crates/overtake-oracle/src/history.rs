@@ -233,7 +233,11 @@ fn touches(earlier: &[Step], symbols: &Symbols, action: Action) -> [Option<Touch
         Action::Free(block) => touch(block, false, true, false),
         _ => return [None; 2],
     };
-    let allocated = |&block: &VarId| earlier.iter().any(|step| step.event.action() == Action::Alloc(block));
+    // After a gap a block may be freed of which no event tells that it was allocated: its allocation is lost.
+    let allocated = |&block: &VarId| {
+        let tells = [Action::Alloc(block), Action::Free(block)];
+        earlier.iter().any(|step| tells.contains(&step.event.action()))
+    };
     let block = match symbols.variables.get(named.var) {
         Variable::Element { array, .. } => symbols.variables.array_facts(array).block.filter(allocated),
         Variable::Named(_) | Variable::Block(_) => None,

@@ -42,11 +42,12 @@ pub(crate) struct Closures {
     ordered_acquires: Vec<OrderedAcquires>,
 }
 
+/// Two acquires that must keep their order, and the release that ends the first one's section.
 #[derive(Clone, Copy, Debug)]
-struct OrderedAcquires {
-    first: usize,
-    second: usize,
-    release: usize,
+pub(crate) struct OrderedAcquires {
+    pub(crate) first: usize,
+    pub(crate) second: usize,
+    pub(crate) release: usize,
 }
 
 impl Closures {
@@ -83,7 +84,7 @@ impl Closures {
     }
 }
 
-fn ordered_acquires(history: &History) -> Vec<OrderedAcquires> {
+pub(crate) fn ordered_acquires(history: &History) -> Vec<OrderedAcquires> {
     let acquires: Vec<_> =
         history.steps.iter().enumerate().filter_map(|(at, step)| Some((at, step.acquires()?))).collect();
     let mut pairs = Vec::new();

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use overtake_trace::{Action, Event, MemoryOrder, Op, OperandKind, Symbols, Trace};
 
 /// The operations and how they are written.
-const WORDS: [(Op, &str); 21] = [
+const WORDS: [(Op, &str); 22] = [
     (Op::Read, "r"),
     (Op::Write, "w"),
     (Op::Acquire, "acq"),
@@ -31,6 +31,7 @@ const WORDS: [(Op, &str); 21] = [
     (Op::Request, "request"),
     (Op::Branch, "branch"),
     (Op::Misuse, "misuse"),
+    (Op::Gap, "gap"),
 ];
 
 /// The trace that `text` describes.
@@ -126,7 +127,7 @@ fn show_event(event: &Event, index: usize, symbols: &Symbols) -> String {
         Action::Begin(marker) | Action::End(marker) | Action::Branch(marker) | Action::Misuse(marker) => {
             symbols.markers.display(marker)
         }
-        Action::Fence(_) | Action::Skip => String::new(),
+        Action::Fence(_) | Action::Skip | Action::Gap => String::new(),
     };
     if !operand.is_empty() {
         let _ = write!(text, " {operand}");

@@ -90,9 +90,11 @@ impl<M: Map> Barrier<M> {
         round
     }
 
-    /// A thread leaves: the number of the round in which it arrived, whose object it waits for. None if it did not arrive.
+    /// A thread leaves: the number of the round in which it arrived, whose object it waits for. None if it did not arrive. If the
+    /// start of the barrier is not known, the arrival may be what is missing, and the thread comes after all who arrived.
     pub fn leave(&mut self, thread: M::Key) -> Option<u64> {
-        self.rounds.take(thread)
+        let lost = (self.width == 0).then_some(1);
+        self.rounds.take(thread).or(lost)
     }
 }
 
@@ -129,15 +131,27 @@ pub struct Descriptors<M> {
     channels: M,
     /// How many channels there were; they count from 1.
     count: u64,
+    /// The channel of all descriptors that nothing is known of.
+    unknown: Option<u64>,
 }
 
 impl<M: Map> Descriptors<M> {
+    /// Operations are missing up to here. Which descriptors are two ends of one thing is not known: any may be.
+    pub fn lose_track(&mut self)
+    where
+        M: Default,
+    {
+        self.count += 1;
+        (self.channels, self.unknown) = (M::default(), Some(self.count));
+    }
+
     /// The number of the channel whose object is posted and waited for.
     pub fn channel(&mut self, descriptor: M::Key) -> u64 {
         self.channels.number(descriptor).unwrap_or_else(|| {
-            self.count += 1;
-            self.channels.set(descriptor, self.count);
-            self.count
+            let channel = self.unknown.unwrap_or(self.count + 1);
+            self.count = self.count.max(channel);
+            self.channels.set(descriptor, channel);
+            channel
         })
     }
 
@@ -203,6 +217,7 @@ mod tests {
     fn a_barrier_whose_start_is_unknown_has_one_round() {
         let mut barrier = Barrier::<BTreeMap<u32, u64>>::default();
         assert_eq!([1, 2, 3].map(|thread| barrier.arrive(thread)), [1, 1, 1]);
+        assert_eq!([1, 4].map(|thread| barrier.leave(thread)), [Some(1); 2]);
     }
 
     #[test]
@@ -224,5 +239,7 @@ mod tests {
         assert_eq!([3, 4, 5].map(|descriptor| descriptors.channel(descriptor)), [2; 3]);
         descriptors.forget(5);
         assert_eq!(descriptors.channel(5), 3);
+        descriptors.lose_track();
+        assert_eq!([3, 5, 9].map(|descriptor| descriptors.channel(descriptor)), [4; 3]);
     }
 }

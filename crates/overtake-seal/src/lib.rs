@@ -10,6 +10,7 @@ mod debug_info;
 mod demangle;
 mod descriptors;
 mod error;
+mod kept;
 mod log;
 mod members;
 mod memory;

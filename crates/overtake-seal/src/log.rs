@@ -53,6 +53,8 @@ pub struct ThreadLog {
     pub ended: bool,
     /// Bytes of records that could not be written.
     pub lost_bytes: u64,
+    /// Whether its first records gave way to the size limit.
+    pub(crate) starts_late: bool,
     /// Accesses that were left out because they repeat others: at least so many.
     pub coalesced: u64,
     /// Writes that stand for all those left out to the same bytes.
@@ -183,10 +185,26 @@ impl ThreadLog {
             stack: known(|header| header.stack_low)..known(|header| header.stack_high),
             ended: header.is_some_and(|header| header.ended != 0),
             lost_bytes: known(|header| header.lost_bytes),
+            starts_late: false,
             coalesced: known(|header| header.coalesced),
             closing_writes: known(|header| header.closing_writes),
             extents,
         }
+    }
+
+    /// The first extent, if it is a chunk.
+    fn first_chunk(&self) -> Option<&Extent> {
+        self.extents.first().filter(|extent| extent.header.is_some())
+    }
+
+    /// Where in the file the first chunk is that is still there.
+    pub(crate) fn offset_of_first_chunk(&self) -> Option<u64> {
+        self.first_chunk().map(|extent| extent.offset)
+    }
+
+    /// Bytes of records up to the end of that chunk.
+    pub(crate) fn end_of_first_chunk(&self) -> Option<u64> {
+        self.first_chunk().map(|extent| extent.start + extent.bytes)
     }
 
     /// Reads the records from the start.

@@ -23,6 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::code::Code;
 use crate::descriptors::DescriptorVariables;
 use crate::error::Result;
+use crate::kept::Kept;
 use crate::log::{Log, Reader, ThreadLog};
 use crate::memory::{AddressSpace, Naming};
 use crate::objects::{Objects, Release, Taken};
@@ -40,6 +41,7 @@ type Moment = (u64, u8);
 /// Merges a log into `out`. Returns the number of events.
 pub(crate) fn merge(log: &Log, mut scan: Scan, out: &mut dyn EventSink) -> Result<(u64, Symbols)> {
     let mut merger = Merger::new(log, &mut scan)?;
+    merger.keep(Kept::of(log, &scan));
     let mut queue = BinaryHeap::new();
     let mut threads = Vec::new();
     for (at, (thread_log, thread_scan)) in log.threads.iter().zip(&scan.threads).enumerate() {
@@ -55,6 +57,7 @@ pub(crate) fn merge(log: &Log, mut scan: Scan, out: &mut dyn EventSink) -> Resul
     merger.report_leaks(log)?;
     merger.flush(out)?;
     merger.symbols.program.modules = merger.code.modules();
+    merger.symbols.program.missing = merger.kept.missing(log, merger.left_out);
     out.finish(&merger.symbols)?;
     Ok((merger.written, merger.symbols))
 }
@@ -176,6 +179,11 @@ struct Merger {
     written: u64,
     /// Threads by their number in the log.
     by_number: FxHashMap<u64, ThreadId>,
+    kept: Kept,
+    /// Records were kept that synchronise.
+    is_in_kept: bool,
+    /// Events that are not kept.
+    left_out: u64,
 }
 
 impl Merger {
@@ -210,7 +218,26 @@ impl Merger {
             events: Vec::with_capacity(BLOCK_EVENTS * 2),
             written: 0,
             by_number,
+            kept: Kept::default(),
+            is_in_kept: false,
+            left_out: 0,
         })
+    }
+
+    /// Says what is kept, before the first record.
+    fn keep(&mut self, kept: Kept) {
+        self.kept = kept;
+        if kept.starts_late() && self.symbols.threads.len() > 0 {
+            self.events.push(Event::new(ThreadId(0), Action::Gap, LocationId::UNKNOWN));
+        }
+    }
+
+    /// Leaves the events from `start` on out, unless they are kept.
+    fn keep_events(&mut self, start: usize, are_kept: bool) {
+        if !are_kept {
+            self.left_out += (self.events.len() - start) as u64;
+            self.events.truncate(start);
+        }
     }
 
     fn flush(&mut self, out: &mut dyn EventSink) -> Result<()> {
@@ -239,11 +266,18 @@ impl Merger {
                 self.memory.unmap(start, bytes);
             }
             mark(&mut record, &self.code);
+            let start = self.events.len();
             if let Some(stamp) = stamp {
                 cursor.enter_region(stamp.max(cursor.before.time));
+                let is_kept = self.kept.has(cursor.before.time);
+                if is_kept && !std::mem::replace(&mut self.is_in_kept, true) && self.kept.starts_late() {
+                    self.objects.lose_track();
+                }
                 self.synchronise(&record, cursor, thread)?;
+                self.keep_events(start, is_kept);
             } else {
                 self.plain(&record, cursor, thread)?;
+                self.keep_events(start, self.kept.has_between(cursor.before.time, cursor.after.time));
             }
             if self.events.len() >= BLOCK_EVENTS {
                 self.flush(out)?;
@@ -508,6 +542,11 @@ impl Merger {
                 events.push(section.release(LocationId::UNKNOWN));
                 events.push(Event::new(thread, Action::Post(post), location));
             }
+            // Acquired where records are missing: nobody knows whom it excluded until now.
+            Release::Unheld if self.kept.starts_late() => {
+                events.push(Event::new(thread, Action::Gap, location));
+            }
+            Release::Unheld => {}
         }
         Ok(())
     }

@@ -20,6 +20,8 @@ pub(crate) struct Objects {
     descriptors: Descriptors<BTreeMap<u64, u64>>,
     /// How many locks each thread holds.
     held: FxHashMap<ThreadId, u32>,
+    /// Records are missing, so that what objects were before is not known.
+    lost_track: bool,
 }
 
 /// One address may serve several roles in the eyes of the log (a condition variable has its own posts); it has one name.
@@ -31,6 +33,8 @@ struct Object {
     handover: Handover<SyncId>,
     post: Option<SyncId>,
     generation: u64,
+    /// What happened to it since it was set up is known.
+    is_known: bool,
     semaphore: Semaphore<VecDeque<SyncId>>,
     barrier: Barrier<BTreeMap<ThreadId, u64>>,
     condition: Condition<SyncId>,
@@ -68,8 +72,10 @@ impl Section {
 /// How a release ends a section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Release {
-    /// Not at all: an inner level of a recursive lock, or not held.
+    /// Not at all: an inner level of a recursive lock, or a section that another acquire ended.
     Nothing,
+    /// Not at all: the thread does not seem to hold the lock.
+    Unheld,
     /// The section of the releasing thread ends.
     Own(Section),
     /// The exclusive section of another thread ends, and the releasing thread posts.
@@ -86,6 +92,17 @@ pub(crate) struct Taken {
 }
 
 impl Objects {
+    /// Records are missing up to here: nothing is known of what they did to objects that were there.
+    pub(crate) fn lose_track(&mut self) {
+        self.lost_track = true;
+        self.held.clear();
+        self.descriptors.lose_track();
+        for object in self.at.values_mut() {
+            let Object { name, lock, generation, .. } = std::mem::take(object);
+            *object = Object { name, lock, generation, ..Object::default() };
+        }
+    }
+
     /// What was at these addresses is gone.
     pub(crate) fn forget(&mut self, start: u64, bytes: u64) {
         let end = start.saturating_add(bytes.max(1));
@@ -96,13 +113,14 @@ impl Objects {
     }
 
     fn object(&mut self, address: u64, describe: impl FnOnce() -> String) -> &mut Object {
-        let Objects { at, names, .. } = self;
+        let Objects { at, names, lost_track, .. } = self;
+        let is_known = !*lost_track;
         at.entry(address).or_insert_with(|| {
             let place = describe();
             let count = names.entry(place.clone()).or_default();
             *count += 1;
             let name = if *count == 1 { place } else { format!("{place}~{count}") };
-            Object { name, ..Object::default() }
+            Object { name, is_known, ..Object::default() }
         })
     }
 
@@ -218,8 +236,8 @@ impl Objects {
         thread: ThreadId,
         symbols: &mut Symbols,
     ) -> Result<Release> {
-        let Some(object) = self.at.get_mut(&address) else { return Ok(Release::Nothing) };
-        let Some(lock) = object.lock else { return Ok(Release::Nothing) };
+        let Some(object) = self.at.get_mut(&address) else { return Ok(Release::Unheld) };
+        let Some(lock) = object.lock else { return Ok(Release::Unheld) };
         let (release, holder) = match object.holders.release_any(thread) {
             Released::Ended(holding) => (Release::Own(Section::new(lock, holding)), thread),
             Released::Foreign(holding) => {
@@ -227,7 +245,8 @@ impl Objects {
                 object.handover.leave(post);
                 (Release::ByOther(Section::new(lock, holding), post), holding.thread)
             }
-            Released::Shallower | Released::Settled | Released::Unheld => return Ok(Release::Nothing),
+            Released::Shallower | Released::Settled => return Ok(Release::Nothing),
+            Released::Unheld => return Ok(Release::Unheld),
         };
         self.count_release(holder);
         Ok(release)
@@ -270,7 +289,9 @@ impl Objects {
     /// A semaphore starts with tokens that nobody posted.
     pub(crate) fn semaphore_init(&mut self, address: u64, tokens: u64, describe: impl FnOnce() -> String) {
         self.at.remove(&address);
-        self.object(address, describe).semaphore.init(tokens);
+        let object = self.object(address, describe);
+        object.semaphore.init(tokens);
+        object.is_known = true;
     }
 
     /// A named semaphore is opened and has so many tokens.
@@ -278,7 +299,7 @@ impl Objects {
         self.object(address, describe).semaphore.open(tokens);
     }
 
-    /// A token is added; each is an object of its own.
+    /// A token is added; each is an object of its own, unless nobody knows who took which: then all are one.
     pub(crate) fn semaphore_post(
         &mut self,
         address: u64,
@@ -286,6 +307,9 @@ impl Objects {
         describe: impl FnOnce() -> String,
     ) -> Result<SyncId> {
         let object = self.object(address, describe);
+        if !object.is_known {
+            return self.post(address, symbols, String::new);
+        }
         let post = object.next_generation(symbols)?;
         object.semaphore.post(post);
         Ok(post)
@@ -293,7 +317,8 @@ impl Objects {
 
     /// A token is taken: the first added that is still there. `None` for one that nobody posted.
     pub(crate) fn semaphore_wait(&mut self, address: u64) -> Option<SyncId> {
-        self.at.get_mut(&address)?.semaphore.wait()
+        let object = self.at.get_mut(&address)?;
+        if object.is_known { object.semaphore.wait() } else { object.post }
     }
 
     /// A barrier is set up for `width` threads a round.

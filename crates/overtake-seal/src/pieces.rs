@@ -208,6 +208,7 @@ impl Finder {
         for (number, (chunks, facts)) in threads {
             let mut extents: Vec<Extent> = Vec::new();
             let mut next = if contents.dropped_bytes == 0 { Some(0) } else { None };
+            let starts_late = chunks.first_key_value().is_some_and(|(&first, _)| first > 0);
             let mut start = 0;
             for (chunk, extent) in chunks {
                 if next.is_some_and(|next| next != chunk) {
@@ -219,7 +220,9 @@ impl Finder {
                 extents.push(Extent { start, ..extent });
                 start += extent.bytes;
             }
-            contents.threads.push(ThreadLog::new(path, number, facts, extents));
+            let mut thread = ThreadLog::new(path, number, facts, extents);
+            thread.starts_late = starts_late && contents.dropped_bytes > 0;
+            contents.threads.push(thread);
         }
         Ok(contents)
     }

@@ -21,6 +21,8 @@ pub(crate) struct Stamp {
 pub(crate) struct ThreadScan {
     /// When it starts.
     pub(crate) start: u64,
+    /// Its last stamp.
+    pub(crate) last: u64,
     /// The first stamp in each piece of the file that has one.
     stamps: Vec<Stamp>,
 }
@@ -41,10 +43,12 @@ pub(crate) struct Scan {
     pub(crate) threads: Vec<ThreadScan>,
     /// Names of threads, by number.
     pub(crate) names: FxHashMap<u64, (u64, String)>,
+    /// When threads were forked, by number.
+    pub(crate) forks: FxHashMap<u64, u64>,
     /// When threads were joined, by number.
     joins: FxHashMap<u64, u64>,
     /// The largest stamp of all.
-    last_stamp: u64,
+    pub(crate) last_stamp: u64,
     /// Addresses of synchronisation objects that the program makes or destroys.
     pub(crate) mortal: FxHashSet<u64>,
     /// Chunks that do not match their checksums, for people.
@@ -137,6 +141,7 @@ impl Scan {
         self.shortened += other.shortened;
         self.damage.extend(other.damage);
         self.has_instrumented_code |= other.has_instrumented_code;
+        self.forks.extend(other.forks);
         self.joins.extend(other.joins);
         self.mortal.extend(other.mortal);
         for (number, (order, name)) in other.names {
@@ -203,6 +208,9 @@ impl Scan {
             }
             match record.kind {
                 RecordKind::Chunk if scan.start == 0 => scan.start = record.words[0],
+                RecordKind::Fork => {
+                    self.forks.insert(record.value, last);
+                }
                 RecordKind::Join => {
                     self.joins.insert(record.value, last);
                 }
@@ -213,6 +221,7 @@ impl Scan {
                 _ => {}
             }
         }
+        scan.last = last.max(scan.start);
         self.last_stamp = self.last_stamp.max(last);
         self.damage.extend(reader.damaged().iter().map(|chunk| {
             format!("chunk {chunk} of thread {} does not match its checksum and was left out", log.number)

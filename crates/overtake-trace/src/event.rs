@@ -55,11 +55,13 @@ pub enum Op {
     Skip = 20,
     /// The program did something wrong that concerns no other thread; no ordering meaning. See [`MisuseKind`](crate::MisuseKind).
     Misuse = 21,
+    /// Events are missing here, of any thread: everything before comes before everything after.
+    Gap = 22,
 }
 
 impl Op {
     /// Every operation, in the order of its code.
-    pub const ALL: [Op; 22] = [
+    pub const ALL: [Op; 23] = [
         Op::Read,
         Op::Write,
         Op::Acquire,
@@ -82,6 +84,7 @@ impl Op {
         Op::Branch,
         Op::Skip,
         Op::Misuse,
+        Op::Gap,
     ];
 
     /// The operation with this code.
@@ -103,7 +106,7 @@ impl Op {
             Op::Fork | Op::Join => OperandKind::Thread,
             Op::Post | Op::Wait => OperandKind::Sync,
             Op::Begin | Op::End | Op::Branch | Op::Misuse => OperandKind::Marker,
-            Op::Fence | Op::Skip => OperandKind::None,
+            Op::Fence | Op::Skip | Op::Gap => OperandKind::None,
         }
     }
 
@@ -148,6 +151,7 @@ impl Op {
             Op::Branch => "branch",
             Op::Skip => "skipped event",
             Op::Misuse => "misuse",
+            Op::Gap => "gap",
         }
     }
 }
@@ -195,6 +199,7 @@ pub enum Action {
     Branch(MarkerId),
     Skip,
     Misuse(MarkerId),
+    Gap,
 }
 
 /// One event. Its index is its position in the trace and is not stored.
@@ -238,6 +243,7 @@ impl Event {
             Action::Branch(marker) => (Op::Branch, marker.0, relaxed),
             Action::Skip => (Op::Skip, 0, relaxed),
             Action::Misuse(marker) => (Op::Misuse, marker.0, relaxed),
+            Action::Gap => (Op::Gap, 0, relaxed),
         };
         Event { thread, operand, location, op, order }
     }
@@ -311,6 +317,7 @@ impl Event {
             Op::Branch => Action::Branch(MarkerId(operand)),
             Op::Skip => Action::Skip,
             Op::Misuse => Action::Misuse(MarkerId(operand)),
+            Op::Gap => Action::Gap,
         }
     }
 

@@ -55,7 +55,7 @@ pub fn read(
     let landmarks = examined.landmarks();
     if !collector.is_empty() {
         let races = collector.to_be_witnessed();
-        collector.witnessed(&witnesses(input, &races)?);
+        collector.witnessed(&witnesses(input, &races, collector.is_of_recording())?);
         let deadlocks = collector.deadlocks_to_be_witnessed();
         collector.deadlocks_witnessed(&deadlock_witnesses(input, &deadlocks)?);
         match input.at_any_place() {
@@ -99,10 +99,13 @@ pub fn settings() -> Settings {
     Settings { directory: std::env::current_dir().unwrap_or_default(), ..Settings::default() }
 }
 
-/// The schedules of races, built and checked.
-pub fn witnesses(input: &mut Input, races: &[Race]) -> Result<Vec<Schedule>, Error> {
+/// The schedules of races, built and checked; those of a recording by what it tells.
+pub fn witnesses(input: &mut Input, races: &[Race], is_recorded: bool) -> Result<Vec<Schedule>, Error> {
     if races.is_empty() {
         return Ok(Vec::new());
+    }
+    if is_recorded {
+        return recorded_witnesses(input, races);
     }
     let (mut first, mut second) = (input.open()?, input.open()?);
     let built = witness::build(first.source_mut(), second.source_mut(), races);
@@ -144,6 +147,20 @@ fn deadlock_witnesses(input: &mut Input, deadlocks: &[Deadlock]) -> Result<Vec<D
                 "a deadlock was reported, but its schedule is no correct reordering of the run ({violation})"
             ))
         })?;
+    }
+    Ok(schedules)
+}
+
+/// The schedules of races that a recording predicts.
+fn recorded_witnesses(input: &mut Input, races: &[Race]) -> Result<Vec<Schedule>, Error> {
+    let (mut first, mut second) = (input.open()?, input.open()?);
+    let built = witness::build_recorded(first.source_mut(), second.source_mut(), races);
+    let schedules = built.map_err(|error| first.failure(error))?;
+    let mut replayed = input.open()?;
+    let verdicts = witness::verify_recorded(replayed.source_mut(), &schedules);
+    let verdicts = verdicts.map_err(|error| replayed.failure(error))?;
+    for (race, verdict) in races.iter().zip(verdicts) {
+        verdict.map_err(|violation| no_witness(race, &violation))?;
     }
     Ok(schedules)
 }

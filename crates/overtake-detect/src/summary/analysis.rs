@@ -98,8 +98,9 @@ impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
         }
     }
 
-    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+    fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         let Second { method, finder: Finder { census, candidates, not_judged, .. }, .. } = *self;
+        doubt_predictions(symbols, findings);
         match candidates.is_empty() {
             true => After::Done(Box::new(Searched::nothing(method, not_judged))),
             false => After::Pass(Box::new(Search::new(method, census, candidates, not_judged))),
@@ -200,5 +201,12 @@ impl Visitor for Collector {
 
     fn other(&mut self, at: At) {
         self.note_other(at);
+    }
+}
+
+/// What racy reads saw is not known in a recording, and summaries ask for one source of each read: whatever they predict is possible.
+pub(super) fn doubt_predictions(symbols: &Symbols, findings: &mut Findings) {
+    if symbols.program.is_recorded() {
+        findings.call_predictions_possible();
     }
 }

@@ -11,7 +11,7 @@
 use overtake_trace::{Checked, Symbols};
 use rustc_hash::FxHashSet;
 
-use super::analysis::{Collector, Method};
+use super::analysis::{Collector, Method, doubt_predictions};
 use super::finder::{Candidate, LocationPair};
 use super::{Chosen, Judgement, Position, Summary};
 use crate::findings::Findings;
@@ -270,8 +270,9 @@ impl Pass for Search {
         self.leave(end);
     }
 
-    fn end(mut self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
+    fn end(mut self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         self.judge(u64::MAX, true, findings);
+        doubt_predictions(symbols, findings);
         let Search { method, census, reading, mut undecided, mut known, figures, .. } = *self;
         known.counts.again += undecided.len() as u64;
         if method == Method::Support && reading + 2 == LOOK_BACK.len() {

@@ -117,6 +117,20 @@ impl Clocks {
         stamp
     }
 
+    /// The thread's time is over because it read what may have been written by several threads.
+    pub(super) fn end_read(&mut self, thread: ThreadId) {
+        self.threads[thread].tick();
+    }
+
+    /// Records the read that the thread is about to end; see `chart.rs`. Returns its number.
+    pub(super) fn record_read(&mut self, thread: ThreadId) -> u32 {
+        let state = &mut self.threads[thread];
+        let place = self.sections.of_thread(thread);
+        let number = self.sections.read(thread, state.time);
+        state.past.begin_own(place);
+        number
+    }
+
     /// From now on the thread's events need the event of `stamp`.
     #[inline]
     pub(crate) fn learn(&mut self, thread: ThreadId, stamp: Stamp) {

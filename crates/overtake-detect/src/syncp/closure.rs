@@ -19,7 +19,7 @@ use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
 use overtake_trace::{Id, LockId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::sections::{FORGOTTEN, Moves, Section, Sections};
+use super::sections::{FORGOTTEN, Moves, READ, Section, Sections};
 use crate::detector::LockMode;
 
 /// A section by its place among its thread's sections, as an ideal remembers it.
@@ -182,6 +182,13 @@ impl<L> Ideal<L> {
         }
     }
 
+    /// The thread's own entry at `place` has begun.
+    #[inline]
+    pub(super) fn begin_own(&mut self, place: u32) {
+        self.own_begun = place + 1;
+        self.write_own();
+    }
+
     /// Adds everything its own thread did up to `time`.
     #[inline]
     pub(super) fn advance(&mut self, time: Time) {
@@ -261,8 +268,20 @@ impl<L: LatestAcquires> Ideal<L> {
         pending: &mut Vec<Stamp>,
         goal: Epoch,
     ) -> bool {
-        debug_assert!(pending.is_empty());
         let over = Epoch { thread: event.thread, time: event.time - 1 };
+        self.extend_to(over, sections.snapshots.times(learned), sections, pending, goal)
+    }
+
+    /// Adds what a thread did up to a time and what it had learned from others.
+    pub(super) fn extend_to(
+        &mut self,
+        over: Epoch,
+        learned: &[Time],
+        sections: &Sections,
+        pending: &mut Vec<Stamp>,
+        goal: Epoch,
+    ) -> bool {
+        debug_assert!(pending.is_empty());
         if !self.covers(over) {
             self.include(over.thread as usize, over.time, sections, pending);
         }
@@ -270,8 +289,7 @@ impl<L: LatestAcquires> Ideal<L> {
         self.covers(goal) || self.settle(sections, pending, goal)
     }
 
-    fn include_all(&mut self, learned: SnapshotId, sections: &Sections, pending: &mut Vec<Stamp>) {
-        let times = sections.snapshots.times(learned);
+    fn include_all(&mut self, times: &[Time], sections: &Sections, pending: &mut Vec<Stamp>) {
         self.grow_to(times.len());
         for (thread, &time) in times.iter().enumerate() {
             if time > self.times[thread] {
@@ -287,7 +305,7 @@ impl<L: LatestAcquires> Ideal<L> {
                 continue; // I2
             }
             self.include(stamp.epoch.thread as usize, stamp.epoch.time, sections, pending);
-            self.include_all(stamp.snapshot, sections, pending);
+            self.include_all(sections.snapshots.times(stamp.snapshot), sections, pending);
             if self.covers(goal) {
                 pending.clear();
                 return true;
@@ -325,8 +343,7 @@ impl<L: LatestAcquires> Ideal<L> {
     ) -> bool {
         let section = *sections.at(thread.0, place);
         self.enter(thread.0, place, &section, sections, pending);
-        self.own_begun = place + 1;
-        self.write_own();
+        self.begin_own(place);
         let learns = !pending.is_empty();
         self.settle(sections, pending, NO_GOAL);
         learns
@@ -342,6 +359,10 @@ impl<L: LatestAcquires> Ideal<L> {
         sections: &Sections,
         pending: &mut Vec<Stamp>,
     ) {
+        if section.lock == READ {
+            self.see(section, sections, pending);
+            return;
+        }
         let facts = sections.locks[section.lock];
         if section.number < facts.forgotten_for(section.mode) {
             self.finish(thread, section, pending);
@@ -358,6 +379,13 @@ impl<L: LatestAcquires> Ideal<L> {
         } else {
             self.finish(thread, section, pending);
         }
+    }
+
+    /// As `enter`, for a read that may have seen several writes: all of them have to come inside with it.
+    #[cold]
+    fn see(&mut self, read: &Section, sections: &Sections, pending: &mut Vec<Stamp>) {
+        let seen = &sections.seen[read.number as usize];
+        pending.extend(seen.iter().filter(|stamp| !self.covers(stamp.epoch)));
     }
 
     /// As `enter`, for a lock that is also held shared.

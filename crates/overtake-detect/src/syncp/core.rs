@@ -17,6 +17,7 @@ use overtake_clock::{Epoch, SnapshotId, Time};
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
+use super::chart::{Past, RacyReads};
 use super::clocks::Clocks;
 use super::collect::Collections;
 use super::filter::Census;
@@ -26,13 +27,14 @@ use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::hb::SyncClocks;
+use crate::hinge::Hinge;
 use crate::race::{Race, Verdict};
 use crate::visitor::Touch;
 
 /// Finds sync-preserving races. If `BOUNDED`, only those with a span of at most `window`.
 #[derive(Debug)]
 pub(crate) struct SyncPreserving<const BOUNDED: bool> {
-    window: u64,
+    pub(super) window: u64,
     pub(super) census: Census,
     pub(super) clocks: Clocks,
     order: SyncClocks,
@@ -42,7 +44,12 @@ pub(crate) struct SyncPreserving<const BOUNDED: bool> {
     candidates: Vec<Candidate>,
     pub(super) collections: Collections,
     counts: Counts,
+    /// What racy reads may have seen, if the trace is a recording in which that matters.
+    pub(super) racy_reads: Option<Box<RacyReads>>,
 }
+
+/// So many reads are named that a possible race hinges on.
+const MOST_HINGES: usize = 4;
 
 /// The clocks that an access begins with.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +83,8 @@ struct Counts {
     checks: u64,
     protected: u64,
     predicted: u64,
+    /// Those of them that hinge on racy reads.
+    possible: u64,
     /// Racy events of which no reported race was observed.
     only_predicted_events: u64,
 }
@@ -101,7 +110,18 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             candidates: Vec::new(),
             collections: Collections::default(),
             counts: Counts::default(),
+            racy_reads: None,
         }
+    }
+
+    /// How many races were found that happens-before misses.
+    pub(super) fn predicted(&self) -> u64 {
+        self.counts.predicted
+    }
+
+    /// Whether this reading of the trace only finds out what racy reads may have seen.
+    fn is_drawing(&self) -> bool {
+        self.racy_reads.as_ref().is_some_and(|reads| reads.is_drawing())
     }
 
     /// Figures for people.
@@ -111,6 +131,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             ("closures computed", self.counts.checks),
             ("pairs settled by a common lock", self.counts.protected),
             ("races that happens-before misses", self.counts.predicted),
+            ("of these, races that hinge on racy reads", self.counts.possible),
             ("racy events with such races only", self.counts.only_predicted_events),
             ("accesses kept", self.history.log.len() as u64),
             ("accesses collected", self.history.log.oldest()),
@@ -147,12 +168,18 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             learned: self.clocks.learned(at.thread),
             happened: self.order.thread(at.thread).epoch().time,
         };
-        self.forget(at.index);
-        if let Some(var) = var {
-            self.judge(at, var, kind, beginning, races);
+        let is_drawing = self.is_drawing();
+        if !is_drawing {
+            self.forget(at.index);
         }
-        if let Some(block) = block {
-            self.judge(at, block, AccessKind::Read, beginning, races);
+        let touched = [var.map(|var| (var, kind)), block.map(|block| (block, AccessKind::Read))];
+        for (touched, kind) in touched.into_iter().flatten() {
+            if let Some(reads) = &mut self.racy_reads {
+                reads.access(at, touched, kind, &self.order);
+            }
+            if !is_drawing {
+                self.judge(at, touched, kind, beginning, races);
+            }
         }
         for seen in [var.filter(|_| kind.reads()), block].into_iter().flatten() {
             let stamp = self.history.var(seen).last_write;
@@ -160,12 +187,25 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
                 self.clocks.learn(at.thread, stamp);
             }
         }
-        if let Some(var) = var.filter(|_| kind.writes()) {
-            let stamp = self.clocks.publish(at.thread);
+        self.end_event(at.thread, var.filter(|_| kind.writes()));
+        self.clocks.sections.snapshots.release(beginning.learned);
+    }
+
+    /// An access event is over, except that its write cannot be seen yet.
+    fn end_event(&mut self, thread: ThreadId, written: Option<VarId>) {
+        let ends_time =
+            self.racy_reads.as_mut().is_some_and(|reads| reads.end_reading(thread, &mut self.clocks));
+        let stamp = written.map(|_| self.clocks.publish(thread));
+        if ends_time && stamp.is_none() {
+            self.clocks.end_read(thread);
+        }
+        if let Some(reads) = &mut self.racy_reads {
+            reads.end(stamp, &mut self.clocks);
+        }
+        if let Some((var, stamp)) = written.zip(stamp) {
             let before = std::mem::replace(&mut self.history.var(var).last_write, stamp);
             self.clocks.sections.snapshots.release(before.snapshot);
         }
-        self.clocks.sections.snapshots.release(beginning.learned);
     }
 
     #[inline]
@@ -195,23 +235,33 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         let (mut racy, mut observed) = (false, false);
         for candidate in 0..self.candidates.len() {
             let candidate = self.candidates[candidate];
-            let mut sides = Side::against(access.kind).iter();
-            if let Some(first) = sides.find_map(|&side| self.first_race(lists, candidate, side, access)) {
+            for &side in Side::against(access.kind) {
+                let Some((first, at)) = self.first_race(lists, candidate, side, access) else { continue };
                 racy = true;
-                observed |= self.report(&first, var, access, races);
+                let verdict = self.verdict_of(&first, access);
+                observed |= verdict == Verdict::Observed;
+                self.report(&first, var, access, verdict, races);
+                if verdict != Verdict::Possible {
+                    break;
+                }
+                if let Some((first, verdict)) = self.next_sure_race(lists, candidate, side, access, at) {
+                    observed |= verdict == Verdict::Observed;
+                    self.report(&first, var, access, verdict, races);
+                    break;
+                }
             }
         }
         self.counts.only_predicted_events += u64::from(racy && !observed);
     }
 
-    /// The first access of a list that races with `access`.
+    /// The first access of a list that races with `access`, and its place in the list.
     fn first_race(
         &mut self,
         lists: u32,
         candidate: Candidate,
         side: Side,
         access: &NewEntry,
-    ) -> Option<Entry> {
+    ) -> Option<(Entry, usize)> {
         let Candidate { slot, known, .. } = candidate;
         if self.history.lists(lists).threads[slot].on(side) <= known {
             return None;
@@ -232,7 +282,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         while let Some(&item) = self.history.lists(lists).list(slot, side).items.get(next) {
             let entry = *self.history.log.at(self.history.log.number(item));
             if self.races_with(&entry, access) {
-                found = Some(entry);
+                found = Some((entry, next));
                 break;
             }
             next += 1; // I1
@@ -241,6 +291,50 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             self.cursors.insert(key, next as u32);
         }
         found
+    }
+
+    /// The first access of a list behind place `after` that is sure to race with `access`.
+    #[cold]
+    fn next_sure_race(
+        &mut self,
+        lists: u32,
+        candidate: Candidate,
+        side: Side,
+        access: &NewEntry,
+        after: usize,
+    ) -> Option<(Entry, Verdict)> {
+        let items = self.history.lists(lists).list(candidate.slot, side).items[after + 1..].to_vec();
+        items.into_iter().find_map(|item| {
+            let entry = *self.history.log.at(self.history.log.number(item));
+            let verdict = self.races_with(&entry, access).then(|| self.verdict_of(&entry, access));
+            verdict.filter(|&verdict| verdict != Verdict::Possible).map(|verdict| (entry, verdict))
+        })
+    }
+
+    /// How sure a race is.
+    #[cold]
+    fn verdict_of(&mut self, first: &Entry, second: &NewEntry) -> Verdict {
+        let happened = Epoch { thread: first.epoch.thread, time: first.happened };
+        if !self.order.thread(second.at.thread).covers(happened) {
+            return Verdict::Observed;
+        }
+        let Some(chart) = self.racy_reads.as_mut().and_then(|reads| reads.chart()) else {
+            return Verdict::Predicted;
+        };
+        let learned = self.clocks.sections.snapshots.times(first.learned);
+        let first = Past { access: first.epoch, over: first.epoch.time - 1, learned };
+        let past = self.clocks.past(second.at.thread);
+        let over = past.time(second.epoch.thread);
+        let second = Past { access: second.epoch, over, learned: past.learned() };
+        if chart.supports(first, second) { Verdict::Predicted } else { Verdict::Possible }
+    }
+
+    /// The reads that a possible race hinges on.
+    fn hinges(&mut self, first: &Entry, second: &NewEntry) -> Vec<Hinge> {
+        let inside = self.clocks.closure(second.at.thread, first.epoch, first.learned);
+        let Some(chart) = self.racy_reads.as_mut().and_then(|reads| reads.chart()) else { return Vec::new() };
+        let reads = chart.open_reads(&inside, MOST_HINGES);
+        reads.into_iter().map(|(read, var)| Hinge { read, var }).collect()
     }
 
     /// Whether an access that the past of the second one's thread does not cover races with it.
@@ -257,16 +351,25 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         !self.clocks.reaches(second.at.thread, first.epoch, first.learned)
     }
 
-    /// Reports a race. Returns whether it is observed.
+    /// Reports a race.
     #[cold]
-    fn report(&mut self, first: &Entry, var: VarId, second: &NewEntry, races: &mut Findings) -> bool {
-        let happened = Epoch { thread: first.epoch.thread, time: first.happened };
-        let is_observed = !self.order.thread(second.at.thread).covers(happened);
-        let verdict = if is_observed { Verdict::Observed } else { Verdict::Predicted };
-        self.counts.predicted += u64::from(!is_observed);
-        let second = crate::Access { at: second.at, kind: second.kind };
-        races.report(Race { var, verdict, first: first.access(), second });
-        is_observed
+    fn report(
+        &mut self,
+        first: &Entry,
+        var: VarId,
+        second: &NewEntry,
+        verdict: Verdict,
+        races: &mut Findings,
+    ) {
+        self.counts.predicted += u64::from(verdict != Verdict::Observed);
+        let access = crate::Access { at: second.at, kind: second.kind };
+        let race = Race { var, verdict, first: first.access(), second: access };
+        if verdict == Verdict::Possible {
+            self.counts.possible += 1;
+            races.report_possible(race, self.hinges(first, second));
+        } else {
+            races.report(race);
+        }
     }
 
     /// Drops accesses that are too old for a race with the event at `now`, and from time to time all that cannot matter.
@@ -349,6 +452,7 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
             + self.held.state_bytes()
             + self.history.state_bytes()
             + self.census.state_bytes()
+            + self.racy_reads.as_ref().map_or(0, |reads| reads.state_bytes())
             + self.cursors.capacity() * (size_of::<(Cursor, u32)>() + 1)
     }
 }

@@ -115,6 +115,11 @@ impl Census {
             !self.everything && !self.variables.ones().any(|bit| is_block(VarId::from_index(bit)));
     }
 
+    /// Says that a variable matters whatever was found out.
+    pub(super) fn keep(&mut self, var: VarId) {
+        self.variables.set(var.index());
+    }
+
     /// How many variables and locks can matter, if that was found out.
     pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let figures =

@@ -16,6 +16,7 @@
 //! | `clocks.rs` | the closed set of every thread's past |
 //! | `history.rs`, `held.rs` | accesses, and the locks held at them |
 //! | `core.rs` | the detector |
+//! | `chart.rs` | predictions from recordings, in which it is not known what racy reads saw |
 //! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
 //! | `collect.rs` | what can be forgotten |
 //! | `follow.rs` | the closed clocks fed with events, for other analyses |
@@ -30,6 +31,7 @@
 //! **Cost.** With T threads, N events and A acquires, clocks cost O(N·T + A·T). A pair that neither the past of the second
 //! thread nor a common lock settles costs O(T) and the acquires that the first thread knows of and the second does not.
 
+mod chart;
 mod clocks;
 mod closure;
 mod collect;

@@ -1,4 +1,4 @@
-//! All critical sections of a trace that can still matter.
+//! All critical sections of a trace that can still matter, and the reads of recordings that are entered like them.
 
 use overtake_clock::{SnapshotId, Snapshots, Stamp, Time};
 use overtake_trace::{IdVec, LockId, ThreadId};
@@ -38,10 +38,15 @@ pub(crate) struct Sections {
     pub(super) locks: IdVec<LockId, LockFacts>,
     kept: usize,
     forgotten: u64,
+    /// What reads that are entered like sections may have seen; see `chart.rs`.
+    pub(super) seen: Vec<Vec<Stamp>>,
 }
 
 /// The place of a section that was forgotten, which is one that ended inside every ideal.
 pub(super) const FORGOTTEN: u32 = u32::MAX;
+
+/// Stands for a lock in the entry of a read that may have seen several writes; its number is its place in [`Sections::seen`].
+pub(super) const READ: LockId = LockId(u32::MAX);
 
 impl Sections {
     pub(super) fn reserve(&mut self, threads: usize, locks: usize) {
@@ -60,6 +65,28 @@ impl Sections {
         sections.push(Section { acquired, number, lock, released: 0, learned: SnapshotId::EMPTY, mode });
         self.kept += 1;
         sections.len() as u32 - 1
+    }
+
+    /// Records a read that may have seen several writes, in the order of the thread's acquires. Returns its number.
+    pub(super) fn read(&mut self, thread: ThreadId, time: Time) -> u32 {
+        let number = self.seen.len() as u32;
+        self.seen.push(Vec::new());
+        let (released, learned, mode) = (0, SnapshotId::EMPTY, LockMode::Exclusive);
+        let read = Section { acquired: time, number, lock: READ, released, learned, mode };
+        self.threads[thread].push(read);
+        number
+    }
+
+    /// The numbers of a thread's reads up to a time.
+    pub(super) fn reads_until(&self, thread: ThreadId, time: Time) -> impl Iterator<Item = u32> {
+        let entries = self.threads.get(thread).map_or(&[][..], |entries| entries);
+        let until = entries.iter().take_while(move |entry| entry.acquired <= time);
+        until.filter(|entry| entry.lock == READ).map(|entry| entry.number)
+    }
+
+    /// How many entries a thread has.
+    pub(super) fn of_thread(&self, thread: ThreadId) -> u32 {
+        self.threads[thread].len() as u32
     }
 
     pub(super) fn end(&mut self, thread: ThreadId, place: u32, stamp: Stamp) {
@@ -94,7 +121,7 @@ impl Sections {
     /// that did not end within `known`; that is the largest forgotten number of each lock. The result says, per thread,
     /// where each section went.
     pub(super) fn forget(&mut self, known: &[Time]) -> Moves {
-        let Sections { snapshots, threads, locks, kept, forgotten } = self;
+        let Sections { snapshots, threads, locks, kept, forgotten, seen: _ } = self;
         let mut moves = Vec::with_capacity(threads.len());
         for (thread, sections) in threads.iter_mut().enumerate() {
             let known = known.get(thread).copied().unwrap_or(0);

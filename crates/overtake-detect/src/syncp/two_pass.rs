@@ -1,11 +1,14 @@
-//! The passes of `syncp` and `short-syncp`: the survey of `filter.rs`, then the detector.
+//! The passes of `syncp` and `short-syncp`: the survey of `filter.rs`, then the detector. If it predicts races of a recording, three more:
+//! which variables race, what racy reads may have seen, and the detector again (`chart.rs`).
 
 use overtake_trace::{Checked, Symbols};
 
+use super::chart::{RacyReads, RacyVariables};
 use super::core::SyncPreserving;
 use super::filter::{Census, Survey};
 use crate::detector::Detector;
 use crate::findings::Findings;
+use crate::hb::FastTrack;
 use crate::passes::{After, Analysis, Pass};
 use crate::run::{LiveBlocks, feed, visit};
 
@@ -42,11 +45,11 @@ impl<const BOUNDED: bool> Pass for Surveying<BOUNDED> {
     }
 
     fn readings(&self) -> u32 {
-        2
+        5
     }
 }
 
-/// The second pass.
+/// The second pass, and in recordings the fifth.
 impl<const BOUNDED: bool> Pass for SyncPreserving<BOUNDED> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
         if self.census.no_block_matters {
@@ -55,8 +58,18 @@ impl<const BOUNDED: bool> Pass for SyncPreserving<BOUNDED> {
         feed(self, blocks, checked, findings);
     }
 
-    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
-        After::Done(self)
+    fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
+        if self.racy_reads.is_some() || self.predicted() == 0 || !symbols.program.is_recorded() {
+            return After::Done(self);
+        }
+        *findings = Findings::new();
+        let SyncPreserving { window, census, .. } = *self;
+        After::Pass(Box::new(Racing::<BOUNDED> { window, census, detector: FastTrack::default() }))
+    }
+
+    /// A recording may need three more.
+    fn readings(&self) -> u32 {
+        if self.racy_reads.is_some() { 1 } else { 4 }
     }
 
     fn state_bytes(&self) -> usize {
@@ -65,5 +78,61 @@ impl<const BOUNDED: bool> Pass for SyncPreserving<BOUNDED> {
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
         SyncPreserving::figures(self)
+    }
+}
+
+/// The third pass: which variables race.
+struct Racing<const BOUNDED: bool> {
+    window: u64,
+    census: Census,
+    detector: FastTrack,
+}
+
+impl<const BOUNDED: bool> Pass for Racing<BOUNDED> {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
+        feed(&mut self.detector, blocks, checked, findings);
+    }
+
+    fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
+        let Racing { window, mut census, .. } = *self;
+        let variables = std::mem::take(findings).racy_variables();
+        variables.iter().for_each(|&var| census.keep(var));
+        census.look_for_blocks(&symbols.variables);
+        let racy = RacyVariables { variables: variables.into_iter().collect() };
+        let mut detector = SyncPreserving::<BOUNDED>::new(window, census);
+        detector.racy_reads = Some(Box::new(RacyReads::drawing(racy)));
+        After::Pass(Box::new(Drawing(detector)))
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.detector.state_bytes() + self.census.state_bytes()
+    }
+
+    fn readings(&self) -> u32 {
+        3
+    }
+}
+
+/// The fourth pass: what racy reads may have seen.
+struct Drawing<const BOUNDED: bool>(SyncPreserving<BOUNDED>);
+
+impl<const BOUNDED: bool> Pass for Drawing<BOUNDED> {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
+        feed(&mut self.0, blocks, checked, findings);
+    }
+
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        let SyncPreserving { window, census, clocks, racy_reads, .. } = self.0;
+        let mut detector = SyncPreserving::<BOUNDED>::new(window, census);
+        detector.racy_reads = racy_reads.map(|reads| Box::new(reads.finish(clocks)));
+        After::Pass(Box::new(detector))
+    }
+
+    fn state_bytes(&self) -> usize {
+        Detector::state_bytes(&self.0)
+    }
+
+    fn readings(&self) -> u32 {
+        2
     }
 }

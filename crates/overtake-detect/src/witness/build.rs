@@ -65,7 +65,7 @@ fn read_to_last(
     Ok(())
 }
 
-fn not_there(race: &Race) -> Error {
+pub(super) fn not_there(race: &Race) -> Error {
     let (first, second) = (race.first.at.index, race.second.at.index);
     let message = format!("expected accesses at events {first} and {second}, found none in the trace");
     Error::new(ErrorKind::IllFormed, Position::Event(second), message)
@@ -124,15 +124,21 @@ impl<'a> Tracker<'a> {
         self.blocks = blocks;
     }
 
-    /// Begins an event. Returns whether clocks still matter.
+    /// Begins an event that is no access. Returns whether clocks still matter.
     fn begin(&mut self, at: At) -> bool {
+        // A repair can insert one before an access, under its index.
+        self.begin_before(at, at.index)
+    }
+
+    /// Begins an event that comes before every access of its thread at `after` or later. Returns whether clocks still matter.
+    fn begin_before(&mut self, at: At, after: EventIndex) -> bool {
         self.over |= self.accesses.last().is_none_or(|(last, ..)| at.index > *last);
         if self.over {
             self.inside.extend(self.races.iter().map(|_| false));
             return false;
         }
         for (race, tracked) in self.races.iter().zip(&self.tracked) {
-            self.inside.push(tracked.is_inside(at, race, self.clocks.epoch(at.thread).time));
+            self.inside.push(tracked.is_inside(at, after, race, self.clocks.epoch(at.thread).time));
         }
         true
     }
@@ -163,10 +169,10 @@ impl<'a> Tracker<'a> {
 
 impl Tracked {
     /// Whether an event that begins at `time` of its thread is inside the closure, or precedes one of the accesses in its
-    /// thread.
-    fn is_inside(&self, at: At, race: &Race, time: Time) -> bool {
+    /// thread: those at `after` or later.
+    fn is_inside(&self, at: At, after: EventIndex, race: &Race, time: Time) -> bool {
         let Some(closure) = &self.closure else { return false };
-        let precedes = |access: At| at.thread == access.thread && at.index < access.index;
+        let precedes = |access: At| at.thread == access.thread && after <= access.index;
         let inside = closure.get(at.thread.index()).copied().unwrap_or(0);
         at.index <= race.second.at.index
             && (time <= inside || precedes(race.first.at) || precedes(race.second.at))
@@ -180,7 +186,7 @@ impl Visitor for Tracker<'_> {
     }
 
     fn access(&mut self, at: At, touch: Touch<'_>) {
-        if !self.begin(at) {
+        if !self.begin_before(at, EventIndex(at.index.0 + 1)) {
             return;
         }
         self.meet(at);
@@ -243,7 +249,7 @@ impl Visitor for Tracker<'_> {
 
 /// The events chosen so far.
 #[derive(Default)]
-struct Choice {
+pub(super) struct Choice {
     steps: Vec<Step>,
     first: Option<Step>,
     second: Option<Step>,
@@ -269,20 +275,24 @@ impl Choice {
         for run in checked.runs() {
             for (offset, &event) in run.events.iter().enumerate() {
                 let step = Step { index: EventIndex(run.first.0 + offset as u64), event };
-                let is_inside = inside.next().unwrap_or(false);
-                if step.index == race.first.at.index {
-                    self.first = Some(step);
-                }
-                if step.index == race.second.at.index {
-                    self.second = Some(step);
-                }
-                if step.index < race.second.at.index {
-                    self.note_lock(step, is_inside);
-                }
-                if is_inside {
-                    self.steps.push(step);
-                }
+                self.add(step, inside.next().unwrap_or(false), race);
             }
+        }
+    }
+
+    /// Takes the next event of the trace.
+    pub(super) fn add(&mut self, step: Step, is_inside: bool, race: &Race) {
+        if step.index == race.first.at.index {
+            self.first = Some(step);
+        }
+        if step.index == race.second.at.index {
+            self.second = Some(step);
+        }
+        if step.index < race.second.at.index {
+            self.note_lock(step, is_inside);
+        }
+        if is_inside {
+            self.steps.push(step);
         }
     }
 
@@ -325,7 +335,7 @@ impl Choice {
         }
     }
 
-    fn into_schedule(self, race: &Race) -> Result<Schedule> {
+    pub(super) fn into_schedule(self, race: &Race) -> Result<Schedule> {
         let (Some(first), Some(second)) = (self.first, self.second) else { return Err(not_there(race)) };
         let mut overtaken: Vec<_> = self.overtaken.into_values().collect();
         overtaken.sort_unstable_by_key(|overtaken| overtaken.by.index);

@@ -5,11 +5,16 @@
 //! [`build_any_order`] finds; [`build_deadlocks`] leads to deadlocks. [`verify`] replays a schedule, however it was made, against the definition of a correct
 //! reordering, sync-preserving or not; it shares no code with the builders. A schedule that does
 //! not verify is a bug and must be shown as one.
+//!
+//! Recordings do not say what racy reads saw. [`build_recorded`] and [`verify_recorded`] ask for every write that a read of the
+//! schedule may have seen.
 
 mod beyond;
 mod build;
 mod deadlock;
 mod plan;
+mod recorded;
+mod seen;
 mod shorten;
 mod verify;
 
@@ -20,8 +25,9 @@ use overtake_trace::{Event, EventIndex, LockId};
 pub use beyond::build_any_order;
 pub use build::build;
 pub use deadlock::{DeadlockSchedule, build_deadlocks};
+pub use recorded::build_recorded;
 pub use shorten::{Reason, Row, shorten};
-pub use verify::{LockOrder, verify, verify_deadlocks};
+pub use verify::{LockOrder, verify, verify_deadlocks, verify_recorded};
 
 use crate::race::Race;
 

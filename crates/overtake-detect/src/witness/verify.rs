@@ -11,6 +11,7 @@ use overtake_trace::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::seen::Recorded;
 use super::{DeadlockSchedule, Schedule, Step, Violation};
 use crate::access::AccessKind;
 
@@ -36,7 +37,7 @@ pub fn verify(
     let Some(last) = schedules.iter().flat_map(Schedule::events).map(|step| step.index).max() else {
         return Ok(Vec::new());
     };
-    let trace = Original::read(source, last)?;
+    let trace = Original::read(source, last, None)?;
     Ok(schedules.iter().map(|schedule| Replay::new(&trace, order).run(schedule)).collect())
 }
 
@@ -48,9 +49,22 @@ pub fn verify_deadlocks(
 ) -> Result<Vec<std::result::Result<(), Violation>>> {
     let events = schedules.iter().flat_map(|schedule| schedule.steps.iter().chain(&schedule.waiting));
     let Some(last) = events.map(|step| step.index).max() else { return Ok(Vec::new()) };
-    let trace = Original::read(source, last)?;
+    let trace = Original::read(source, last, None)?;
     let replay = |schedule| Replay::new(&trace, LockOrder::Kept).run_into_deadlock(schedule);
     Ok(schedules.iter().map(replay).collect())
+}
+
+/// As [`verify`], for a recording: a schedule also has to have every write that one of its reads may have seen. Holds the trace in
+/// memory.
+pub fn verify_recorded(
+    source: &mut dyn EventSource,
+    schedules: &[Schedule],
+) -> Result<Vec<std::result::Result<(), Violation>>> {
+    if schedules.is_empty() {
+        return Ok(Vec::new());
+    }
+    let trace = Original::read(source, EventIndex(u64::MAX), Some(Recorded::default()))?;
+    Ok(schedules.iter().map(|schedule| Replay::new(&trace, LockOrder::Kept).run(schedule)).collect())
 }
 
 /// Where an event is in the repaired trace.
@@ -71,6 +85,8 @@ struct Original {
     forks_of: FxHashMap<ThreadId, Vec<Place>>,
     events_of: FxHashMap<ThreadId, Vec<Place>>,
     posts_of: FxHashMap<SyncId, Vec<Place>>,
+    /// What reads may have seen, if that is not known.
+    recorded: Option<Recorded>,
 }
 
 /// A variable that an event touches, with the write that it sees if it reads.
@@ -82,8 +98,8 @@ struct Touch {
 }
 
 impl Original {
-    fn read(source: &mut dyn EventSource, last: EventIndex) -> Result<Original> {
-        let mut original = Original::default();
+    fn read(source: &mut dyn EventSource, last: EventIndex, recorded: Option<Recorded>) -> Result<Original> {
+        let mut original = Original { recorded, ..Original::default() };
         let mut last_writes = FxHashMap::default();
         let mut allocated = FxHashSet::default();
         let mut checker = Checker::repairing();
@@ -113,13 +129,19 @@ impl Original {
         last_writes: &mut FxHashMap<VarId, Place>,
     ) {
         self.first_touch.push(self.touches.len());
+        if let Some(recorded) = &mut self.recorded {
+            recorded.add(event, &symbols.sizes());
+        }
         let (var, kind) = match event.action() {
             Action::Read(var) => (var, AccessKind::Read),
             Action::Write(var) => (var, AccessKind::Write),
             Action::Load(var, _) => (var, AccessKind::Load),
             Action::Store(var, _) => (var, AccessKind::Store),
             Action::Rmw(var, _) => (var, AccessKind::Rmw),
-            Action::Free(block) => (block, AccessKind::Free),
+            Action::Free(block) => {
+                allocated.insert(block); // after a gap, the allocation may be lost
+                (block, AccessKind::Free)
+            }
             Action::Alloc(block) => {
                 allocated.insert(block);
                 return;
@@ -137,6 +159,9 @@ impl Original {
             self.touches.push(Touch { var, kind, sees });
             if kind.writes() {
                 last_writes.insert(var, place);
+                if let Some(recorded) = &mut self.recorded {
+                    recorded.add_write(var, kind.is_atomic());
+                }
             }
         }
     }
@@ -250,7 +275,23 @@ impl<'a> Replay<'a> {
     fn run(mut self, schedule: &Schedule) -> std::result::Result<(), Violation> {
         self.run_all(&schedule.steps)?;
         let at_end = |message| Violation { step: schedule.steps.len(), message };
+        self.has_all_sources().map_err(at_end)?;
         self.both_enabled(schedule).map_err(at_end)
+    }
+
+    /// Whether all writes have run that reads which have run may have seen.
+    fn has_all_sources(&self) -> Verdict {
+        let Some(recorded) = &self.trace.recorded else { return Ok(()) };
+        for read in (0..self.done.len()).filter(|&place| self.done[place]) {
+            for touch in self.trace.touches(read).iter().filter(|touch| touch.kind.reads()) {
+                let sources = recorded.may_be_seen(touch.var, (read, touch.kind.is_atomic()));
+                if let Some(&write) = sources.iter().find(|&&write| !self.done[write]) {
+                    let [read, write] = [read, write].map(|place| self.trace.events[place].index);
+                    return Err(format!("event {read} may have seen event {write}, which does not run"));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn run_into_deadlock(mut self, schedule: &DeadlockSchedule) -> std::result::Result<(), Violation> {

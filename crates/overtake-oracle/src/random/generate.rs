@@ -482,7 +482,7 @@ impl<'a> Generator<'a> {
         let block_at = self.rng.below(self.blocks.len() as u32) as usize;
         let block = self.blocks.get(block_at).map(|block| block.var);
         let before = std::mem::replace(&mut self.current, thread);
-        match (self.rng.below(10), block) {
+        match (self.rng.below(11), block) {
             (0..=5, _) if self.shape.locks > 0 => {
                 let actions = [
                     Action::Acquire(lock),
@@ -500,6 +500,7 @@ impl<'a> Generator<'a> {
             (7, _) => self.emit(Action::Join(child)),
             (8, Some(block)) => self.emit(Action::Alloc(block)),
             (9, Some(block)) => self.emit(Action::Free(block)),
+            (10, _) => self.emit(Action::Gap),
             _ => self.access(),
         }
         self.current = before;

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use overtake_detect::{Access, AccessKind, Extent, Race, RaceGroup, Verdict};
+use overtake_detect::{Access, AccessKind, Extent, Hinge, Race, RaceGroup, Verdict};
 use overtake_trace::{ArrayId, LocationId, MemoryKind, VarId, Variable};
 use rustc_hash::FxHashMap;
 
@@ -24,6 +24,8 @@ pub(super) struct Group {
     pub(super) extent: Option<Extent>,
     pub(super) count: u64,
     pub(super) observed: u64,
+    /// The racy reads that it hinges on, if it is only possible.
+    pub(super) hinges: Vec<Hinge>,
     /// Positions of the detectors that report it.
     pub(super) detectors: Vec<usize>,
 }
@@ -65,11 +67,12 @@ pub(super) fn groups(analysed: &Analysed<'_>, names: &Names<'_>) -> Vec<Group> {
                 extent: group.extent,
                 count: 0,
                 observed: 0,
+                hinges: findings.races.hinges(&group.surest).to_vec(),
                 detectors: Vec::new(),
             };
             let known = by_key.entry(key).or_insert_with(|| new.clone());
             if prefer(&new.race, &known.race, names) == Ordering::Less {
-                (known.race, known.extent) = (new.race, new.extent);
+                (known.race, known.extent, known.hinges) = (new.race, new.extent, new.hinges);
             }
             if known.detectors.last() != Some(&detector) {
                 known.detectors.push(detector);

@@ -141,6 +141,11 @@ impl<'a> Collector<'a> {
         self.groups.get(position).map(|group| group.race)
     }
 
+    /// Whether the trace is a recording.
+    pub fn is_of_recording(&self) -> bool {
+        self.analysed.symbols.program.is_recorded()
+    }
+
     /// The races that get a schedule.
     pub fn to_be_witnessed(&self) -> Vec<Race> {
         self.witnessed_groups().into_iter().map(|at| self.groups[at].race).collect()
@@ -314,6 +319,7 @@ impl<'a> Collector<'a> {
             verdict: self.groups[at].race.verdict,
             accesses,
             memory,
+            hinges: &self.groups[at].hinges,
             detectors: &self.groups[at].detectors,
             facts,
             chosen: self.chosen.get(&at),

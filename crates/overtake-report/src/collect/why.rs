@@ -1,7 +1,7 @@
 //! Why nothing orders two accesses, and what would: sentences from facts.
 
 use overtake_detect::witness::Overtaken;
-use overtake_detect::{Access, AccessKind, Notion, Promise, Verdict};
+use overtake_detect::{Access, AccessKind, Hinge, Notion, Promise, Verdict};
 use overtake_trace::{MemoryOrder, SyncId, ThreadId};
 
 use super::chosen::Chosen;
@@ -21,6 +21,7 @@ pub(super) struct Case<'a> {
     pub(super) verdict: Verdict,
     pub(super) accesses: [Access; 2],
     pub(super) memory: &'a Memory,
+    pub(super) hinges: &'a [Hinge],
     pub(super) detectors: &'a [usize],
     pub(super) facts: &'a Facts,
     pub(super) chosen: Option<&'a Chosen>,
@@ -31,7 +32,8 @@ impl Case<'_> {
     pub(super) fn why(&self) -> String {
         let mut sentences = match self.verdict {
             Verdict::Observed => vec![self.about_locks()],
-            Verdict::Predicted | Verdict::Possible => self.about_overtaking(),
+            Verdict::Predicted => self.about_overtaking(),
+            Verdict::Possible => vec![self.about_hinges()],
             Verdict::Suspected => vec![self.about_locks(), self.about_suspicion()],
         };
         if matches!(self.verdict, Verdict::Predicted | Verdict::Possible) {
@@ -49,6 +51,25 @@ impl Case<'_> {
             sentences.push("Nothing else passes between the two threads that would order them.".into());
         }
         sentences.join(" ")
+    }
+
+    /// What a possible race hinges on.
+    fn about_hinges(&self) -> String {
+        let reads: Vec<_> = self.hinges.iter().take(MOST_NAMED).map(|hinge| self.racy_read(hinge)).collect();
+        let reads = match reads.is_empty() {
+            true => "reads that race with a write".to_owned(),
+            false => reads.join(" and "),
+        };
+        format!(
+            "Another schedule brings the accesses side by side if {reads} saw what stands before it in the recording, \
+             which is not known: order these reads first."
+        )
+    }
+
+    fn racy_read(&self, hinge: &Hinge) -> String {
+        let line = self.names.line(hinge.read.location);
+        let place = if line.is_empty() { String::new() } else { format!(" at {line}") };
+        format!("the racy read of `{}`{place}", self.names.memory(hinge.var, None).name)
     }
 
     fn accesses(&self) -> [&Access; 2] {

@@ -130,5 +130,6 @@ fn op_name(op: Op) -> &'static str {
         Op::Branch => "branch",
         Op::Skip => "skip",
         Op::Misuse => "misuse",
+        Op::Gap => "gap",
     }
 }

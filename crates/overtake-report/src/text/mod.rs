@@ -59,7 +59,8 @@ const DIM: Style = Style::new().dimmed();
 fn verdict_style(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::Observed => AnsiColor::Red,
-        Verdict::Predicted | Verdict::Possible => AnsiColor::Magenta,
+        Verdict::Predicted => AnsiColor::Magenta,
+        Verdict::Possible => AnsiColor::Cyan,
         Verdict::Suspected => AnsiColor::Yellow,
     };
     Style::new().bold().fg_color(Some(colour.into()))

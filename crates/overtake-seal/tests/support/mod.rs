@@ -20,12 +20,16 @@ pub(crate) struct LogMaker {
     clock: u64,
     ended: Vec<usize>,
     exits: bool,
+    /// Words that each thread dropped at its start, and bytes it lost at its end.
+    dropped: Vec<usize>,
+    lost: Vec<u64>,
 }
 
 impl LogMaker {
     pub(crate) fn new(threads: usize) -> LogMaker {
         let mut maker =
             LogMaker { stacks: vec![(0, 0); threads], in_chunks: vec![None; threads], ..LogMaker::default() };
+        (maker.dropped, maker.lost) = (vec![0; threads], vec![0; threads]);
         maker.threads.resize(threads, Vec::new());
         for thread in 0..threads {
             maker.raw(thread, &[head(RecordKind::Chunk, 0, 0), 0, 0]);
@@ -39,6 +43,9 @@ impl LogMaker {
     }
 
     pub(crate) fn raw(&mut self, thread: usize, words: &[u64]) {
+        if self.lost[thread] > 0 {
+            return;
+        }
         self.threads[thread].extend_from_slice(words);
     }
 
@@ -92,6 +99,17 @@ impl LogMaker {
         self
     }
 
+    /// The size limit takes what a thread recorded so far.
+    pub(crate) fn drop_oldest(&mut self, thread: usize) {
+        self.dropped[thread] = self.threads[thread].len();
+        self.raw(thread, &[head(RecordKind::Chunk, 0, 0), self.clock, 1]);
+    }
+
+    /// There is no room on the disk for what a thread does from now on.
+    pub(crate) fn lose_newest(&mut self, thread: usize) {
+        self.lost[thread] = 8;
+    }
+
     /// What a thread records from now on is in its tail.
     pub(crate) fn start_tail(&mut self, thread: usize) {
         let words = self.threads[thread].len();
@@ -100,30 +118,43 @@ impl LogMaker {
         self.raw(thread, &[head(RecordKind::Chunk, 0, 0), 0, number]);
     }
 
+    /// The words of a thread that are in chunks and in its tail.
+    fn kept(&self, thread: usize) -> (&[u64], &[u64]) {
+        let words = &self.threads[thread];
+        let (chunks, tail) = words.split_at(self.in_chunks[thread].unwrap_or(words.len()));
+        (&chunks[self.dropped[thread]..], tail)
+    }
+
+    /// The number of a thread's first chunk that is there.
+    fn first_chunk(&self, thread: usize) -> u64 {
+        u64::from(self.dropped[thread] > 0)
+    }
+
     /// The bytes of the log file: a slot for each thread, then the chunks.
     pub(crate) fn file(&self) -> Vec<u8> {
         let mut file = vec![0; PAGE_BYTES];
-        file[..8].copy_from_slice(&FILE_MAGIC.to_le_bytes());
-        for (thread, words) in self.threads.iter().enumerate() {
-            let (chunks, tail) = words.split_at(self.in_chunks[thread].unwrap_or(words.len()));
+        let dropped = 8 * self.dropped.iter().sum::<usize>() as u64;
+        file[..24].copy_from_slice(&bytes(&[FILE_MAGIC, 0, dropped]));
+        for thread in 0..self.threads.len() {
+            let (chunks, tail) = self.kept(thread);
             let at = file.len();
             let slot = PAGE_BYTES + 2 * SMALL_TAIL_BYTES;
             file.extend(piece(PieceKind::Slot, 0, at as u64, &vec![0; slot - PIECE_HEADER_BYTES]));
             let (low, high) = self.stacks[thread];
             let ended = u64::from(self.ended.contains(&thread)) << 32;
-            let header = [THREAD_MAGIC, thread as u64, ended, low, high];
-            file[at + THREAD_AT..][..40].copy_from_slice(&bytes(&header));
-            let mut last =
-                piece(PieceKind::Tail, thread as u32, chunks.chunks(CHUNK_WORDS).count() as u64, &[]);
+            let header = [THREAD_MAGIC, thread as u64, ended, low, high, 0, self.lost[thread]];
+            file[at + THREAD_AT..][..56].copy_from_slice(&bytes(&header));
+            let number = self.first_chunk(thread) + chunks.chunks(CHUNK_WORDS).count() as u64;
+            let mut last = piece(PieceKind::Tail, thread as u32, number, &[]);
             last.extend(bytes(tail));
             if !tail.is_empty() {
                 file[at + PAGE_BYTES..][..last.len()].copy_from_slice(&last);
             }
         }
-        for (thread, words) in self.threads.iter().enumerate() {
-            let chunks = &words[..self.in_chunks[thread].unwrap_or(words.len())];
-            for (number, chunk) in chunks.chunks(CHUNK_WORDS).enumerate() {
-                file.extend(piece(PieceKind::Chunk, thread as u32, number as u64, &bytes(chunk)));
+        for thread in 0..self.threads.len() {
+            let (chunks, _) = self.kept(thread);
+            for (number, chunk) in (self.first_chunk(thread)..).zip(chunks.chunks(CHUNK_WORDS)) {
+                file.extend(piece(PieceKind::Chunk, thread as u32, number, &bytes(chunk)));
             }
             file.resize(file.len().next_multiple_of(8), 0);
         }
@@ -137,6 +168,15 @@ impl LogMaker {
         std::fs::write(directory.join("process"), process).expect("writable");
         std::fs::write(directory.join("cmdline"), b"program\0").expect("writable");
         std::fs::write(directory.join("threads"), self.file()).expect("writable");
+    }
+
+    /// Seals a log of which records are missing, so that the trace needs repairs.
+    pub(crate) fn sealed_with_gaps(&self) -> SealedTrace {
+        let directory = tempfile::tempdir().expect("writable");
+        self.save(directory.path());
+        let mut sink = Kept::default();
+        let sealed = seal(directory.path(), &mut sink).expect("the log can be sealed");
+        SealedTrace { sealed, events: sink.events }
     }
 
     /// Seals the log; panics if the trace is not well formed.

@@ -11,6 +11,8 @@ use crate::symbols::{Symbols, Variable};
 pub(super) struct ArrayState {
     allocated: bool,
     freed_by: Option<ThreadId>,
+    /// Accessed after a gap: if it was not allocated, the gap has its allocation.
+    used: bool,
     incarnation: Option<ArrayId>,
     window: u32,
 }
@@ -25,10 +27,13 @@ impl Checker {
     ) -> Result<Event> {
         let array = block_array(symbols, block, index)?;
         let mut current = self.array(array).incarnation.unwrap_or(array);
-        if self.array(current).allocated {
+        let ArrayState { allocated, used, .. } = *self.array(current);
+        if allocated {
             self.mend(Repair::ReusedBlock, index, || {
                 format!("{} allocated again", block_name(symbols, array))
             })?;
+        }
+        if allocated || used {
             current = symbols.variables.fresh_array(array)?;
             self.arrays.grow_to(symbols.variables.array_count());
             self.array(array).incarnation = Some(current);
@@ -47,7 +52,8 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let array = block_array(symbols, block, index)?;
-        let is_mid_trace = self.mode == Mode::RepairMidTrace;
+        // What was allocated is not known mid-trace, nor after a gap.
+        let is_mid_trace = self.mode == Mode::RepairMidTrace || self.gaps.are_any();
         let current = self.array(array).incarnation.unwrap_or(array);
         let state = self.array(current);
         if !(state.allocated || is_mid_trace) || state.freed_by == Some(event.thread()) {
@@ -58,6 +64,15 @@ impl Checker {
         }
         (state.allocated, state.freed_by) = (true, Some(event.thread()));
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
+    }
+
+    /// Notes an access, if that may tell of an allocation that is lost.
+    pub(super) fn note_use(&mut self, var: VarId, symbols: &Symbols) {
+        if self.gaps.are_any()
+            && let Variable::Element { array, .. } = symbols.variables.get(var)
+        {
+            self.array(array).used = true;
+        }
     }
 
     pub(super) fn current_element(&self, var: VarId, symbols: &mut Symbols) -> Result<VarId> {

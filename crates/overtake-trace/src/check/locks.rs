@@ -11,7 +11,7 @@ use super::ordinary::Holder;
 use super::{Checker, Mode, Repair, skip, thread_name};
 use crate::error::Result;
 use crate::event::{Action, Event, Op};
-use crate::id::{EventIndex, LockId, SyncId, ThreadId};
+use crate::id::{EventIndex, LocationId, LockId, SyncId, ThreadId};
 use crate::symbols::Symbols;
 
 #[derive(Default, Debug)]
@@ -44,15 +44,28 @@ impl LockState {
             _ => Holder::Involved,
         }
     }
+
+    /// Ends all sections. Returns who held the lock.
+    pub(super) fn end_all(&mut self, holder: Holder) -> Vec<Holding<ThreadId>> {
+        self.recall(holder);
+        self.handover = Handover::default();
+        let holdings = self.holders.holdings().copied().collect();
+        self.holders.clear();
+        holdings
+    }
 }
 
 /// The release of a section.
-fn release_of(Holding { thread, mode, .. }: Holding<ThreadId>, lock: LockId, beside: Event) -> Event {
+pub(super) fn release_of(
+    Holding { thread, mode, .. }: Holding<ThreadId>,
+    lock: LockId,
+    location: LocationId,
+) -> Event {
     let action = match mode {
         LockMode::Exclusive => Action::Release(lock),
         LockMode::Shared => Action::ReleaseShared(lock),
     };
-    Event::new(thread, action, beside.location())
+    Event::new(thread, action, location)
 }
 
 impl Checker {
@@ -77,7 +90,7 @@ impl Checker {
 
     /// Forgets what is known of a lock from another window. Mid-trace every lock comes here at its first operation in a
     /// window: its word says nothing before.
-    fn renew_lock(&mut self, lock: LockId) {
+    pub(super) fn renew_lock(&mut self, lock: LockId) {
         let state = &mut self.locks[lock];
         if state.window != self.window {
             state.holders.clear();
@@ -108,7 +121,7 @@ impl Checker {
                 let [thread, holder] = [thread, holding.thread].map(|thread| thread_name(symbols, thread));
                 format!("{} acquired by {thread} but held{shared} by {holder}", lock_name(symbols, lock))
             })?;
-            self.insert(at, release_of(holding, lock, event));
+            self.insert(at, release_of(holding, lock, event.location()));
         }
         if let Some(object) = after {
             self.insert(at, Event::new(thread, Action::Wait(object), event.location()));
@@ -148,10 +161,10 @@ impl Checker {
                         LockMode::Shared => format!("{lock} held by {thread} but released as shared"),
                     }
                 })?;
-                Ok(release_of(holding, lock, event))
+                Ok(release_of(holding, lock, event.location()))
             }
             Released::Foreign(holding) => self.release_by_other(event, lock, holding, at, symbols, index),
-            Released::Unheld => self.release_unheld(event, lock, symbols, index),
+            Released::Unheld => self.release_unheld(event, lock, at, symbols, index),
         }
     }
 
@@ -159,9 +172,13 @@ impl Checker {
         &mut self,
         event: Event,
         lock: LockId,
-        symbols: &Symbols,
+        at: usize,
+        symbols: &mut Symbols,
         index: EventIndex,
     ) -> Result<Event> {
+        if self.release_after_gap(at, index, symbols)? {
+            return Ok(skip(event));
+        }
         if self.mode == Mode::RepairMidTrace {
             return Ok(event);
         }
@@ -191,7 +208,7 @@ impl Checker {
         state.posts += 1;
         let object = symbols.objects.intern_generation(symbols.locks.name(lock), state.posts)?;
         state.handover.leave(object);
-        self.insert(at, release_of(holding, lock, event));
+        self.insert(at, release_of(holding, lock, event.location()));
         Ok(Event::new(thread, Action::Post(object), event.location()))
     }
 }

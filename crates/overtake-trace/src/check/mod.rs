@@ -17,10 +17,11 @@
 //! from its *last* one, and what comes after is ordered with nothing by it.
 //!
 //! Events keep the index they have in the input: a dropped event stays as [`Op::Skip`], an inserted one has the index
-//! of the event it was inserted before.
+//! of the event it was inserted before. Missing events are a barrier; see [`gaps`].
 
 mod blocks;
 mod checked;
+mod gaps;
 mod landmarks;
 mod limits;
 mod locks;
@@ -35,6 +36,7 @@ pub use landmarks::{HeldLock, Landmark, Landmarks, Seen};
 pub use repairs::{Repair, Repairs};
 
 use blocks::ArrayState;
+use gaps::Gaps;
 use landmarks::Lives;
 use limits::Limits;
 use locks::LockState;
@@ -59,6 +61,7 @@ pub struct Checker {
     arrays: IdVec<ArrayId, ArrayState>,
     any_reused_blocks: bool,
     lives: Lives,
+    gaps: Gaps,
     repairs: Repairs,
     misuses: Misuses,
     insertions: Vec<Insertion>,
@@ -112,6 +115,7 @@ impl Checker {
             arrays: IdVec::new(),
             any_reused_blocks: false,
             lives: Lives::default(),
+            gaps: if mode == Mode::RepairMidTrace { Gaps::default() } else { Gaps::at_start() },
             repairs: Repairs::default(),
             misuses: Misuses::default(),
             insertions: Vec::new(),
@@ -131,6 +135,7 @@ impl Checker {
         }
         self.threads = IdVec::new();
         self.any_reused_blocks = false;
+        self.gaps = Gaps::default();
         self.ordinary.begin_window();
     }
 
@@ -147,6 +152,9 @@ impl Checker {
     /// Checks the next block of the trace, mending it in place.
     pub fn check<'a>(&'a mut self, block: &'a mut Block, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
         self.insertions.clear();
+        self.fit(symbols);
+        let end = EventIndex(block.first.0.saturating_add(block.events.len() as u64));
+        self.note_block(block.first, end, symbols)?;
         let mut limits = self.fit(symbols);
         let mut at = 0;
         loop {
@@ -155,7 +163,7 @@ impl Checker {
             let index = EventIndex(block.first.0 + at as u64);
             limits.check(&event, index)?;
             self.threads[event.thread()].events += 1;
-            let entered = self.enter_thread(event, symbols, index)?;
+            let entered = self.enter_thread(event, at, symbols, index)?;
             let mended = self.check_action(entered, at, symbols, index)?;
             if mended != event {
                 block.events[at] = mended;
@@ -204,9 +212,11 @@ impl Checker {
             | Action::Load(var, _)
             | Action::Store(var, _)
             | Action::Rmw(var, _)
-                if self.any_reused_blocks =>
+                if self.any_reused_blocks || self.gaps.are_any() =>
             {
-                Ok(event.with_operand(self.current_element(var, symbols)?.0))
+                let var = self.current_element(var, symbols)?;
+                self.note_use(var, symbols);
+                Ok(event.with_operand(var.0))
             }
             Action::Acquire(lock)
             | Action::Release(lock)
@@ -219,6 +229,10 @@ impl Checker {
             Action::Misuse(marker) => {
                 self.misuses.note(index, event, marker);
                 Ok(event)
+            }
+            Action::Gap => {
+                self.gap(at, index, symbols)?;
+                Ok(skip(event))
             }
             _ => Ok(event),
         }

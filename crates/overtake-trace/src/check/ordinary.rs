@@ -63,7 +63,7 @@ impl Step {
             Op::Acquire => Step::ACQUIRE,
             Op::Release => Step::RELEASE,
             Op::AcquireShared | Op::ReleaseShared | Op::Fork | Op::Join | Op::Alloc | Op::Free => Step::NEVER,
-            Op::Misuse => Step::NEVER,
+            Op::Misuse | Op::Gap => Step::NEVER,
             _ => Step::NOTHING,
         }
     }

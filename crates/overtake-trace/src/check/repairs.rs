@@ -26,11 +26,15 @@ pub enum Repair {
     ReusedBlock,
     /// A block was freed that is not allocated: dropped.
     UnallocatedFree,
+    /// Events are missing: everything before comes before everything after.
+    Gap,
+    /// A lock was released that was acquired where events are missing: everything before comes before everything after.
+    ReleaseAfterGap,
 }
 
 impl Repair {
     /// Every repair, in the order in which they are listed.
-    pub const ALL: [Repair; 11] = [
+    pub const ALL: [Repair; 13] = [
         Repair::ReentrantAcquire,
         Repair::UnheldRelease,
         Repair::MissingRelease,
@@ -42,6 +46,8 @@ impl Repair {
         Repair::SelfForkOrJoin,
         Repair::ReusedBlock,
         Repair::UnallocatedFree,
+        Repair::Gap,
+        Repair::ReleaseAfterGap,
     ];
 
     /// A stable name for machines.
@@ -58,6 +64,8 @@ impl Repair {
             Repair::SelfForkOrJoin => "self-fork-or-join",
             Repair::ReusedBlock => "reused-block",
             Repair::UnallocatedFree => "unallocated-free",
+            Repair::Gap => "gap",
+            Repair::ReleaseAfterGap => "release-after-gap",
         }
     }
 
@@ -75,6 +83,10 @@ impl Repair {
             Repair::SelfForkOrJoin => "forks or joins of the thread itself dropped",
             Repair::ReusedBlock => "allocations under an earlier block's name given a new block",
             Repair::UnallocatedFree => "frees of a block that is not allocated dropped",
+            Repair::Gap => "gaps where events are missing: all before ordered before all after",
+            Repair::ReleaseAfterGap => {
+                "releases of locks acquired where events are missing: all before ordered before all after"
+            }
         }
     }
 }

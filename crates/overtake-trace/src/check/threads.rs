@@ -31,13 +31,17 @@ impl Checker {
     pub(super) fn enter_thread(
         &mut self,
         event: Event,
+        at: usize,
         symbols: &Symbols,
         index: EventIndex,
     ) -> Result<Event> {
         let thread = self.incarnation(event.thread());
         let state = &mut self.threads[thread];
         match state.status {
-            Status::Unseen => state.status = Status::Running,
+            Status::Unseen => {
+                state.status = Status::Running;
+                self.wait_for_gap(event, thread, at);
+            }
             Status::Joined => self.mend(Repair::EventAfterJoin, index, || {
                 format!("thread `{}` goes on after it was joined", symbols.threads.display(thread))
             })?,

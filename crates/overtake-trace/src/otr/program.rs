@@ -45,6 +45,7 @@ pub(super) fn to_bytes(program: &Program) -> Vec<u8> {
         put_option(memory.thread, out);
         put_option(memory.allocated_at, out);
     });
+    put_list(&program.missing, &mut out, |sentence, out| put_bytes(sentence.as_bytes(), out));
     let mut all = (out.len() as u64).to_le_bytes().to_vec();
     all.append(&mut out);
     all
@@ -146,6 +147,13 @@ fn take_program(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Program>
         }
         Ok(())
     })?;
+    if cursor.remaining() > 0 {
+        // Files of earlier versions do not say.
+        take_list(cursor, |cursor| {
+            program.missing.push(take_text(cursor)?);
+            Ok(())
+        })?;
+    }
     Ok(program)
 }
 

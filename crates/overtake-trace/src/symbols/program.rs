@@ -113,12 +113,20 @@ pub struct Program {
     pub memory: IdVec<ArrayId, Memory>,
     /// Modules that frames are from.
     pub modules: Vec<Module>,
+    /// What is missing from the recording, a sentence each.
+    pub missing: Vec<String>,
 }
 
 impl Program {
     /// Whether nothing is known: the trace was not recorded.
     pub fn is_empty(&self) -> bool {
         *self == Program::default()
+    }
+
+    /// Whether the trace is a recording: its order is known between operations that synchronise, not between the accesses
+    /// that stand between them. Where two accesses race, which came first is not known.
+    pub fn is_recorded(&self) -> bool {
+        !self.is_empty()
     }
 
     /// The call stack at a location, innermost frame first. Empty if nothing is known.

@@ -141,6 +141,10 @@ impl Builder {
             Op::Wait => Action::Wait(self.symbols.objects.intern(operand(call, place)?)?),
             Op::Alloc => Action::Alloc(self.block(call, place)?),
             Op::Free => Action::Free(self.block(call, place)?),
+            Op::Gap => {
+                nothing(call, place)?;
+                Action::Gap
+            }
             _ => {
                 nothing(call, place)?;
                 Action::Skip

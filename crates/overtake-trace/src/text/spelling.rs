@@ -28,7 +28,7 @@ pub(super) enum Verb {
 
 /// Words that stand for one thing, besides `begin...`, `end...` and the atomics. Where two words mean the same, the
 /// first is written.
-const WORDS: [(&str, Verb); 23] = [
+const WORDS: [(&str, Verb); 24] = [
     ("r", Verb::Plain(Op::Read)),
     ("w", Verb::Plain(Op::Write)),
     ("acq", Verb::Plain(Op::Acquire)),
@@ -46,6 +46,7 @@ const WORDS: [(&str, Verb); 23] = [
     ("free", Verb::Plain(Op::Free)),
     ("skip", Verb::Plain(Op::Skip)),
     ("misuse", Verb::Plain(Op::Misuse)),
+    ("gap", Verb::Plain(Op::Gap)),
     ("wait", Verb::Wait),
     ("notify", Verb::Notify),
     ("notifyAll", Verb::Notify),

@@ -129,7 +129,7 @@ impl CallWriter {
                 out.extend_from_slice(text);
                 Ok(())
             }
-            Action::Begin(_) | Action::End(_) | Action::Fence(_) | Action::Skip => Ok(()),
+            Action::Begin(_) | Action::End(_) | Action::Fence(_) | Action::Skip | Action::Gap => Ok(()),
         }
     }
 

@@ -267,6 +267,7 @@ impl Opened {
         facts.sizes = self.source().symbols().sizes();
         facts.repairs = repairs.clone();
         facts.ignored.extend(self.source().ignored());
+        facts.missing.extend(self.source().symbols().program.missing.iter().cloned());
         if let Source::Salvaged(reader) = &self.source
             && !reader.damage().is_none()
         {

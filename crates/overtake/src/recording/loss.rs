@@ -2,23 +2,18 @@
 
 use overtake_seal::{Sealed, ThreadLog};
 
-/// What was not recorded, or could not be read, one line each.
+/// What is missing from the trace, one line each. Reports of the trace say it as well.
+pub fn missing(sealed: &Sealed) -> String {
+    sealed.symbols.program.missing.iter().map(|sentence| format!("missing: {sentence}\n")).collect()
+}
+
+/// What else was not recorded, or could not be read, one line each.
 pub fn losses(sealed: &Sealed) -> String {
     let log = &sealed.log;
     let mut text = String::new();
     let mut say = |line: String| text.push_str(&(line + "\n"));
-    let sum = |of: fn(&ThreadLog) -> u64| log.threads.iter().map(of).sum::<u64>();
     for damage in &log.damage {
         say(format!("damaged: {damage}"));
-    }
-    let lost = sum(|thread| thread.lost_bytes);
-    if lost > 0 || !log.loss.is_empty() {
-        let reason = if log.loss.is_empty() { "for an unknown reason" } else { &log.loss };
-        say(format!("missing: {lost} bytes of the log could not be written: {reason}"));
-    }
-    if log.dropped_bytes > 0 {
-        let dropped = log.dropped_bytes;
-        say(format!("missing: {dropped} bytes of the log, the oldest, gave way to the size limit"));
     }
     if log.lost_events > 0 {
         say(format!("missing: {} events of threads that could not be recorded", log.lost_events));

@@ -25,7 +25,7 @@ use crate::{Error, Listener};
 pub use overtake_seal::Sealed;
 
 pub use leftover::{Leftover, leftovers, remove, trusted};
-pub use loss::{coalesced, is_incomplete, is_uninstrumented, losses};
+pub use loss::{coalesced, is_incomplete, is_uninstrumented, losses, missing};
 pub use scratch::scratch_directory;
 pub use signals::{Scratch, catch_signals};
 

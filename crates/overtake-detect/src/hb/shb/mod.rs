@@ -13,8 +13,12 @@
 //! **Cost.** As `hb`, and a join for each read that sees a write of another thread for the first time. A write makes no
 //! snapshot unless its thread learned something since its last publication.
 
-use overtake_clock::Stamp;
+mod recorded;
+
+use overtake_clock::{Stamp, ThreadClock};
 use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+
+pub(crate) use recorded::start;
 
 use super::by_clocks::synchronise_by_clocks;
 use super::history::{Histories, Judged};
@@ -34,6 +38,11 @@ pub(crate) struct Schedulable {
 }
 
 impl Schedulable {
+    /// The clock of a thread.
+    fn clock(&self, thread: ThreadId) -> &ThreadClock {
+        self.clocks.thread(thread)
+    }
+
     /// A read of a variable or of a heap block, judged before anything is learned.
     #[inline(always)]
     fn read(&mut self, var: VarId, access: Judged, races: &mut Findings) {

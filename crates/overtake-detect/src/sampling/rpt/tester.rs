@@ -95,6 +95,10 @@ pub fn test(
         }
     }
     tested.symbols = last.symbols;
+    if tested.symbols.program.is_recorded() {
+        // What racy reads saw depends on the whole recording, of which only windows were read.
+        tested.races.call_predictions_possible();
+    }
     Ok(tested)
 }
 

@@ -93,6 +93,7 @@ fn action_of(op: Op, order: MemoryOrder, operand: u16, symbols: &mut Symbols) ->
         Op::Branch => Action::Branch(marker(symbols)),
         Op::Skip => Action::Skip,
         Op::Misuse => Action::Misuse(marker(symbols)),
+        Op::Gap => Action::Gap,
     }
 }
 

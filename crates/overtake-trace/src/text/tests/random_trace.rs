@@ -87,6 +87,7 @@ fn action(random: &mut Random, trace: &mut Trace, shape: &Shape) -> Action {
         Op::Alloc | Op::Free => block(random, op, &text, trace),
         Op::Skip => Action::Skip,
         Op::Misuse => Action::Misuse(symbols.markers.intern(&text).unwrap()),
+        Op::Gap => Action::Gap,
     }
 }
 

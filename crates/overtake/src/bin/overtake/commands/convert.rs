@@ -3,13 +3,14 @@
 use overtake::files::{Opened, OutputTrace};
 use overtake::{Error, Listener};
 use overtake_report::{json, text};
-use overtake_trace::{Block, EventSink, Repairs};
+use overtake_trace::{Action, Block, Event, EventSink, LocationId, Repairs};
 
 use crate::args::ConvertArguments;
 use crate::console::{Bar, Console};
 use crate::verdict::{Outcome, Verdict};
 
-/// Copies events as they are, without repairs, so that indices stay the same.
+/// Copies events as they are, without repairs, so that indices stay the same. Where salvage found events missing, the copy has
+/// a `gap` event: what was lost may have ordered anything.
 pub(crate) fn run(arguments: &ConvertArguments, console: Console) -> Outcome {
     let mut opened = arguments.input.input().open()?;
     let mut output = OutputTrace::create(&arguments.out, arguments.to)?;
@@ -32,8 +33,18 @@ pub(crate) fn run(arguments: &ConvertArguments, console: Console) -> Outcome {
 
 fn copy(opened: &mut Opened, output: &mut OutputTrace, mut bar: Bar) -> Result<(), Error> {
     let mut block = Block::default();
+    let mut next = 0;
     while opened.next_block(&mut block)? {
         bar.show(opened.source().progress());
+        if let Some(event) = block.events.first()
+            && block.first.0 > next
+        {
+            block.events.insert(0, Event::new(event.thread(), Action::Gap, LocationId::UNKNOWN));
+            next = block.first.0 - 1;
+        } else {
+            next = block.first.0;
+        }
+        next += block.events.len() as u64;
         output.write(&block.events, opened.source().symbols()).map_err(|error| output.failure(error))?;
     }
     output.finish(opened.source().symbols()).map_err(|error| output.failure(error))

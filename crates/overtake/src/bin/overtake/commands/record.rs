@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use overtake::files::OutputFile;
 use overtake::recording::{
-    Recording, Sealed, coalesced, ending, exit_code, is_incomplete, losses, seal_log, trace_name,
+    Recording, Sealed, coalesced, ending, exit_code, is_incomplete, losses, missing, seal_log, trace_name,
 };
 use overtake::{Error, Listener};
 use overtake_report::{WrittenFacts, text};
@@ -49,6 +49,7 @@ pub(crate) fn seal_into(directory: &Path, log: &Path, console: Console) -> Resul
     let (sealed, bytes) = seal_log(log, &unnamed)?;
     drop(work);
     console.say(&losses(&sealed));
+    console.say(&missing(&sealed));
     console.say(&coalesced(&sealed));
     let name = trace_name(&sealed.log.command, log);
     let mut path = directory.join(format!("{name}.otr"));

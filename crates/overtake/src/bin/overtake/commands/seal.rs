@@ -1,6 +1,6 @@
 //! `overtake seal`: the log of a recorded process as a trace.
 
-use overtake::recording::{coalesced, is_incomplete, losses, seal_log, trusted};
+use overtake::recording::{coalesced, is_incomplete, losses, missing, seal_log, trusted};
 use overtake::{Error, Listener};
 use overtake_report::{WrittenFacts, text};
 
@@ -13,6 +13,7 @@ pub(crate) fn run(arguments: &SealArguments, console: Console) -> Outcome {
     trusted(&arguments.log)?;
     let (sealed, bytes) = seal_log(&arguments.log, &arguments.out)?;
     console.say(&losses(&sealed));
+    console.say(&missing(&sealed));
     console.say(&coalesced(&sealed));
     console.say(&text::written(&WrittenFacts {
         file: arguments.out.display().to_string(),

@@ -28,7 +28,16 @@ pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
     let (collector, named) = chosen(&analysed, &arguments.race)?;
     let group = predicted(&analysed, &collector, named.id)
         .ok_or_else(|| Error::usage(without_schedule(&named, &detectors)))?;
-    let mut schedules = reports::witnesses(&mut input, &[group.example])?;
+    let is_recorded = analysed.symbols.program.is_recorded();
+    if group.surest.verdict == overtake_detect::Verdict::Possible {
+        return Err(Error::usage(format!(
+            "race {} has no schedule: it is possible only, because it hinges on racy reads",
+            group.id
+        )));
+    }
+    // In a recording the first race of the group may be possible only.
+    let race = if is_recorded { group.surest } else { group.example };
+    let mut schedules = reports::witnesses(&mut input, &[race], is_recorded)?;
     let schedule = schedules.remove(0);
     let facts =
         WitnessFacts { trace: analysed.trace, symbols: analysed.symbols, group: &group, schedule: &schedule };

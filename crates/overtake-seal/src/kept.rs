@@ -1,0 +1,87 @@
+//! Which records of an incomplete log are kept.
+//!
+//! A log that reached the size limit lost its oldest records, a thread whose records could not be written its newest. What
+//! they ordered is lost with them, also between other threads: an access that stays would race with one that a lost hand-over
+//! ordered after it. So the log is cut at one point for all threads: behind the last stamp that a thread may have lost at
+//! its start, and before the first stamp that a thread may have lost at its end. Between the two nothing is missing.
+//!
+//! Accesses between two stamps of a thread are kept if one of the stamps is: they may stand anywhere between the two.
+
+use crate::log::Log;
+use crate::scan::Scan;
+
+/// The stamps between which all threads' records are there.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Kept {
+    /// Records up to this stamp may be missing.
+    after: Option<u64>,
+    /// Records behind this stamp may be missing.
+    until: Option<u64>,
+}
+
+impl Kept {
+    /// What is kept of a log.
+    pub(crate) fn of(log: &Log, scan: &Scan) -> Kept {
+        let forked = |number| scan.forks.get(&u64::from(number)).copied().unwrap_or(0);
+        let threads = || log.threads.iter().zip(&scan.threads);
+        let cut = threads().filter(|(log, _)| log.starts_late).map(|(_, scan)| scan.start).max();
+        Kept {
+            after: cut.max(after_gone_threads(log, scan)),
+            until: threads()
+                .filter(|(log, _)| log.lost_bytes > 0)
+                // A thread that lost all did nothing before its fork.
+                .map(|(log, thread)| thread.last.max(forked(log.number)))
+                .min(),
+        }
+    }
+
+    /// Whether records are missing before those that are kept.
+    pub(crate) fn starts_late(&self) -> bool {
+        self.after.is_some()
+    }
+
+    /// Whether a record with this stamp is kept.
+    pub(crate) fn has(&self, stamp: u64) -> bool {
+        self.has_between(stamp, stamp)
+    }
+
+    /// Whether accesses between two stamps of their thread are kept.
+    pub(crate) fn has_between(&self, before: u64, after: u64) -> bool {
+        self.after.is_none_or(|lost| after > lost) && self.until.is_none_or(|last| before <= last)
+    }
+
+    /// What is missing, in sentences. So many events were left out because others are missing.
+    pub(crate) fn missing(&self, log: &Log, left_out: u64) -> Vec<String> {
+        let dropped = log.dropped_bytes;
+        let lost = log.threads.iter().map(|thread| thread.lost_bytes).sum::<u64>();
+        let mut missing = Vec::new();
+        if dropped > 0 {
+            missing.push(format!("{dropped} bytes of the log, the oldest, gave way to the size limit"));
+        }
+        if lost > 0 || !log.loss.is_empty() {
+            let reason = if log.loss.is_empty() { "for an unknown reason" } else { &log.loss };
+            missing.push(format!("{lost} bytes of the log could not be written: {reason}"));
+        }
+        if left_out > 0 {
+            missing.push(format!(
+                "{left_out} events were left out because what other threads did at their time is missing"
+            ));
+        }
+        missing
+    }
+}
+
+/// Threads may have ended and left nothing in the log: a stamp that is later than all of theirs. The log gives up what was written first,
+/// so any stamp will do that a thread made after it wrote a chunk that is still there.
+fn after_gone_threads(log: &Log, scan: &Scan) -> Option<u64> {
+    let forked = scan.forks.keys().copied().max().unwrap_or(0);
+    let newest = log.threads.iter().map(|thread| u64::from(thread.number)).max().unwrap_or(0).max(forked);
+    if log.dropped_bytes == 0 || log.threads.len() as u64 > newest {
+        return None;
+    }
+    let written = log.threads.iter().zip(&scan.threads).filter_map(|(log, scan)| {
+        let second = scan.stamp_from(log.end_of_first_chunk()?)?;
+        Some((log.offset_of_first_chunk()?, second.time))
+    });
+    Some(written.min().map_or(scan.last_stamp, |(_, stamp)| stamp))
+}
