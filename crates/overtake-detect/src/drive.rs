@@ -96,7 +96,7 @@ impl Driver {
         let jobs = entries.iter().map(|&entry| {
             Ok(Job {
                 entry,
-                analysis: (entry.start)(options)?,
+                analysis: entry.analysis(options)?,
                 outcome: Outcome::AnotherPass,
                 time: Duration::ZERO,
                 events_read: 0,

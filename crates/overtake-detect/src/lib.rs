@@ -44,9 +44,12 @@ pub use hinge::Hinge;
 pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
 pub use registry::{
-    DETECTORS, Entry, Notion, Promise, Reads, Stand, Unasked, Witness, defaults, find, one_pass,
+    DETECTORS, Entry, Notion, Promise, ReadWindows, Reads, Registry, Silence, Stand, Unasked, Witness, find,
+    one_pass,
 };
 pub use run::{LiveBlocks, feed, visit};
-pub use sampling::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
-pub use settings::{OptionError, Options, Partitions, SETTINGS, Setting, SettingValue, parse_count};
+pub use sampling::{
+    Effort, Judge, Limits, Plan, RandomAccess, Refined, Sample, SampleError, Stop, Tested, refine, test,
+};
+pub use settings::{Field, OptionError, Options, Partitions, SETTINGS, Setting, parse_count};
 pub use visitor::{Touch, Visitor};

@@ -1,10 +1,16 @@
-//! The table of detectors. Help text, `compare`, docs, oracle tests and benches all walk over it.
+//! The table of detectors. A row says everything about a detector that others need to know: command line, help, `compare`, reports,
+//! oracle tests and benchmarks read the rows and know no detector by its name.
+//!
+//! Whoever wants to use a table makes a [`Registry`] of it: the standard one, or one with more rows.
+
+use overtake_trace::Parameters;
 
 use crate::detector::Detector;
 use crate::discipline;
 use crate::hb::{self, FastTrack, HappensBefore};
 use crate::passes::Analysis;
 use crate::race::Verdict;
+use crate::sampling::{Effort, RandomAccess, Sample, SampleError};
 use crate::settings::{OptionError, Options};
 
 /// Which order between events a detector asks about.
@@ -56,6 +62,11 @@ pub enum Promise {
 }
 
 impl Promise {
+    /// Whether races are missed by chance, so that finding none says little.
+    pub fn is_sampled(self) -> bool {
+        matches!(self, Promise::Sampled | Promise::PropertyTester)
+    }
+
     /// The promise in words.
     pub fn describe(self) -> &'static str {
         match self {
@@ -86,15 +97,27 @@ impl Promise {
     }
 }
 
-/// How schedules of a detector's predicted races are built and checked (see [`witness`](crate::witness)).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How schedules of a detector's predicted races are built and checked (see [`witness`](crate::witness)). A later one allows more
+/// schedules than an earlier one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Witness {
     /// They are not: its races happened, or are suspicions.
     None,
-    /// By reorderings that keep the order of each lock's critical sections.
+    /// By reorderings that keep the order of each lock's critical sections. A race without one is a false report.
     LockOrderKept,
-    /// By any correct reordering.
+    /// By such a reordering where there is one, else by any correct one.
     AnyLockOrder,
+}
+
+/// What it says of two conflicting accesses that a detector does not report them. A later one says more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Silence {
+    /// Nothing.
+    Nothing,
+    /// They were ordered in this run.
+    OrderedInThisRun,
+    /// They are ordered in every schedule that keeps the order of each lock's critical sections.
+    OrderedWhileLocksKeepTheirs,
 }
 
 /// When a detector runs if none is named.
@@ -108,16 +131,23 @@ pub enum Unasked {
     IfShort,
     /// On long traces.
     IfLong,
+    /// Where suspicions are collected to be tried out, whichever detectors are named.
+    IfHunting,
 }
 
 /// What of a trace a detector reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Reads {
     /// Every event, in order.
     Everything,
-    /// A few windows; of a sealed file nothing else is touched.
-    Windows,
+    /// A few windows; of a sealed file nothing else is touched. Where several detectors share a reading of the trace, it takes its
+    /// windows from that.
+    Windows(ReadWindows),
 }
+
+/// Finds races in some windows of a trace with these parameters.
+pub type ReadWindows =
+    fn(&dyn RandomAccess, Parameters, &Options, &Effort<'_>) -> Result<Sample, SampleError>;
 
 /// A detector whose place another one takes on some traces, because both find the same races.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +159,7 @@ pub struct Stand {
 }
 
 /// One detector of the table.
+#[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The name on the command line.
     pub name: &'static str,
@@ -146,6 +177,8 @@ pub struct Entry {
     pub reads: Reads,
     /// How its predicted races are shown to be possible.
     pub witness: Witness,
+    /// What it says of two accesses that it does not report them.
+    pub silence: Silence,
     /// When it runs unasked.
     pub unasked: Unasked,
     /// Which detector it takes the place of where that is faster.
@@ -167,31 +200,74 @@ impl Entry {
         options: &[],
         reads: Reads::Everything,
         witness: Witness::None,
+        silence: Silence::Nothing,
         unasked: Unasked::Never,
         stand: None,
         speed_goal: None,
         start: |_| Err(OptionError("expected a detector, found a row without one".into())),
     };
+
+    /// Starts an analysis, if the settings that it uses are in range.
+    pub fn analysis(&self, options: &Options) -> Result<Analysis, OptionError> {
+        options.check(self.options)?;
+        (self.start)(options)
+    }
 }
 
-/// The detectors that run if none is named, on a trace that is long or not.
-pub fn defaults(is_long: bool) -> impl Iterator<Item = &'static Entry> {
-    DETECTORS.iter().filter(move |entry| match entry.unasked {
-        Unasked::Never => false,
-        Unasked::Always => true,
-        Unasked::IfShort => !is_long,
-        Unasked::IfLong => is_long,
-    })
+/// A table of detectors: ours, or ours and more.
+#[derive(Clone, Copy, Debug)]
+pub struct Registry {
+    entries: &'static [Entry],
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry { entries: DETECTORS }
+    }
+}
+
+impl Registry {
+    /// Our detectors, and others after them. The table lives as long as the program does.
+    pub fn with(more: &[Entry]) -> Registry {
+        Registry { entries: [DETECTORS, more].concat().leak() }
+    }
+
+    /// All rows, in the order in which they are shown.
+    pub fn entries(self) -> &'static [Entry] {
+        self.entries
+    }
+
+    /// The detector called `name`.
+    pub fn find(self, name: &str) -> Option<&'static Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The detectors that run if none is named, on a trace that is long or not.
+    pub fn defaults(self, is_long: bool) -> impl Iterator<Item = &'static Entry> {
+        self.entries.iter().filter(move |entry| match entry.unasked {
+            Unasked::Never => false,
+            Unasked::Always => true,
+            Unasked::IfShort => !is_long,
+            Unasked::IfLong => is_long,
+            Unasked::IfHunting => false,
+        })
+    }
+
+    /// The detectors that run, asked or not, where suspicions are collected to be tried out.
+    pub fn hunting(self) -> impl Iterator<Item = &'static Entry> {
+        self.entries.iter().filter(|entry| entry.unasked == Unasked::IfHunting)
+    }
 }
 
 /// Every detector.
-pub const DETECTORS: &[Entry] = &[
+pub static DETECTORS: &[Entry] = &[
     Entry {
         name: "hb",
         summary: "every happens-before race",
         notion: Notion::HappensBefore,
         promise: Promise::Exact,
         verdict: Verdict::Observed,
+        silence: Silence::OrderedInThisRun,
         unasked: Unasked::Always,
         speed_goal: Some(9.0),
         start: one_pass::<HappensBefore>,
@@ -245,6 +321,7 @@ pub const DETECTORS: &[Entry] = &[
         notion: Notion::HappensBefore,
         promise: Promise::Exact,
         verdict: Verdict::Observed,
+        silence: Silence::OrderedInThisRun,
         stand: Some(Stand { instead_of: "hb", suits: hb::lockstamp::suits }),
         start: hb::lockstamp::start,
         ..Entry::BASIC
@@ -257,6 +334,7 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         options: &["no-filter"],
         witness: Witness::LockOrderKept,
+        silence: Silence::OrderedWhileLocksKeepTheirs,
         unasked: Unasked::IfShort,
         start: crate::syncp::start_full,
         ..Entry::BASIC
@@ -353,6 +431,7 @@ pub const DETECTORS: &[Entry] = &[
         verdict: Verdict::Suspected,
         speed_goal: Some(12.0),
         options: &["unforked"],
+        unasked: Unasked::IfHunting,
         start: discipline::lock_cover::start,
         ..Entry::BASIC
     },
@@ -383,7 +462,7 @@ pub const DETECTORS: &[Entry] = &[
         promise: Promise::PropertyTester,
         verdict: Verdict::Observed,
         options: &["epsilon", "delta", "seed", "judge"],
-        reads: Reads::Windows,
+        reads: Reads::Windows(crate::sampling::sample_rpt),
         start: crate::sampling::start_rpt,
         ..Entry::BASIC
     },
@@ -394,7 +473,7 @@ pub fn one_pass<D: Detector + Default + 'static>(_: &Options) -> Result<Analysis
     Ok(Analysis::one_pass(D::default()))
 }
 
-/// The detector called `name`.
+/// The detector of ours that is called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
-    DETECTORS.iter().find(|entry| entry.name == name)
+    Registry::default().find(name)
 }

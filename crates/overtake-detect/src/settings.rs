@@ -1,4 +1,5 @@
-//! The settings of detectors, as a table: the command line reads it, and rows of detectors name what they use.
+//! The settings of detectors, as a table: name, help and range of each. The command line is made from it, what is typed and what a
+//! program sets is checked by it, and rows of detectors name the settings they use.
 
 use std::fmt;
 use std::str::FromStr;
@@ -53,12 +54,13 @@ impl Partitions {
     /// All of them.
     pub const ALL: [Partitions; 2] = [Partitions::Paper, Partitions::Extended];
 
+    /// All of them, with their names on the command line.
+    pub const NAMES: [(&'static str, Partitions); 2] =
+        [("paper", Partitions::Paper), ("extended", Partitions::Extended)];
+
     /// The name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Partitions::Paper => "paper",
-            Partitions::Extended => "extended",
-        }
+        Partitions::NAMES[self as usize].0
     }
 }
 
@@ -84,6 +86,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Refuses a value of these settings that is out of range.
+    pub fn check(&self, settings: &[&str]) -> Result<(), OptionError> {
+        let used = SETTINGS.iter().filter(|setting| settings.contains(&setting.name));
+        used.map(|setting| setting.check(self)).collect()
+    }
+
     /// How many pairs of accesses between the same two locations are judged.
     pub(crate) fn instances(&self) -> u64 {
         if self.instances == 0 { u64::MAX } else { self.instances }
@@ -102,15 +110,105 @@ impl fmt::Display for OptionError {
 
 impl std::error::Error for OptionError {}
 
-/// What a setting takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SettingValue {
-    /// Nothing: it is given or not.
-    Flag,
-    /// A value, which people know by this name.
-    Value(&'static str),
-    /// One of some words; the name, then the words.
-    Word(&'static str, &'static [&'static str]),
+/// The place of a setting in the options, with what may stand there.
+pub enum Field<'a> {
+    /// Given or not.
+    Flag(&'a mut bool),
+    /// A whole number.
+    Count {
+        /// What is counted.
+        unit: &'static str,
+        /// The smallest number that is allowed.
+        least: u64,
+        /// The number.
+        value: &'a mut u64,
+    },
+    /// A part of a whole: above 0 and at most 1.
+    Part {
+        /// What the part is.
+        unit: &'static str,
+        /// Whether 1, the whole, is not allowed.
+        below_one: bool,
+        /// The part.
+        value: &'a mut f64,
+    },
+    /// One of some words.
+    Word {
+        /// What the words name.
+        unit: &'static str,
+        /// The words.
+        words: Vec<&'static str>,
+        /// The word that is chosen.
+        value: &'static str,
+        /// Chooses one of the words.
+        choose: Box<dyn FnMut(&str) + 'a>,
+    },
+}
+
+impl<'a> Field<'a> {
+    fn word<T: Copy + PartialEq>(
+        unit: &'static str,
+        names: &'static [(&'static str, T)],
+        value: &'a mut T,
+    ) -> Field<'a> {
+        let chosen = names.iter().find(|(_, meaning)| meaning == value).map_or("", |(name, _)| name);
+        let choose = move |word: &str| {
+            if let Some((_, meaning)) = names.iter().find(|(name, _)| *name == word) {
+                *value = *meaning;
+            }
+        };
+        let words = names.iter().map(|(name, _)| *name).collect();
+        Field::Word { unit, words, value: chosen, choose: Box::new(choose) }
+    }
+
+    /// What is allowed, in words.
+    pub fn range(&self) -> Option<String> {
+        match self {
+            Field::Flag(_) | Field::Count { least: 0, .. } => None,
+            Field::Count { least, .. } => Some(format!("at least {least}")),
+            Field::Part { below_one: true, .. } => Some("above 0 and below 1".into()),
+            Field::Part { below_one: false, .. } => Some("above 0 and at most 1".into()),
+            Field::Word { words, .. } => Some(format!("one of {}", words.join(", "))),
+        }
+    }
+
+    fn is_in_range(&self) -> bool {
+        match self {
+            Field::Count { least, value, .. } => **value >= *least,
+            Field::Part { below_one, value, .. } => {
+                **value > 0.0 && (**value < 1.0 || **value == 1.0 && !below_one)
+            }
+            Field::Flag(_) | Field::Word { .. } => true,
+        }
+    }
+
+    /// Takes over what was typed.
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        match self {
+            Field::Flag(value) => **value = true,
+            Field::Count { value, .. } => **value = parse_count(text)?,
+            Field::Part { value, .. } => **value = parse(text)?,
+            Field::Word { words, choose, .. } if words.contains(&text) => choose(text),
+            Field::Word { .. } => return Err(self.out_of_range(text)),
+        }
+        if self.is_in_range() { Ok(()) } else { Err(self.out_of_range(text)) }
+    }
+
+    fn out_of_range(&self, found: &str) -> String {
+        format!("expected {}, found {found}", self.range().unwrap_or_default())
+    }
+}
+
+/// The value.
+impl fmt::Display for Field<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Field::Flag(value) => write!(f, "{value}"),
+            Field::Count { value, .. } => write!(f, "{value}"),
+            Field::Part { value, .. } => write!(f, "{value}"),
+            Field::Word { value, .. } => f.write_str(value),
+        }
+    }
 }
 
 /// One setting of detectors.
@@ -119,12 +217,29 @@ pub struct Setting {
     pub name: &'static str,
     /// One letter for it.
     pub short: Option<char>,
-    /// One line for help. Which detectors use it is known from their rows.
+    /// One line for help. The range is added to it, and which detectors use it, known from their rows.
     pub help: &'static str,
-    /// What it takes.
-    pub value: SettingValue,
-    /// Takes over a value; what is out of range is refused with what was expected.
-    pub set: fn(&mut Options, &str) -> Result<(), String>,
+    /// Where its value is and what is allowed.
+    pub field: fn(&mut Options) -> Field<'_>,
+}
+
+impl Setting {
+    /// Takes over what was typed; what is out of range is refused with what was expected.
+    pub fn read(&self, options: &mut Options, text: &str) -> Result<(), String> {
+        (self.field)(options).read(text)
+    }
+
+    /// Its value, as it is typed.
+    pub fn written(&self, options: &Options) -> String {
+        (self.field)(&mut options.clone()).to_string()
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionError> {
+        let mut options = options.clone();
+        let field = (self.field)(&mut options);
+        let Some(range) = field.range().filter(|_| !field.is_in_range()) else { return Ok(()) };
+        Err(OptionError(format!("expected a value {range} for {}, found {field}", self.name)))
+    }
 }
 
 /// Every setting.
@@ -133,105 +248,81 @@ pub const SETTINGS: &[Setting] = &[
         name: "window",
         short: Some('w'),
         help: "Largest number of events from the first access of a race to the second, both counted",
-        value: SettingValue::Value("EVENTS"),
-        set: |options, text| match parse(text)? {
-            0 => Err("a window holds at least one event".into()),
-            window => put(&mut options.window, Ok(window)),
-        },
+        field: |options| Field::Count { unit: "EVENTS", least: 1, value: &mut options.window },
     },
     Setting {
         name: "eraser",
         short: None,
         help: "Eraser's state machine instead of the definition",
-        value: SettingValue::Flag,
-        set: |options, _| put(&mut options.eraser, Ok(true)),
+        field: |options| Field::Flag(&mut options.eraser),
     },
     Setting {
         name: "unforked",
         short: None,
         help: "Leave out pairs that fork and join order",
-        value: SettingValue::Flag,
-        set: |options, _| put(&mut options.unforked, Ok(true)),
+        field: |options| Field::Flag(&mut options.unforked),
     },
     Setting {
         name: "no-filter",
         short: None,
         help: "Look at every event, even where it can take part in no race; slower, same races",
-        value: SettingValue::Flag,
-        set: |options, _| put(&mut options.no_filter, Ok(true)),
+        field: |options| Field::Flag(&mut options.no_filter),
     },
     Setting {
         name: "instances",
         short: None,
         help: "Pairs of accesses between the same two locations that are judged beyond syncp; 0 is all of them",
-        value: SettingValue::Value("PAIRS"),
-        set: |options, text| put(&mut options.instances, parse(text)),
+        field: |options| Field::Count { unit: "PAIRS", least: 0, value: &mut options.instances },
     },
     Setting {
         name: "schedule-limit",
         short: None,
-        help: "Events that a schedule may take for its pair to be judged",
-        value: SettingValue::Value("EVENTS"),
-        set: |options, text| put(&mut options.schedule_limit, parse_count(text)),
+        help: "Most events that a schedule may take for its pair to be judged",
+        field: |options| Field::Count { unit: "EVENTS", least: 1, value: &mut options.schedule_limit },
     },
     Setting {
         name: "rate",
         short: None,
-        help: "Part of the accesses that is sampled, above 0 and at most 1",
-        value: SettingValue::Value("PART"),
-        set: |options, text| put(&mut options.rate, parse(text)),
+        help: "Part of the accesses that is sampled",
+        field: |options| Field::Part { unit: "PART", below_one: false, value: &mut options.rate },
     },
     Setting {
         name: "period",
         short: None,
         help: "Events of a sampling period",
-        value: SettingValue::Value("EVENTS"),
-        set: |options, text| put(&mut options.period, parse_count(text)),
+        field: |options| Field::Count { unit: "EVENTS", least: 1, value: &mut options.period },
     },
     Setting {
         name: "epsilon",
         short: None,
         help: "Part of all events that must change to make the trace race free, for a race to be found probably",
-        value: SettingValue::Value("PART"),
-        set: |options, text| put(&mut options.epsilon, parse(text)),
+        field: |options| Field::Part { unit: "PART", below_one: true, value: &mut options.epsilon },
     },
     Setting {
         name: "delta",
         short: None,
         help: "Probability that none is found nevertheless",
-        value: SettingValue::Value("PROBABILITY"),
-        set: |options, text| put(&mut options.delta, parse(text)),
+        field: |options| Field::Part { unit: "PROBABILITY", below_one: true, value: &mut options.delta },
     },
     Setting {
         name: "judge",
         short: None,
         help: "Which races each window is searched for",
-        value: SettingValue::Word("NAME", &["hb", "short-syncp"]),
-        set: |options, text| put(&mut options.judge, Judge::from_name(text).ok_or("no such judge".into())),
+        field: |options| Field::word("NAME", &Judge::NAMES, &mut options.judge),
     },
     Setting {
         name: "seed",
         short: None,
         help: "Seed of all random choices",
-        value: SettingValue::Value("N"),
-        set: |options, text| put(&mut options.seed, parse(text)),
+        field: |options| Field::Count { unit: "N", least: 0, value: &mut options.seed },
     },
     Setting {
         name: "partitions",
         short: None,
         help: "How arrays are divided into parts that share their state; same races",
-        value: SettingValue::Word("HOW", &["paper", "extended"]),
-        set: |options, text| {
-            let found = Partitions::ALL.into_iter().find(|partitions| partitions.name() == text);
-            put(&mut options.partitions, found.ok_or("no such partitions".into()))
-        },
+        field: |options| Field::word("HOW", &Partitions::NAMES, &mut options.partitions),
     },
 ];
-
-fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
-    *place = value?;
-    Ok(())
-}
 
 fn parse<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
@@ -246,4 +337,62 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
         None => (text, 1),
     };
     parse::<u64>(digits)?.checked_mul(factor).ok_or_else(|| "number too large".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(name: &str) -> &'static Setting {
+        SETTINGS.iter().find(|setting| setting.name == name).expect("in the table")
+    }
+
+    #[test]
+    fn defaults_are_in_range() {
+        let names: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
+        assert_eq!(Options::default().check(&names), Ok(()));
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for setting in SETTINGS {
+            let mut options = Options::default();
+            let written = setting.written(&options);
+            assert_eq!(setting.read(&mut options, &written), Ok(()), "{}", setting.name);
+            assert_eq!(setting.written(&options) == written, written != "false", "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_a_range_are_exact() {
+        let cases = [
+            ("window", "0", false),
+            ("window", "1", true),
+            ("period", "0", false),
+            ("schedule-limit", "0", false),
+            ("instances", "0", true),
+            ("rate", "0", false),
+            ("rate", "1", true),
+            ("rate", "1.5", false),
+            ("rate", "NaN", false),
+            ("epsilon", "1", false),
+            ("epsilon", "0.5", true),
+            ("delta", "0", false),
+            ("judge", "short-syncp", true),
+            ("judge", "nobody", false),
+            ("partitions", "extended", true),
+        ];
+        for (name, text, is_allowed) in cases {
+            let read = setting(name).read(&mut Options::default(), text);
+            assert_eq!(read.is_ok(), is_allowed, "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_refused_what_the_command_line_is() {
+        let options = Options { rate: 1.5, ..Options::default() };
+        let error = options.check(&["rate"]).expect_err("out of range");
+        assert_eq!(error.to_string(), "expected a value above 0 and at most 1 for rate, found 1.5");
+        assert_eq!(options.check(&["seed"]), Ok(()));
+    }
 }

@@ -13,7 +13,7 @@ use crate::settings::Options;
 /// Runs a registered detector over a trace, mended as the oracle mends it, in blocks of a few events.
 pub(crate) fn run(name: &str, options: &Options, trace: &Trace) -> Analysis {
     let entry = find(name).expect("a registered detector");
-    let mut analysis = (entry.start)(options).expect("good options");
+    let mut analysis = entry.analysis(options).expect("good options");
     run_analysis(&mut analysis, trace);
     analysis
 }

@@ -31,7 +31,7 @@ fn options(window: u64, no_filter: bool) -> Options {
 
 /// Runs a detector on `trace`, mended where it needs to be, and returns it when it is done.
 fn run(entry: &Entry, options: &Options, trace: &Trace) -> Analysis {
-    let mut analysis = (entry.start)(options).expect("options that fit");
+    let mut analysis = entry.analysis(options).expect("options that fit");
     loop {
         let mut source = trace.source().with_block_events(7); // so that small traces have block borders
         let mut checker = Checker::repairing();

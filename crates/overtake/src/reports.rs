@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use overtake_detect::witness::{self, DeadlockSchedule, LockOrder, Schedule, Violation};
-use overtake_detect::{Deadlock, Race};
+use overtake_detect::{Deadlock, Race, Witness};
 use overtake_report::Analysed;
 use overtake_report::collect::{Collector, Settings, TimelineRecorder};
 use overtake_report::result::{Report, Timeline};
@@ -99,20 +99,28 @@ pub fn settings() -> Settings {
     Settings { directory: std::env::current_dir().unwrap_or_default(), ..Settings::default() }
 }
 
-/// The schedules of races, built and checked; those of a recording by what it tells.
-pub fn witnesses(input: &mut Input, races: &[Race], is_recorded: bool) -> Result<Vec<Schedule>, Error> {
+/// The schedules of races, each built and checked as its detector says; those of a recording by what it tells.
+pub fn witnesses(
+    input: &mut Input,
+    races: &[(Race, Witness)],
+    is_recorded: bool,
+) -> Result<Vec<Schedule>, Error> {
     if races.is_empty() {
         return Ok(Vec::new());
     }
     if is_recorded {
-        return recorded_witnesses(input, races);
+        return recorded_witnesses(input, &races.iter().map(|&(race, _)| race).collect::<Vec<_>>());
     }
     let (mut first, mut second) = (input.open()?, input.open()?);
-    let built = witness::build(first.source_mut(), second.source_mut(), races);
+    let (races, ways): (Vec<Race>, Vec<Witness>) = races.iter().copied().unzip();
+    let built = witness::build(first.source_mut(), second.source_mut(), &races);
     let mut schedules = built.map_err(|error| first.failure(error))?;
     let refused = refused(input, &schedules, LockOrder::Kept)?;
     if refused.is_empty() {
         return Ok(schedules);
+    }
+    if let Some((at, violation)) = refused.iter().find(|(at, _)| ways[*at] != Witness::AnyLockOrder) {
+        return Err(no_witness(&races[*at], violation));
     }
     // No reordering that keeps the order of locks exhibits these.
     let left: Vec<Race> = refused.iter().map(|&(at, _)| races[at]).collect();

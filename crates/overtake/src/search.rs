@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use overtake_detect::{Entry, Options, Strictness, defaults, find};
+use overtake_detect::{Entry, Options, Registry, Strictness};
 use overtake_report::result::Report;
 use overtake_seal::Sealed;
 
@@ -14,9 +14,6 @@ use crate::{Error, Examined, Listener};
 
 /// Longer traces are searched for predicted races within a window.
 const LONG_TRACE: u64 = 2_000_000;
-
-/// The detector that suspects every pair of accesses without a common lock.
-const SUSPECTING: &str = "lock-cover";
 
 /// Where files lie in memory, and the name of a trace there.
 const MEMORY: &str = "/dev/shm";
@@ -42,6 +39,8 @@ pub struct Search {
     pub detectors: Vec<&'static Entry>,
     /// Suspicions are wanted as well: pairs of accesses without a common lock.
     pub suspects: bool,
+    /// The table that those are taken from.
+    pub registry: Registry,
     /// Their settings.
     pub options: Options,
     /// How much is reported about findings.
@@ -121,10 +120,11 @@ impl Search {
     pub fn suited(&self, input: &Input) -> Result<Vec<&'static Entry>, Error> {
         let mut detectors = self.detectors.clone();
         if detectors.is_empty() {
-            detectors.extend(defaults(input.is_longer_than(LONG_TRACE)?));
+            detectors.extend(self.registry.defaults(input.is_longer_than(LONG_TRACE)?));
         }
-        if self.suspects && !detectors.iter().any(|entry| entry.name == SUSPECTING) {
-            detectors.extend(find(SUSPECTING));
+        if self.suspects {
+            let asked: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
+            detectors.extend(self.registry.hunting().filter(|entry| !asked.contains(&entry.name)));
         }
         Ok(detectors)
     }

@@ -69,11 +69,6 @@ const DIRECT_VARIABLES: u64 = 4;
 /// Starts the detector with the narrowest time that holds the window.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     let window = options.window.min(u64::MAX / 2); // no trace is longer
-    if window == 0 {
-        return Err(OptionError(
-            "window is 0 events, expected at least 1 (2 or more to find anything)".into(),
-        ));
-    }
     Ok(if fits::<u16>(window) {
         Analysis::one_pass(ShortHb::<u16>::new(window, Upkeep::USUAL))
     } else if fits::<u32>(window) {

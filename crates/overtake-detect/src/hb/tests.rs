@@ -147,8 +147,8 @@ fn any_window_works_with_its_time() {
 #[test]
 fn a_window_of_nothing_is_refused() {
     let options = Options { window: 0, ..Options::default() };
-    let error = (crate::find("short-hb").unwrap().start)(&options).err().unwrap();
-    assert_eq!(error.to_string(), "window is 0 events, expected at least 1 (2 or more to find anything)");
+    let error = crate::find("short-hb").unwrap().analysis(&options).err().unwrap();
+    assert_eq!(error.to_string(), "expected a value at least 1 for window, found 0");
 }
 
 fn lockstamp(trace: &Trace, least_chunk: usize) -> Analysis {

@@ -32,9 +32,6 @@ pub(crate) fn start_full(options: &Options) -> Result<Analysis, OptionError> {
 
 /// Starts `short-osr`.
 pub(crate) fn start_short(options: &Options) -> Result<Analysis, OptionError> {
-    if options.window < 2 {
-        return Err(OptionError("expected a window of at least 2 events".into()));
-    }
     let limits = Limits { window: options.window, instances: options.instances() };
     Ok(beyond::<true>(Method::Reversal, limits, !options.no_filter))
 }

@@ -16,7 +16,6 @@ use overtake_trace::{EventIndex, Sizes, VarId};
 use crate::access::{Access, At};
 use crate::findings::Findings;
 use crate::hb::{ByClocks, Histories, Judge, Judged, SyncClocks};
-use crate::settings::OptionError;
 
 /// Which accesses are sampled, and what happens to the others.
 pub(super) trait Sampling {
@@ -93,13 +92,5 @@ impl<S: Sampling> Judge<true> for Sampler<S> {
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
         vec![("accesses", self.accesses), ("sampled accesses", self.sampled)]
-    }
-}
-
-/// A rate as it may be asked for: more than 0, at most 1.
-pub(super) fn checked_rate(rate: f64) -> Result<f64, OptionError> {
-    match rate > 0.0 && rate <= 1.0 {
-        true => Ok(rate),
-        false => Err(OptionError(format!("expected a sampling rate above 0 and at most 1, found {rate}"))),
     }
 }

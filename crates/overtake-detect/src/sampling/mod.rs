@@ -19,8 +19,10 @@ mod sampled;
 #[cfg(test)]
 mod tests;
 
-pub use rpt::{Judge, Limits, Plan, RandomAccess, Refined, Stop, Tested, refine, test};
+pub use rpt::{
+    Effort, Judge, Limits, Plan, RandomAccess, Refined, Sample, SampleError, Stop, Tested, refine, test,
+};
 
 pub(crate) use pacer::start as start_pacer;
-pub(crate) use rpt::start as start_rpt;
+pub(crate) use rpt::{sample as sample_rpt, start as start_rpt};
 pub(crate) use sampled::start as start_sampled;

@@ -18,7 +18,7 @@
 
 use overtake_trace::EventIndex;
 
-use super::accesses::{SampledAccesses, Sampler, Sampling, checked_rate};
+use super::accesses::{SampledAccesses, Sampler, Sampling};
 use super::random::Chance;
 use crate::passes::Analysis;
 use crate::settings::{OptionError, Options};
@@ -52,10 +52,7 @@ impl Sampling for Periods {
 
 /// Starts the analysis.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
-    if options.period == 0 {
-        return Err(OptionError("expected a period of at least 1 event, found 0".into()));
-    }
-    let chance = Chance::new(options.seed, checked_rate(options.rate)?);
+    let chance = Chance::new(options.seed, options.rate);
     let periods = Periods { chance, length: options.period, until: 0, is_sampled: false };
     Ok(Analysis::one_pass(Pacer::new(Sampler::new(periods))))
 }

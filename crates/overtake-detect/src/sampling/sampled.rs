@@ -10,7 +10,7 @@
 
 use overtake_trace::EventIndex;
 
-use super::accesses::{SampledAccesses, Sampler, Sampling, checked_rate};
+use super::accesses::{SampledAccesses, Sampler, Sampling};
 use super::random::Chance;
 use crate::passes::Analysis;
 use crate::settings::{OptionError, Options};
@@ -33,6 +33,6 @@ impl Sampling for Each {
 
 /// Starts the analysis.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
-    let chance = Chance::new(options.seed, checked_rate(options.rate)?);
+    let chance = Chance::new(options.seed, options.rate);
     Ok(Analysis::one_pass(SampledHappensBefore::new(Sampler::new(Each(chance)))))
 }

@@ -11,8 +11,5 @@ use crate::settings::{OptionError, Options};
 
 /// Starts the analysis.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
-    if options.window == 0 {
-        return Err(OptionError("expected a window of at least 1 event, found 0".into()));
-    }
     Ok(analysis::<true>(options.window, !options.no_filter))
 }

@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use overtake_detect::witness::{self, DeadlockSchedule, Step};
-use overtake_detect::{Access, AccessKind, Deadlock, Promise, Race, Verdict, Witness};
+use overtake_detect::{Access, AccessKind, Deadlock, Race, Verdict, Witness};
 use overtake_trace::{EventSource, Landmarks, Module, OtrFile, Result, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -146,9 +146,16 @@ impl<'a> Collector<'a> {
         self.analysed.symbols.program.is_recorded()
     }
 
-    /// The races that get a schedule.
-    pub fn to_be_witnessed(&self) -> Vec<Race> {
-        self.witnessed_groups().into_iter().map(|at| self.groups[at].race).collect()
+    /// The races that get a schedule, each with how it is built.
+    pub fn to_be_witnessed(&self) -> Vec<(Race, Witness)> {
+        let groups = self.witnessed_groups().into_iter();
+        groups.map(|at| (self.groups[at].race, self.witness(at))).collect()
+    }
+
+    /// How the schedule of a race is built: as the detector says that allows most, among those that found the race.
+    fn witness(&self, at: usize) -> Witness {
+        let ways = self.groups[at].detectors.iter().map(|&at| self.analysed.findings[at].detector.witness);
+        ways.max().unwrap_or(Witness::None)
     }
 
     fn witnessed_groups(&self) -> Vec<usize> {
@@ -158,9 +165,7 @@ impl<'a> Collector<'a> {
 
     fn predicted(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.groups.len()).filter(|&at| {
-            let predicts = |&at: &usize| self.analysed.findings[at].detector.witness != Witness::None;
-            let group = &self.groups[at];
-            group.race.verdict == Verdict::Predicted && group.detectors.iter().any(predicts)
+            self.groups[at].race.verdict == Verdict::Predicted && self.witness(at) != Witness::None
         })
     }
 
@@ -385,7 +390,7 @@ fn detector_run(findings: &crate::Findings<'_>) -> DetectorRun {
     DetectorRun {
         name: findings.detector.name.to_owned(),
         promise: findings.detector.promise.describe().to_owned(),
-        sampled: matches!(findings.detector.promise, Promise::Sampled | Promise::PropertyTester),
+        sampled: findings.detector.promise.is_sampled(),
         races: findings.races.races(),
         remarks: findings.remarks.clone(),
     }

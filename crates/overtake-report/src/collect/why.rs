@@ -1,7 +1,7 @@
 //! Why nothing orders two accesses, and what would: sentences from facts.
 
 use overtake_detect::witness::Overtaken;
-use overtake_detect::{Access, AccessKind, Hinge, Notion, Promise, Verdict};
+use overtake_detect::{Access, AccessKind, Hinge, Silence, Verdict};
 use overtake_trace::{MemoryOrder, SyncId, ThreadId};
 
 use super::chosen::Chosen;
@@ -238,19 +238,16 @@ impl Case<'_> {
     }
 
     fn about_suspicion(&self) -> String {
-        let looked = |notion| {
-            let exact = |at: &usize| {
-                let detector = self.analysed.findings[*at].detector;
-                detector.notion == notion && detector.promise == Promise::Exact
-            };
-            (0..self.analysed.findings.len()).any(|at| exact(&at) && !self.detectors.contains(&at))
-        };
-        let order = match (looked(Notion::HappensBefore), looked(Notion::SyncPreserving)) {
-            (_, true) => {
+        let findings = self.analysed.findings.iter().enumerate();
+        let silent = findings.filter(|(at, _)| !self.detectors.contains(at));
+        let order = match silent.map(|(_, findings)| findings.detector.silence).max() {
+            Some(Silence::OrderedWhileLocksKeepTheirs) => {
                 "Something else ordered them in this run, and in every schedule that keeps the order of each lock."
             }
-            (true, false) => "Something else ordered them in this run.",
-            _ => "Starting or joining threads, hand-overs or atomics may still order them.",
+            Some(Silence::OrderedInThisRun) => "Something else ordered them in this run.",
+            Some(Silence::Nothing) | None => {
+                "Starting or joining threads, hand-overs or atomics may still order them."
+            }
         };
         let order = self.about_order().unwrap_or_else(|| order.into());
         format!("No common lock protects the two accesses. {order}")

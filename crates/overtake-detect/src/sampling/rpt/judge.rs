@@ -38,16 +38,6 @@ impl Judge {
     pub const NAMES: [(&'static str, Judge); 2] =
         [("hb", Judge::HappensBefore), ("short-syncp", Judge::SyncPreserving)];
 
-    /// The judge called `name`.
-    pub fn from_name(name: &str) -> Option<Judge> {
-        Judge::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, judge)| judge)
-    }
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        Judge::NAMES.iter().find(|(_, judge)| *judge == self).map_or("hb", |(name, _)| name)
-    }
-
     pub(super) fn start(self) -> Box<dyn WindowJudge> {
         match self {
             Judge::HappensBefore => Box::<ObservingJudge>::default(),

@@ -18,6 +18,7 @@
 //! | `rename.rs` | a detector that sees only as many ids as a window uses |
 //! | `tester.rs` | windows read at random and judged in parallel |
 //! | `refine.rs` | test after test, ever finer |
+//! | `sample.rs` | what the registry starts: one test, or ever finer ones |
 //! | `stream.rs` | the same over a trace that passes by, which must be counted first |
 //!
 //! **What windows cannot know.** Locks held and blocks allocated before a window are allowed for; repairs of a trace that is
@@ -31,6 +32,7 @@ mod plan;
 mod predict;
 mod refine;
 mod rename;
+mod sample;
 mod stream;
 mod tester;
 #[cfg(test)]
@@ -39,5 +41,7 @@ mod tests;
 pub use judge::Judge;
 pub use plan::Plan;
 pub use refine::{Limits, Refined, refine};
+pub(crate) use sample::sample;
+pub use sample::{Effort, Sample, SampleError};
 pub(crate) use stream::start;
 pub use tester::{RandomAccess, Stop, Tested, test};

@@ -6,7 +6,7 @@ use overtake_trace::Parameters;
 
 use super::judge::Judge;
 use crate::sampling::random::Numbers;
-use crate::settings::OptionError;
+use crate::settings::{OptionError, Options};
 
 /// The windows of one test.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,11 +38,7 @@ const MOST_COVERAGE: u64 = 8;
 impl Plan {
     /// Draws the windows for a trace of this size.
     pub fn new(parameters: Parameters, epsilon: f64, delta: f64, seed: u64) -> Result<Plan, OptionError> {
-        for (name, value) in [("epsilon", epsilon), ("delta", delta)] {
-            if !(value > 0.0 && value < 1.0) {
-                return Err(OptionError(format!("expected {name} above 0 and below 1, found {value}")));
-            }
-        }
+        Options { epsilon, delta, ..Options::default() }.check(&["epsilon", "delta"])?;
         let m = parameters.m().max(1);
         // Conversions saturate, so that a tiny epsilon asks for everything.
         let window = (4.0 * m as f64 / epsilon).ceil() as u64;

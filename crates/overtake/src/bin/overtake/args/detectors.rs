@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use overtake::{Listener, Search};
-use overtake_detect::{DETECTORS, Entry, Options, SETTINGS, Setting, SettingValue};
+use overtake_detect::{DETECTORS, Entry, Field, Options, SETTINGS, Setting};
 
 use super::values::detector_parser;
 use crate::console::Console;
@@ -48,23 +48,37 @@ fn argument(setting: &'static Setting) -> Arg {
     let users: Vec<_> = users.map(|entry| entry.name).collect();
     let argument = Arg::new(setting.name).long(setting.name).short(setting.short);
     let argument = argument.help_heading("Settings of detectors").hide_short_help(true);
-    let argument = argument.help(format!("{} ({})", setting.help, users.join(", ")));
-    match setting.value {
-        SettingValue::Flag => argument.action(ArgAction::SetTrue),
-        SettingValue::Value(name) => argument.value_name(name).value_parser(move |text: &str| {
-            (setting.set)(&mut Options::default(), text).map(|()| text.to_owned())
-        }),
-        SettingValue::Word(name, words) => {
-            argument.value_name(name).value_parser(PossibleValuesParser::new(words))
+    let users = users.join(", ");
+    let mut options = Options::default();
+    let field = (setting.field)(&mut options);
+    let help = match (&field, field.range()) {
+        // The command line lists the words itself.
+        (Field::Word { .. }, _) | (_, None) => format!("{} ({users})", setting.help),
+        (_, Some(range)) => format!("{}, {range} ({users})", setting.help),
+    };
+    let argument = argument.help(help);
+    match field {
+        Field::Flag(_) => argument.action(ArgAction::SetTrue),
+        Field::Count { unit, .. } | Field::Part { unit, .. } => {
+            argument.value_name(unit).value_parser(move |text: &str| {
+                setting.read(&mut Options::default(), text).map(|()| text.to_owned())
+            })
+        }
+        Field::Word { unit, words, .. } => {
+            argument.value_name(unit).value_parser(PossibleValuesParser::new(words))
         }
     }
 }
 
+fn is_flag(setting: &Setting) -> bool {
+    matches!((setting.field)(&mut Options::default()), Field::Flag(_))
+}
+
 impl FromArgMatches for DetectorArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = SETTINGS.iter().filter_map(|setting| match setting.value {
-            SettingValue::Flag => matches.get_flag(setting.name).then(|| (setting, String::new())),
-            _ => matches.get_one::<String>(setting.name).map(|text| (setting, text.clone())),
+        let given = SETTINGS.iter().filter_map(|setting| match is_flag(setting) {
+            true => matches.get_flag(setting.name).then(|| (setting, String::new())),
+            false => matches.get_one::<String>(setting.name).map(|text| (setting, text.clone())),
         });
         Ok(DetectorArguments { given: given.collect(), first: matches.get_flag("first") })
     }
@@ -91,14 +105,14 @@ impl DetectorArguments {
         let mut options = Options::default();
         for (setting, text) in &self.given {
             // The command line has refused what cannot be set.
-            let _ = (setting.set)(&mut options, text);
+            let _ = setting.read(&mut options, text);
         }
         options.first = self.first;
         options
     }
 
-    /// Whether a setting was given.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.given.iter().any(|(setting, _)| setting.name == name)
+    /// The names of the settings that were given.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        self.given.iter().map(|(setting, _)| setting.name).collect()
     }
 }

@@ -30,7 +30,7 @@ pub(crate) use programs::{
     TrialArguments,
 };
 pub(crate) use traces::{ConvertArguments, InputArguments, StatArguments};
-pub(crate) use values::{has_schedules, report_parser};
+pub(crate) use values::report_parser;
 
 use examples::*;
 

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use overtake_detect::{DETECTORS, Entry, Witness, find};
+use overtake_detect::{DETECTORS, Entry, find};
 use overtake_gen::gadgets::{GADGETS, find_gadget};
 use overtake_gen::{SHAPES, find_shape};
 use overtake_report::{RENDERERS, Renderer, find_renderer};
@@ -44,11 +44,6 @@ pub(super) fn severity_parser() -> impl TypedValueParser<Value = Severity> {
 pub(super) fn detector_parser() -> impl TypedValueParser<Value = &'static Entry> {
     let names = DETECTORS.iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary));
     PossibleValuesParser::new(names).try_map(|name| find(&name).ok_or("no such detector"))
-}
-
-/// Whether the races of a detector have schedules.
-pub(crate) fn has_schedules(entry: &Entry) -> bool {
-    entry.witness != Witness::None
 }
 
 pub(super) fn shape_parser() -> impl TypedValueParser<Value = Product> {

@@ -1,7 +1,7 @@
 //! `overtake analyze`: the races of a trace.
 
 use overtake::reports;
-use overtake::tester::{Effort, TestedTrace};
+use overtake::tester::{Patience, TestedTrace};
 use overtake::{EXPLAINING, Error, Examined, Input, Listener};
 use overtake_detect::{DETECTORS, Entry, Reads};
 use overtake_report::result::Report;
@@ -27,20 +27,21 @@ pub(crate) fn run(arguments: &AnalyzeArguments, console: Console) -> Outcome {
     }
     arguments.options.warn_of_unused(&detectors, console);
     if let [entry] = detectors[..]
-        && entry.reads == Reads::Windows
+        && let Reads::Windows(read_windows) = entry.reads
     {
-        let effort = Effort {
-            until: arguments.until,
-            budget: arguments.budget,
-            has_epsilon: arguments.options.has("epsilon"),
-        };
+        let given = arguments.options.given();
+        let patience = Patience { until: arguments.until, budget: arguments.budget, given: &given };
         let strictness = arguments.checked.strictness();
-        let examined = TestedTrace::of(&mut input, entry, &search.options, &effort, strictness, &console)?;
+        let detector = (entry, read_windows);
+        let examined =
+            TestedTrace::of(&mut input, detector, &search.options, &patience, strictness, &console)?;
         let analysed = examined.analysed();
         return report(&analysed, || Ok(reports::collected_at_once(&analysed)), arguments, console);
     }
     if arguments.until.is_some() || arguments.budget.is_some() {
-        return Err(Error::usage("--until and --budget are for -d rpt alone"));
+        let of_windows = DETECTORS.iter().filter(|entry| matches!(entry.reads, Reads::Windows(_)));
+        let names: Vec<_> = of_windows.map(|entry| entry.name).collect();
+        return Err(Error::usage(format!("--until and --budget are for -d {} alone", names.join(" or "))));
     }
     if !arguments.json || arguments.reports.are_wanted() {
         input.make_rereadable(arguments.checked.strictness(), &console)?;

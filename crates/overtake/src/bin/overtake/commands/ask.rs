@@ -2,7 +2,7 @@
 
 use overtake::{Error, Input, Listener, reports};
 use overtake_detect::ask::{Answer, ask, partners};
-use overtake_detect::{Race, RaceGroup, Strictness};
+use overtake_detect::{Race, RaceGroup, Strictness, Witness};
 use overtake_report::{TraceFacts, WitnessFacts, json, text};
 use overtake_trace::{EventIndex, Symbols};
 
@@ -80,7 +80,7 @@ fn show_schedule(
     console: Console,
 ) -> Result<(), Error> {
     let Some(race) = answer.race.filter(|_| answer.is_predicted()) else { return Ok(()) };
-    let schedule = reports::witnesses(input, &[race], false)?.remove(0);
+    let schedule = reports::witnesses(input, &[(race, Witness::AnyLockOrder)], false)?.remove(0);
     let facts =
         WitnessFacts { trace: &TraceFacts::default(), symbols, group: &group(race), schedule: &schedule };
     console.print(&text::witness(&facts, false, &console.layout(0)))

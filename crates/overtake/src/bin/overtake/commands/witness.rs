@@ -5,14 +5,14 @@ use std::path::Path;
 use overtake::files::OutputTrace;
 use overtake::reports;
 use overtake::{Error, Examined, Listener};
-use overtake_detect::{Entry, Race, RaceGroup, Strictness};
+use overtake_detect::{Entry, Race, RaceGroup, Strictness, Witness};
 use overtake_report::collect::Collector;
 use overtake_report::result::Finding;
 use overtake_report::{Analysed, WitnessFacts, json, text};
 use overtake_trace::{Event, EventSink, Format};
 
 use super::chosen::chosen;
-use crate::args::{WitnessArguments, has_schedules};
+use crate::args::WitnessArguments;
 use crate::console::Console;
 use crate::verdict::{Outcome, Verdict};
 
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
     let examined = Examined::of(&mut input, &detectors, options, Strictness::Repair, &console)?;
     let analysed = examined.analysed();
     let (collector, named) = chosen(&analysed, &arguments.race)?;
-    let group = predicted(&analysed, &collector, named.id)
+    let (group, way) = predicted(&analysed, &collector, named.id)
         .ok_or_else(|| Error::usage(without_schedule(&named, &detectors)))?;
     let is_recorded = analysed.symbols.program.is_recorded();
     if group.surest.verdict == overtake_detect::Verdict::Possible {
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
     }
     // In a recording the first race of the group may be possible only.
     let race = if is_recorded { group.surest } else { group.example };
-    let mut schedules = reports::witnesses(&mut input, &[race], is_recorded)?;
+    let mut schedules = reports::witnesses(&mut input, &[(race, way)], is_recorded)?;
     let schedule = schedules.remove(0);
     let facts =
         WitnessFacts { trace: analysed.trace, symbols: analysed.symbols, group: &group, schedule: &schedule };
@@ -48,24 +48,26 @@ pub(crate) fn run(arguments: &WitnessArguments, console: Console) -> Outcome {
     Ok(Verdict::Races)
 }
 
-/// The race as a detector reports it whose races have schedules, under the number that the report gives it.
-fn predicted(analysed: &Analysed<'_>, collector: &Collector<'_>, id: u32) -> Option<RaceGroup> {
+/// The race as a detector reports it whose races have schedules, under the number that the report gives it, and how its schedule is
+/// built.
+fn predicted(analysed: &Analysed<'_>, collector: &Collector<'_>, id: u32) -> Option<(RaceGroup, Witness)> {
     let race = collector.example(0)?;
-    let predictors = analysed.findings.iter().filter(|findings| has_schedules(findings.detector));
-    let mut groups = predictors.flat_map(|findings| findings.races.groups());
-    let group = groups.find(|group| {
+    let predictors = analysed.findings.iter().filter(|findings| findings.detector.witness != Witness::None);
+    let mut groups = predictors
+        .flat_map(|findings| findings.races.groups().iter().map(|group| (group, findings.detector.witness)));
+    let (group, way) = groups.find(|(group, _)| {
         let places = |race: &Race| [race.first.at.location, race.second.at.location];
         [group.example, group.surest].contains(&race)
             || places(&group.example) == places(&race) && group.example.var == race.var
     })?;
     let example = if group.surest == race { race } else { group.example };
-    Some(RaceGroup { id, example, ..*group })
+    Some((RaceGroup { id, example, ..*group }, way))
 }
 
 fn without_schedule(named: &Finding, detectors: &[&Entry]) -> String {
     let names: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
     let id = named.id;
-    match detectors.iter().any(|entry| has_schedules(entry)) {
+    match detectors.iter().any(|entry| entry.witness != Witness::None) {
         true => format!("race {id} has no other schedule: its accesses were unordered in the run itself"),
         false => format!(
             "race {id} has no schedule: expected a detector that predicts, found {}",

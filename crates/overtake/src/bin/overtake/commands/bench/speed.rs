@@ -188,7 +188,7 @@ impl Bench<'_> {
         self.row(format!("{}: {}", shape.name, entry.name), ratio(times[0], unit), " W", goal);
         let growth = match (entry.reads, entry.verdict) {
             // It reads part of the one trace and all of the other; `overtake bench sampling` measures its growth.
-            (Reads::Windows, _) => None,
+            (Reads::Windows(_), _) => None,
             (_, RaceVerdict::Predicted) => Some(PREDICTIVE_GROWTH_GOAL),
             _ => Some(GROWTH_GOAL),
         };
