@@ -320,12 +320,14 @@ impl<W: Work> Walk<W> {
 impl<W: Work> Detector for Walk<W> {
     fn reserve(&mut self, _sizes: &Sizes) {}
 
+    #[inline(always)] // in the event loop there is no heap block
     fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
         if let Some(order) = touch.order {
             flow::atomic(&mut self.synchronise(at), at.thread, touch.var, touch.kind, order);
         }
-        for (var, kind) in touch.each() {
-            self.work.access(at, var, kind, races);
+        self.work.access(at, touch.var, touch.kind, races);
+        if let Some(block) = touch.block {
+            self.work.access(at, block, AccessKind::Read, races);
         }
     }
 

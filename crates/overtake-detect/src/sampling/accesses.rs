@@ -44,7 +44,7 @@ impl<S: Sampling> Sampler<S> {
     }
 
     /// The epoch to record an access in, if it is sampled; else it is done with.
-    #[inline]
+    #[inline(always)] // a call would put the access into memory for every event
     fn epoch(
         &mut self,
         clocks: &mut SyncClocks<true>,

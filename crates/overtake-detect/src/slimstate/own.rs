@@ -1,4 +1,4 @@
-//! Cells of what shares its cell with none: variables that are no elements, elements of small arrays, and elements that
+//! Cells that are not shared: those of variables that are not elements, elements of small arrays, and elements that
 //! stand alone. They are found by variable, so what a trace does not name has no cell, however long its arrays are.
 //!
 //! **State.** Per page of variables, once one of them is needed, a cell for each and two sets of them.
@@ -36,7 +36,7 @@ fn place(var: VarId) -> (usize, u64) {
 }
 
 impl Own {
-    /// Reaches to so many pages.
+    /// Makes room for this many pages.
     pub(super) fn grow_to(&mut self, pages: usize) {
         if pages > self.positions.len() {
             self.positions.resize(pages, 0);
@@ -115,14 +115,24 @@ impl Own {
         u64::from(new.count_ones())
     }
 
+    #[inline]
     fn page_of(&mut self, var: VarId, cells: &mut Cells) -> (&mut OwnPage, u64) {
         let (number, offset) = place(var);
-        if self.positions[number] == 0 {
-            let first = cells.allocate(PAGE as u64);
-            self.pages.push(OwnPage { first, settled: 0, elements: 0 });
-            self.positions[number] = self.pages.len() as u32;
-        }
-        (&mut self.pages[self.positions[number] as usize - 1], offset)
+        let position = match self.positions[number] {
+            0 => self.add_page(number, cells),
+            position => position,
+        };
+        (&mut self.pages[position as usize - 1], offset)
+    }
+
+    /// Adds a page and returns its position.
+    #[cold]
+    #[inline(never)]
+    fn add_page(&mut self, number: usize, cells: &mut Cells) -> u32 {
+        let first = cells.allocate(PAGE as u64);
+        self.pages.push(OwnPage { first, settled: 0, elements: 0 });
+        self.positions[number] = self.pages.len() as u32;
+        self.positions[number]
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

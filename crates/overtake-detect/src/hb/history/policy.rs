@@ -186,7 +186,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     }
 
     /// Judges an access that is not to be kept, and forgets what it would have taken the place of had it been kept.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(
         &mut self,
         clock: &ThreadClock,
@@ -196,19 +196,22 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     ) {
         let latest = &self.latest[cell];
         if latest.write.is_some() | latest.read.is_some() {
-            self.pass_kept(clock, cell, access, races);
+            let Judged { at: At { index, thread, location }, kind, verdict } = access;
+            self.pass_kept(clock, cell, (index, thread, location), (kind, verdict), races);
         }
     }
 
-    /// [`pass`](Self::pass), where something is kept.
+    /// [`pass`](Self::pass), where something is kept. The access comes in pieces, as for [`plain_unordered`](Self::plain_unordered).
+    #[inline(never)]
     fn pass_kept(
         &mut self,
         clock: &ThreadClock,
         cell: Cell,
-        access: Judged,
+        (index, thread, location): (EventIndex, ThreadId, LocationId),
+        (kind, verdict): (AccessKind, Verdict),
         races: &mut impl RaceSink<Cell>,
     ) {
-        let kind = access.kind;
+        let access = Judged { at: At { index, thread, location }, kind, verdict };
         let mut nearest = Nearest::new(clock);
         let written = self.written(cell);
         if kind.conflicts(AccessKind::Write) {

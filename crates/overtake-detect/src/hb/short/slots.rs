@@ -9,6 +9,7 @@ pub(super) struct Slots<V> {
 
 impl<V: Default> Slots<V> {
     /// A place for a new entry, which is the default.
+    #[inline]
     pub(super) fn add(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.entries.push(V::default());
@@ -17,6 +18,7 @@ impl<V: Default> Slots<V> {
     }
 
     /// Empties a place, and with it frees what the entry owned.
+    #[inline]
     pub(super) fn remove(&mut self, slot: u32) {
         self.entries[slot as usize] = V::default();
         self.free.push(slot);
