@@ -32,6 +32,8 @@
 //! - [`files`] opens traces of every format and writes files that appear complete or not at all.
 //! - [`compile`] is the compiler that adds the recorder to a program, [`recording`] runs such programs.
 //! - [`triage`] knows suppressions and baselines.
+//! - `command_line` is the program itself (feature `cli`). With a [`Registry`](detect::Registry) that has rows of your own it is a program
+//!   with your own detectors.
 //! - [`trace`], [`detect`] and [`report`] are the crates below: events and formats; race notions and their algorithms;
 //!   renderers.
 //!
@@ -41,6 +43,8 @@
 //! program and nothing that only the program needs.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "cli")]
+pub mod command_line;
 pub mod compile;
 pub mod confirm;
 mod error;
@@ -54,6 +58,10 @@ pub mod reports;
 mod search;
 pub mod tester;
 pub mod triage;
+
+// The command line names what it uses as a program outside would.
+#[cfg(feature = "cli")]
+extern crate self as overtake;
 
 pub use overtake_detect as detect;
 pub use overtake_report as report;

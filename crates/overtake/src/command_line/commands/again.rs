@@ -1,0 +1,81 @@
+//! What `overtake run` does to see races happen that did not happen in the recorded run.
+
+use std::ffi::OsString;
+
+use crate::confirm::{RACE, candidates, confirm};
+use crate::{Error, Listener, Search};
+use overtake_detect::Verdict;
+use overtake_report::collect::merge;
+use overtake_report::result::Report;
+
+use crate::command_line::args::{ReportArguments, RunArguments, TrialArguments};
+use crate::command_line::console::Console;
+
+/// How the program runs again, if it does.
+pub(super) struct Again<'a> {
+    trial: &'a TrialArguments,
+    /// How many candidates are tried; all of them if nobody hunts.
+    most: usize,
+    hunt: Option<std::time::Duration>,
+    is_wanted: bool,
+    /// The command line that does it again.
+    repeat: String,
+}
+
+impl<'a> Again<'a> {
+    /// What the command line asks for. Whoever fails on confirmed races only wants them to be confirmed.
+    pub(super) fn of(arguments: &'a RunArguments, reports: &ReportArguments) -> Again<'a> {
+        let stored = reports.report.iter().find(|target| target.renderer.name == "result");
+        let program: Vec<_> = arguments.recording.program.iter().map(|word| word.to_string_lossy()).collect();
+        Again {
+            trial: &arguments.trial,
+            most: arguments.hunt.unwrap_or(usize::MAX),
+            hunt: arguments.hunt.map(|_| arguments.hunt_time),
+            is_wanted: arguments.confirm || arguments.hunt.is_some() || reports.triage.want_confirmed(),
+            repeat: stored.map_or_else(
+                || format!("overtake run --confirm -- {}", program.join(" ")),
+                |target| format!("overtake confirm {} {RACE}", target.file.display()),
+            ),
+        }
+    }
+
+    /// Who hunts suspects whatever fork and join leave open.
+    pub(super) fn widen(&self, search: &mut Search) {
+        if self.hunt.is_some() {
+            search.suspects = true;
+            search.options.unforked = true;
+        }
+    }
+
+    /// Runs the program again for the races that were found, and notes in them what came of it. Who hunts forgets what was not seen.
+    pub(super) fn see(
+        &self,
+        found: &mut Report,
+        program: &[OsString],
+        console: Console,
+    ) -> Result<(), Error> {
+        if !self.is_wanted {
+            return Ok(());
+        }
+        let mut chosen = candidates(found);
+        let all = chosen.len();
+        chosen.truncate(self.most);
+        if !chosen.is_empty() {
+            let mut options = self.trial.options(program.to_vec(), self.repeat.clone());
+            options.budget = self.hunt;
+            confirm(found, &chosen, &options, &console)?;
+        }
+        if self.hunt.is_some() {
+            let before = found.findings.len();
+            found
+                .findings
+                .retain(|finding| finding.confirmed.is_some() || finding.verdict == Verdict::Observed);
+            let hidden = before - found.findings.len();
+            let tried = chosen.len();
+            console
+                .say(&format!("candidates: {all}, tried: {tried}, not seen and so not reported: {hidden}"));
+        }
+        *found = merge(vec![found.clone()]); // the most severe first again
+        Ok(())
+    }
+}

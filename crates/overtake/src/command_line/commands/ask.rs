@@ -1,0 +1,91 @@
+//! `overtake ask`: what each notion says of two accesses, and what forces their order.
+
+use overtake::{Error, Input, Listener, reports};
+use overtake_detect::ask::{Answer, ask, partners};
+use overtake_detect::{Race, RaceGroup, Strictness, Witness};
+use overtake_report::{TraceFacts, WitnessFacts, json, text};
+use overtake_trace::{EventIndex, Symbols};
+
+use crate::command_line::args::AskArguments;
+use crate::command_line::console::Console;
+use crate::command_line::verdict::{Outcome, Verdict};
+
+/// Answers.
+pub(crate) fn run(arguments: &AskArguments, console: Console) -> Outcome {
+    let mut input = arguments.input.input();
+    input.make_rereadable(Strictness::Repair, &console)?;
+    let pairs = pairs(arguments, &mut input, console)?;
+    let mut opened = input.open()?;
+    let answers = ask(opened.source_mut(), &pairs).map_err(|error| opened.failure(error))?;
+    let answers: Vec<Answer> = pairs
+        .iter()
+        .zip(answers)
+        .map(|((first, second), answer)| {
+            answer.ok_or_else(|| {
+                opened.failure(format!("expected events {first} and {second}, found no such events"))
+            })
+        })
+        .collect::<Result<_, Error>>()?;
+    let symbols = opened.source().symbols();
+    if arguments.json {
+        let file = arguments.input.trace.display().to_string();
+        console.write(|out| json::answers(out, &file, symbols, &answers))?;
+    } else {
+        for answer in &answers {
+            console.print(&text::answer(answer, symbols))?;
+            if arguments.event.is_none() {
+                show_schedule(answer, symbols, &mut input, console)?;
+            }
+        }
+    }
+    Ok(if answers.iter().any(Answer::is_race) { Verdict::Races } else { Verdict::Fine })
+}
+
+/// The pairs that are asked about, each with the earlier event first.
+fn pairs(
+    arguments: &AskArguments,
+    input: &mut Input,
+    console: Console,
+) -> Result<Vec<(EventIndex, EventIndex)>, Error> {
+    let Some(event) = arguments.event.map(EventIndex) else {
+        return match arguments.pair[..] {
+            [one, other] if one != other => {
+                Ok(vec![(EventIndex(one.min(other)), EventIndex(one.max(other)))])
+            }
+            _ => Err(Error::usage("expected two different events after --pair, as in --pair 11,17")),
+        };
+    };
+    let mut opened = input.open()?;
+    let found = partners(opened.source_mut(), event).map_err(|error| opened.failure(error))?;
+    if found.access.is_none() {
+        return Err(Error::usage(format!("expected an access at event {event}, found none")));
+    }
+    let threads = &opened.source().symbols().threads;
+    let is_wanted = |name: &String| arguments.thread.as_ref().is_none_or(|wanted| wanted == name);
+    let mut conflicting = found.conflicting;
+    conflicting.retain(|at| is_wanted(&threads.display(at.thread)));
+    conflicting.sort_by_key(|at| at.index.0.abs_diff(event.0));
+    let all = conflicting.len();
+    let shown = if arguments.limit == 0 { all } else { arguments.limit.min(all) };
+    console.say(&format!("{all} conflicting accesses, answers for {shown}"));
+    let pair = |index: EventIndex| (index.min(event), index.max(event));
+    Ok(conflicting[..shown].iter().map(|at| pair(at.index)).collect())
+}
+
+/// The schedule that brings the two side by side, checked.
+fn show_schedule(
+    answer: &Answer,
+    symbols: &Symbols,
+    input: &mut Input,
+    console: Console,
+) -> Result<(), Error> {
+    let Some(race) = answer.race.filter(|_| answer.is_predicted()) else { return Ok(()) };
+    let schedule = reports::witnesses(input, &[(race, Witness::AnyLockOrder)], false)?.remove(0);
+    let facts =
+        WitnessFacts { trace: &TraceFacts::default(), symbols, group: &group(race), schedule: &schedule };
+    console.print(&text::witness(&facts, false, &console.layout(0)))
+}
+
+fn group(race: Race) -> RaceGroup {
+    RaceGroup { id: 1, example: race, surest: race, extent: None, count: 1, observed: 0 }
+}

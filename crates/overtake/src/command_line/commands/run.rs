@@ -1,0 +1,153 @@
+//! `overtake run`: a program's races, found while it runs and in what else it could have done.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Instant;
+
+use overtake::files::OutputFile;
+use overtake::recording::{
+    Leftover, Recording, catch_signals, ending, exit_code, leftovers, process_of, scratch_directory,
+};
+use overtake::triage::OwnWords;
+use overtake::{Error, Listener, Search};
+use overtake_detect::Registry;
+use overtake_report::collect::merge;
+use overtake_report::result::Report;
+use overtake_report::text;
+
+use super::again::Again;
+use super::record::seal_into;
+use super::sources::compile_sources;
+use crate::command_line::args::RunArguments;
+use crate::command_line::console::Console;
+use crate::command_line::delivery::tell_of_program;
+use crate::command_line::verdict::{Outcome, Verdict};
+
+/// Records, seals, analyses, reports.
+pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console) -> Outcome {
+    let start = Instant::now();
+    arguments.recording.check()?;
+    let mut reports = arguments.reports.printed_as(arguments.format);
+    let mut recorded = arguments.recording.clone();
+    reports.triage.own = OwnWords::before(Path::new(&recorded.program[0]));
+    reports.check()?;
+    if let Some(directory) = &arguments.keep {
+        OutputFile::check(&directory.join("trace.otr"))?;
+    }
+    catch_signals();
+    let scratch = scratch_directory(&console);
+    mention_leftovers(&recorded.program[0], &scratch, console);
+    // Its debug information is needed until the last race is reported.
+    let compiled = compile_sources(&mut recorded.program, &scratch)?;
+    let mut recording = Recording::run(&recorded.program, &recorded.options(), &scratch, &console)?;
+    let logs = recording.logs()?;
+    reports.triage.own = OwnWords::of(Path::new(&recorded.program[0]), &logs);
+    let again = Again::of(arguments, &reports);
+    let mut search =
+        Search { details: reports.details(), ..arguments.detector.search(&arguments.options, registry) };
+    again.widen(&mut search);
+    let process = logs.first().and_then(|log| process_of(log)).map(str::to_owned);
+    let mut processes = Processes::default();
+    for log in &logs {
+        processes.examine(log, &search, arguments.keep.as_deref(), &recording, console);
+    }
+    let Processes { reports: found, mut failures, uninstrumented } = processes;
+    if logs.is_empty() && !arguments.recording.allow_empty {
+        failures.push(Recording::hint(Path::new(&arguments.recording.program[0])));
+    } else if uninstrumented > 0 && uninstrumented == logs.len() && !arguments.recording.allow_empty {
+        failures.push(UNINSTRUMENTED.to_owned());
+    }
+    failures.extend(recording.keep_running().map(|error| error.to_string()));
+    let mut found = merge(found);
+    if let Some(compiled) = &compiled {
+        compiled.show_sources(&mut found);
+    }
+    console.say(&ending(recording.status));
+    again.see(&mut found, &recorded.program, console)?;
+    let clean = text::clean(&found, start.elapsed());
+    let is_clean = found.findings.is_empty() && !logs.is_empty();
+    let told = tell_of_program(found, &reports, process.as_deref(), console);
+    if let Err(failure) = &told {
+        // What was found can be reported once more, unless there are traces anyway.
+        let logs = if arguments.keep.is_none() { &logs[..] } else { &[] };
+        failures.push(recording.keep_for_report(logs, failure));
+    }
+    let said = reports.triage.triage().options();
+    if is_clean && failures.is_empty() && !said.is_off {
+        console.say(&clean);
+    }
+    match told {
+        // Whoever asked for another code gets it; what was not checked still counts.
+        Ok(Verdict::Races) if said.exit_code != Some(0) => {
+            failures.iter().for_each(|failure| console.say(failure));
+            Ok(said.exit_code.map_or(Verdict::Races, Verdict::Program))
+        }
+        _ if failures.is_empty() => Ok(Verdict::Program(exit_code(recording.status))),
+        _ => Err(Error::failed(failures.join("\n"))),
+    }
+}
+
+const UNINSTRUMENTED: &str = "threads and locks were seen, but no access: the program was linked by overtake, but its sources were not compiled \
+                              by it, so nothing was checked; compile them with overtake cc, overtake c++ or overtake build (--allow-empty \
+                              accepts this)";
+
+/// What became of the processes of a program.
+#[derive(Default)]
+struct Processes {
+    reports: Vec<Report>,
+    /// What was not checked, and why.
+    failures: Vec<String>,
+    /// Processes of which nothing of compiled code was seen.
+    uninstrumented: usize,
+}
+
+impl Processes {
+    /// Seals the log of a process and looks for races in it. If that fails, the log stays.
+    fn examine(
+        &mut self,
+        log: &Path,
+        search: &Search,
+        keep: Option<&Path>,
+        recording: &Recording,
+        console: Console,
+    ) {
+        let searched = match keep.map(|directory| seal_into(directory, log, console)) {
+            Some(Ok((trace, sealed))) => search.in_sealed(&trace, &sealed, &console),
+            kept => {
+                let searched = search.in_log(log, &recording.directory().join("trace.otr"), &console);
+                if let Some(Err(failure)) = &kept {
+                    self.failures.push(recording.keep(log, failure));
+                }
+                searched
+            }
+        };
+        match searched {
+            Ok(searched) => {
+                if searched.is_incomplete {
+                    self.failures
+                        .push("not everything was recorded, so not everything was checked".to_owned());
+                }
+                self.uninstrumented += usize::from(searched.is_uninstrumented);
+                self.reports.push(searched.report);
+            }
+            Err(failure) if log.exists() => self.failures.push(recording.keep(log, &failure)),
+            Err(failure) => self.failures.push(failure.to_string()),
+        }
+    }
+}
+
+/// Says which logs earlier runs of this program left that nobody has seen.
+fn mention_leftovers(program: &OsStr, scratch: &Path, console: Console) {
+    let is_same = |command: &[String]| {
+        let of = |path: &Path| std::fs::canonicalize(path).ok();
+        command.first().is_some_and(|found| {
+            of(Path::new(found)).is_some_and(|found| Some(found) == of(Path::new(program)))
+        })
+    };
+    for Leftover { log, .. } in leftovers(scratch).into_iter().filter(|leftover| is_same(&leftover.command)) {
+        console.say(&format!(
+            "an earlier run of this program ended without a report; see its races with: overtake finish {}",
+            log.display()
+        ));
+    }
+}
