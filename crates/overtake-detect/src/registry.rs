@@ -1,7 +1,7 @@
 //! The table of detectors. A row says everything about a detector that others need to know: command line, help, `compare`, reports,
 //! oracle tests and benchmarks read the rows and know no detector by its name.
 //!
-//! Whoever wants to use a table makes a [`Registry`] of it: the standard one, or one with more rows.
+//! A program uses the table through a [`Registry`]: the standard one, or one with more rows.
 
 use overtake_trace::Parameters;
 
