@@ -87,7 +87,7 @@ impl Book {
 
     /// Copies what chapters show or link to and is no page: pictures, the schema.
     fn copy_files(&self, directory: &Path) -> io::Result<()> {
-        for target in self.chapters.iter().flat_map(|chapter| links::local_targets(chapter)) {
+        for target in self.chapters.iter().flat_map(links::local_targets) {
             let Ok(inside) = target.strip_prefix("docs") else { continue };
             if inside.extension().is_some_and(|extension| extension == "md") {
                 continue;

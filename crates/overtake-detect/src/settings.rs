@@ -88,8 +88,8 @@ impl Default for Options {
 impl Options {
     /// Refuses a value of these settings that is out of range.
     pub fn check(&self, settings: &[&str]) -> Result<(), OptionError> {
-        let used = SETTINGS.iter().filter(|setting| settings.contains(&setting.name));
-        used.map(|setting| setting.check(self)).collect()
+        let mut used = SETTINGS.iter().filter(|setting| settings.contains(&setting.name));
+        used.try_for_each(|setting| setting.check(self))
     }
 
     /// How many pairs of accesses between the same two locations are judged.

@@ -179,8 +179,11 @@ impl<P: Copy> Writes<P> {
 /// knowledge of the thread in between.
 #[derive(Default, Debug)]
 pub(crate) struct Reads {
-    latest: FxHashMap<(VarId, ThreadId), (Time, Arc<[Time]>)>,
+    latest: FxHashMap<(VarId, ThreadId), Knowledge>,
 }
+
+/// A thread's time, and what it knows of the others.
+type Knowledge = (Time, Arc<[Time]>);
 
 impl Reads {
     /// Notes an access in an epoch; whether it is a read with sources of its own.

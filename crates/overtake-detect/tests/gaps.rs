@@ -113,12 +113,14 @@ fn accesses(pairs: &BTreeSet<Pair>) -> BTreeSet<[EventIndex; 2]> {
     pairs.iter().map(|pair| [pair.first, pair.second]).collect()
 }
 
+type Definition = fn(&Trace) -> BTreeSet<Pair>;
+
 /// By definition, here; that detectors agree with the definitions on traces with gaps is tested where they are tested.
 #[test]
 fn what_races_without_the_lost_events_races_with_them() {
     for_each_random_trace(&shapes(), 60_000, |whole| {
         let Some(damaged) = Damaged::of(whole) else { return Ok(()) };
-        let notions: [(&str, fn(&Trace) -> BTreeSet<Pair>); 3] = [
+        let notions: [(&str, Definition); 3] = [
             ("happens-before", happens_before_races),
             ("schedulable", schedulable_races),
             ("sync-preserving", sync_preserving_races),

@@ -227,7 +227,7 @@ impl Merger {
     /// Says what is kept, before the first record.
     fn keep(&mut self, kept: Kept) {
         self.kept = kept;
-        if kept.starts_late() && self.symbols.threads.len() > 0 {
+        if kept.starts_late() && !self.symbols.threads.is_empty() {
             self.events.push(Event::new(ThreadId(0), Action::Gap, LocationId::UNKNOWN));
         }
     }

@@ -65,13 +65,9 @@ impl Pass for Second {
         visit(&mut self.collection, blocks, checked);
     }
 
-    fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
+    fn end(self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
         let deadlocks = self.collection.deadlocks(self.question.verdict());
         deadlocks.for_each(|deadlock| findings.report(deadlock));
-        if symbols.program.is_recorded() {
-            // What racy reads saw is not known there, and deadlocks ask for one source of each read.
-            findings.call_predictions_possible();
-        }
         After::Done(self)
     }
 

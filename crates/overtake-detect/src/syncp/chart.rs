@@ -47,7 +47,7 @@ pub(super) struct RacyReads {
 #[derive(Debug)]
 enum Use {
     Drawing(Sources<Place>),
-    Asking(Chart),
+    Asking(Box<Chart>),
 }
 
 /// Where an access is: the clock of a write, the number of a read.
@@ -67,7 +67,7 @@ impl RacyReads {
 
     /// For a reading of the trace that uses it.
     fn asking(racy: RacyVariables, chart: Chart) -> RacyReads {
-        RacyReads::new(racy, Use::Asking(chart))
+        RacyReads::new(racy, Use::Asking(Box::new(chart)))
     }
 
     fn new(racy: RacyVariables, use_: Use) -> RacyReads {

@@ -251,7 +251,8 @@ fn share_lock(one: &ThreadState, other: &ThreadState) -> bool {
     let (Some(ones), Some(others)) = (one.locks(), other.locks()) else { return true };
     ones.iter().any(|one| {
         let is_common = |other: super::HeldLock| {
-            let is_excluding = !(one.get().is_shared && other.is_shared) && !one.get().is_token;
+            let are_shared = one.get().is_shared && other.is_shared;
+            let is_excluding = !are_shared && !one.get().is_token;
             one.get().lock == other.lock && is_excluding
         };
         others.iter().any(|other| is_common(other.get()))
