@@ -1,6 +1,7 @@
 //! The notions against each other: what is defined twice agrees, what is proved to be included is.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use overtake_oracle::random::{self, Shape};
 use overtake_oracle::{
@@ -8,7 +9,7 @@ use overtake_oracle::{
     predictable_races, reordering, same, schedulable_races, second_events, sync_preserving_ideal,
     sync_preserving_races, sync_preserving_races_by_enumeration, variables,
 };
-use overtake_trace::{EventIndex, Trace};
+use overtake_trace::{EventIndex, Op, Trace};
 
 fn included<T: Ord + std::fmt::Debug>(
     what: &str,
@@ -97,14 +98,22 @@ fn ideals_in_trace_order_are_witnesses() {
     });
 }
 
-/// All schedules one by one, each judged by the checker, instead of a search through states.
+/// All schedules one by one, each judged by the checker, instead of a search through states. A gap stands for
+/// so many steps that there would be too many schedules.
 #[test]
 fn enumeration_agrees_with_the_checker_of_schedules() {
+    let judged = AtomicU64::new(0);
     for_each_random_trace(&all_shapes(7), 2_400, |trace| {
+        if trace.events.iter().any(|event| event.op() == Op::Gap) {
+            return Ok(());
+        }
+        judged.fetch_add(1, Ordering::Relaxed);
         let (predictable, sync_preserving) = races_by_all_schedules(trace);
         same("predictable", predictable, predictable_races(trace))?;
         same("sync-preserving", sync_preserving, sync_preserving_races_by_enumeration(trace))
     });
+    let judged = judged.into_inner();
+    assert!(judged > 2_000, "only {judged} traces have no gap");
 }
 
 fn races_by_all_schedules(trace: &Trace) -> (BTreeSet<Pair>, BTreeSet<Pair>) {
