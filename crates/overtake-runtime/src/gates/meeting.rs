@@ -417,17 +417,16 @@ fn passes(thread: &ThreadState, race: usize) {
     }
 }
 
-/// The thread does something: the access for which it was let go is over.
+/// Whether some thread is about to make an access for which somebody waits.
 #[inline(always)]
-pub(super) fn passed(thread: &ThreadState) {
-    if PASSING.load(Ordering::Relaxed) != 0 {
-        look_who_passed(thread);
-    }
+pub(super) fn is_anybody_passing() -> bool {
+    PASSING.load(Ordering::Relaxed) != 0
 }
 
+/// The thread does something: the access for which it was let go is over.
 #[cold]
 #[inline(never)]
-fn look_who_passed(thread: &ThreadState) {
+pub(super) fn passed(thread: &ThreadState) {
     if let Some(room) = Room::of(thread)
         && room.passing.get() != 0
     {

@@ -147,32 +147,16 @@ impl BackEnd for Gates {
     }
 
     fn access(&self, thread: &ThreadState, access: Access) {
-        meeting::passed(thread);
-        if plan::is_site(access.pc as u64) {
-            let Access { address, length, is_write, pc } = access;
-            let kind = if is_write { gates::WRITES } else { 0 };
-            meeting::arrive(thread, Seen { address, length, kind, pc: pc as u64 });
+        if meeting::is_anybody_passing() | plan::may_be_site(access.pc as u64) {
+            look_at_access(thread, access);
         }
     }
 
     fn before(&self, thread: &ThreadState, operation: Operation) -> Wait {
-        meeting::passed(thread);
-        if !plan::is_site(operation.pc) {
-            return Wait::AsUsual;
+        match meeting::is_anybody_passing() | plan::may_be_site(operation.pc) {
+            true => look_before(thread, operation),
+            false => Wait::AsUsual,
         }
-        let writes = match operation.kind {
-            RecordKind::Acquire | RecordKind::AcquireShared | RecordKind::SemaphoreWait => {
-                meeting::wait_at_gate(thread, operation.object, operation.pc);
-                return wait_for_deadlock(thread, operation);
-            }
-            RecordKind::AtomicLoad => 0,
-            _ => gates::WRITES,
-        };
-        let (length, _) = split_atomic_extra(operation.extra);
-        let kind = writes | gates::IS_ATOMIC;
-        let address = operation.object as usize;
-        meeting::arrive(thread, Seen { address, length: length as usize, kind, pc: operation.pc });
-        Wait::AsUsual
     }
 
     fn goes_without(&self, thread: &ThreadState, lock: u64) -> bool {
@@ -186,7 +170,9 @@ impl BackEnd for Gates {
     }
 
     fn operation(&self, thread: &ThreadState, operation: Operation) {
-        meeting::passed(thread);
+        if meeting::is_anybody_passing() {
+            meeting::passed(thread);
+        }
         if process::takes_new_modules() {
             plan::resolve();
         }
@@ -242,4 +228,39 @@ fn wait_for_deadlock(thread: &ThreadState, operation: Operation) -> Wait {
         }
         _ => Wait::AsUsual,
     }
+}
+
+/// A plain access that may be at a site, or comes after one that somebody waits for.
+#[cold]
+#[inline(never)]
+fn look_at_access(thread: &ThreadState, access: Access) {
+    meeting::passed(thread);
+    if plan::is_site(access.pc as u64) {
+        let Access { address, length, is_write, pc } = access;
+        let kind = if is_write { gates::WRITES } else { 0 };
+        meeting::arrive(thread, Seen { address, length, kind, pc: pc as u64 });
+    }
+}
+
+/// The same for what is about to be waited for, and for atomic accesses.
+#[cold]
+#[inline(never)]
+fn look_before(thread: &ThreadState, operation: Operation) -> Wait {
+    meeting::passed(thread);
+    if !plan::is_site(operation.pc) {
+        return Wait::AsUsual;
+    }
+    let writes = match operation.kind {
+        RecordKind::Acquire | RecordKind::AcquireShared | RecordKind::SemaphoreWait => {
+            meeting::wait_at_gate(thread, operation.object, operation.pc);
+            return wait_for_deadlock(thread, operation);
+        }
+        RecordKind::AtomicLoad => 0,
+        _ => gates::WRITES,
+    };
+    let (length, _) = split_atomic_extra(operation.extra);
+    let kind = writes | gates::IS_ATOMIC;
+    let address = operation.object as usize;
+    meeting::arrive(thread, Seen { address, length: length as usize, kind, pc: operation.pc });
+    Wait::AsUsual
 }

@@ -85,16 +85,14 @@ pub(super) fn word(race: usize, word: usize) -> &'static AtomicU64 {
     header(gates::words(race) + word)
 }
 
-/// Whether something is to be done at this program counter.
-#[inline]
-pub(super) fn is_site(pc: u64) -> bool {
-    // Nearly always the first slot is empty: this is all that most accesses cost.
-    SLOT[first_slot(pc)].load(Ordering::Relaxed) != 0 && is_among_slots(pc)
+/// Whether something may be to be done at this program counter. Nearly always it is not: this is all that most accesses cost.
+#[inline(always)]
+pub(super) fn may_be_site(pc: u64) -> bool {
+    SLOT[first_slot(pc)].load(Ordering::Relaxed) != 0
 }
 
-#[cold]
-#[inline(never)]
-fn is_among_slots(pc: u64) -> bool {
+/// Whether something is to be done at this program counter.
+pub(super) fn is_site(pc: u64) -> bool {
     slots_of(pc).map(|slot| slot.load(Ordering::Relaxed)).find(|&found| found == pc || found == 0) == Some(pc)
 }
 
