@@ -5,8 +5,9 @@
 //! them to files that are analysed elsewhere, later.
 //!
 //! **Rules of the hooks** and of every back end, and what breaks without each:
-//!   H1  No allocation, no lock, no call of a libc function that we interpose: hooks run inside `malloc`, inside signal
-//!       handlers, and between `fork` and `exec`.
+//!   H1  No allocation, no lock that a signal handler of the same thread could wait for, no call of a libc function that we
+//!       interpose: hooks run inside `malloc`, inside signal handlers, and between `fork` and `exec`. The start of a thread
+//!       is the exception: it asks libc where its stack is (`own_stack`).
 //!   H2  No panic and no unwinding into C: the frames above are not ours.
 //!   H3  `errno` stays as it is: system calls go past libc (`sys`).
 //!   H4  A record is in the log at once or not at all (`detour`): a signal handler may record something in between.

@@ -1,6 +1,7 @@
 //! Misuse: what a program does wrong with one operation, whatever other threads do.
 //!
-//! The recorder sees these faults when they happen and writes them into the trace as [`Op::Misuse`](crate::Op::Misuse). The operand is
+//! The recorder notes some of these faults when they happen, sealing finds the others; the trace has them as
+//! [`Op::Misuse`](crate::Op::Misuse). The operand is
 //! a marker whose text is the kind's name, a comma and the object: `unlock-of-unlocked,mutex`. Some kinds have no object. Checkers
 //! bring them together in [`Misuses`], whichever detectors run.
 
