@@ -1,7 +1,7 @@
 //! Accesses to variables, and which of them conflict.
 //!
-//! Two accesses of different threads to one variable conflict when at least one of them writes and not both are atomic. A `free`
-//! writes: it conflicts with every access to what it frees. [`Class`] brings together the kinds that conflict with the same
+//! Two accesses of different threads to one variable conflict when at least one of them writes and they are not both atomic. A
+//! `free` is a write: it conflicts with every access to the freed block. A [`Class`] groups the kinds that conflict with the same
 //! kinds, for detectors that keep one access of each class.
 
 /// How an event touches a variable.
@@ -121,7 +121,7 @@ impl Class {
         1 << self as u8
     }
 
-    /// Whether some classes of a set conflict, or one with itself.
+    /// Whether two classes of a set conflict, or one class conflicts with itself.
     #[inline]
     pub fn any_conflict(set: u8) -> bool {
         const READS: u8 = Class::PlainRead.bit() | Class::AtomicLoad.bit();
@@ -136,7 +136,8 @@ impl Class {
         SUPERSEDES[self as usize] & other.bit() != 0
     }
 
-    /// The last class that this one conflicts with: reads do not conflict with the readers, of which there may be many.
+    /// The last class that this one conflicts with. A search in the order of classes can stop there: reads, of which there may be
+    /// many, come last and do not conflict with each other.
     #[inline]
     pub fn last_conflicting(self) -> Class {
         match self {

@@ -14,13 +14,13 @@
 //! | fork `u` | `u` learns what `t` knows |
 //! | join `u` | `t` learns what `u` knows |
 //! | post, wait | what `t` knows is added to the object; `t` receives what the object holds |
-//! | load, rmw | `t` receives what the release sequence of the variable holds if its order acquires; else `t`'s next acquire fence does |
+//! | load, rmw | if its order acquires, `t` receives what the release sequence of the variable holds; else `t`'s next acquire fence receives it |
 //! | store | ends the release sequence and begins another, which holds what is released |
 //! | rmw, volatile store | adds what is released to the release sequence, which goes on |
-//! | acquire fence | `t` receives what its loads kept for it |
+//! | acquire fence | `t` receives what its earlier atomic reads kept for it |
 //! | release fence | what `t` knows is kept for its later atomic writes |
 //!
-//! *What is released* by an atomic write is what its thread knows if its order releases; else what the last release fence of the
+//! *What is released* by an atomic write: if its order releases, what its thread knows; else what the last release fence of the
 //! thread kept.
 
 use crate::access::AccessKind;
@@ -85,30 +85,28 @@ pub trait Flows {
     /// The ids that the store uses.
     type Ids: Ids;
 
-    /// `to` holds what `from` knows, besides what it held.
+    /// Adds what `from` knows to what `to` holds.
     fn publish(&mut self, from: Thread<Self>, to: Carrier<Self::Ids>);
 
-    /// `to` holds what `from` knows, and nothing else.
+    /// Replaces what `to` holds by what `from` knows.
     fn replace(&mut self, from: Thread<Self>, to: Carrier<Self::Ids>);
 
-    /// `to` knows what `from` holds.
+    /// Adds what `from` holds to what `to` knows.
     fn receive(&mut self, to: Thread<Self>, from: Carrier<Self::Ids>);
 
-    /// The carrier [`AcquireFence`](Carrier::AcquireFence) of `thread` holds what the release sequence of `var` holds, besides what
-    /// it held.
+    /// Adds what the release sequence of `var` holds to the carrier [`AcquireFence`](Carrier::AcquireFence) of `thread`.
     fn keep_for_fence(&mut self, thread: Thread<Self>, var: Variable<Self>);
 
-    /// The release sequence of `var` holds what the carrier [`ReleaseFence`](Carrier::ReleaseFence) of `thread` holds, besides what
-    /// it held.
+    /// Adds what the carrier [`ReleaseFence`](Carrier::ReleaseFence) of `thread` holds to the release sequence of `var`.
     fn release_by_fence(&mut self, thread: Thread<Self>, var: Variable<Self>);
 
-    /// `carrier` holds nothing.
+    /// Empties `carrier`.
     fn forget(&mut self, carrier: Carrier<Self::Ids>);
 
-    /// `child` knows what `parent` knows.
+    /// `child` starts: it learns what `parent` knows.
     fn start(&mut self, parent: Thread<Self>, child: Thread<Self>);
 
-    /// `parent` knows what `child` knows.
+    /// `child` has ended: `parent` learns what `child` knows.
     fn end(&mut self, child: Thread<Self>, parent: Thread<Self>);
 }
 
@@ -117,7 +115,7 @@ type Lock<F> = <<F as Flows>::Ids as Ids>::Lock;
 type Object<F> = <<F as Flows>::Ids as Ids>::Object;
 type Variable<F> = <<F as Flows>::Ids as Ids>::Variable;
 
-/// A lock is taken: exclusively after every release, shared after every exclusive release.
+/// A lock is acquired. An exclusive acquire comes after every release, a shared one after every exclusive release.
 #[inline]
 pub fn acquire<F: Flows>(flows: &mut F, thread: Thread<F>, lock: Lock<F>, mode: LockMode) {
     flows.receive(thread, Carrier::Lock(lock));
@@ -126,7 +124,7 @@ pub fn acquire<F: Flows>(flows: &mut F, thread: Thread<F>, lock: Lock<F>, mode: 
     }
 }
 
-/// A lock is given back. An exclusive holder already knows what earlier releases left, so it replaces that.
+/// A lock is released. An exclusive holder already knows what earlier releases left, so that its knowledge replaces theirs.
 #[inline]
 pub fn release<F: Flows>(flows: &mut F, thread: Thread<F>, lock: Lock<F>, mode: LockMode) {
     match mode {
@@ -162,7 +160,7 @@ pub fn wait<F: Flows>(flows: &mut F, thread: Thread<F>, object: Object<F>) {
     flows.receive(thread, Carrier::Object(object));
 }
 
-/// An atomic access: its reading side first, so that a read-modify-write passes on what it acquires.
+/// An atomic access. It reads first and writes then, so that a read-modify-write passes on what it acquires.
 #[inline]
 pub fn atomic<F: Flows>(
     flows: &mut F,
@@ -175,7 +173,7 @@ pub fn atomic<F: Flows>(
     atomic_write(flows, thread, var, kind, order);
 }
 
-/// Whether an atomic access receives what the release sequence holds, at once.
+/// Whether an atomic access itself receives what the release sequence holds, without a fence.
 #[inline]
 pub fn acquires(kind: AccessKind, order: MemoryOrder) -> bool {
     kind.reads() && order.acquires()
@@ -218,7 +216,7 @@ pub fn atomic_write<F: Flows>(
         }
         flows.release_by_fence(thread, var);
     } else if ends || acquires(kind, order) {
-        // A read-modify-write that acquired knows what the sequence held, so what it knows takes the place of that.
+        // A read-modify-write that acquired knows what the sequence held, so its knowledge replaces that of the sequence.
         flows.replace(thread, sequence);
     } else {
         flows.publish(thread, sequence);

@@ -8,7 +8,7 @@
 //! | Accesses and conflicts | [`AccessKind`], [`Class`] |
 //! | Happens-before: fork, join, lock, object | [`flow`] |
 //! | Happens-before: atomics, fences, release sequences, volatile | [`MemoryOrder`], [`flow::atomic`], [`flow::fence`] |
-//! | Who holds a lock, and what is mended where a trace is not well formed | [`LockMode`], [`Holders`] |
+//! | Who holds a lock, and how traces that are not well formed are repaired | [`LockMode`], [`Holders`] |
 //! | What a recording makes of semaphores, barriers, condition variables, descriptors | [`objects`] |
 //!
 //! The rules do not know how anything is stored. Vector clocks of a whole trace, clocks of a window and lock-indexed time are

@@ -1,21 +1,21 @@
 //! Who holds a lock.
 //!
-//! In a well-formed trace this is simple: a lock is acquired only when it is free for that, and released by the thread that holds it in
-//! the mode in which it holds it. Recorded programs do otherwise: they take a recursive lock several times, the release of a lock
-//! may be missing from the recording, and some use a mutex as a semaphore. [`Holders`] gives all of that one meaning:
+//! In a well-formed trace this is simple: a thread acquires a lock only when no other holder excludes it, and releases it in the mode
+//! in which it holds it. Recorded programs break these rules: they take a recursive lock several times, the release of a lock
+//! may be missing from the recording, and some use a mutex as a semaphore. [`Holders`] gives each of these cases a meaning:
 //!
 //! | operation of `t` | meaning |
 //! | --- | --- |
-//! | acquire by the exclusive holder; shared acquire by any holder | goes one level deeper, and begins no section |
+//! | acquire by the exclusive holder; shared acquire by any holder | the section becomes one level deeper; no new section begins |
 //! | exclusive acquire by a shared holder | its shared section ends, an exclusive one begins |
 //! | acquire of a lock that others hold, in a mode that excludes theirs | their releases are missing: their sections end here |
-//! | release by a thread whose section ended that way | ends nothing; it is the release that was missing |
-//! | release by a holder | one level less, or the end of its section, in the mode in which the section began |
+//! | release by a thread whose section ended that way | ends nothing: this is the missing release |
+//! | release by a holder | one level less deep, or the end of its section, in the mode in which the section began |
 //! | exclusive release by `t` while another thread holds the lock exclusively | ends that thread's section ([`Handover`] says what it orders) |
 //! | any other release | ends nothing |
 //!
-//! [`OpenSections`] is the same from the side of a thread, and [`HoldingCount`] the same in numbers, for traces that are known to be
-//! well formed; the tests compare both with [`Holders`].
+//! For traces that are known to be well formed, [`OpenSections`] lists the locks of one thread, and [`HoldingCount`] counts the locks
+//! of all threads. The tests compare both with [`Holders`].
 
 use core::mem;
 
@@ -57,12 +57,12 @@ pub struct Holding<T, S = ()> {
     pub section: S,
 }
 
-/// What a thread has to do with a lock.
+/// A thread that holds a lock, or whose release of it is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim<T, S = ()> {
     /// The thread holds the lock.
     Holds(Holding<T, S>),
-    /// An acquire of another thread ended the section of this one: its own release, should it come, ends nothing.
+    /// An acquire by another thread ended the section of this thread. If its own release comes later, that ends nothing.
     Evicted(T),
 }
 
@@ -81,7 +81,7 @@ impl<T: Copy, S> Claim<T, S> {
 pub enum Acquired {
     /// A section began.
     Begun,
-    /// The thread holds the lock already, and goes one level deeper.
+    /// The thread held the lock already; its section is one level deeper now.
     Deeper,
 }
 
@@ -94,9 +94,9 @@ pub enum Released<T, S = ()> {
     Shallower,
     /// The exclusive section of another thread ended.
     Foreign(Holding<T, S>),
-    /// Nothing: an acquire of another thread had ended the section before.
+    /// Nothing: an acquire by another thread had ended the section before.
     Settled,
-    /// Nothing: the thread does not hold the lock, and nobody holds it exclusively.
+    /// Nothing: the thread does not hold the lock, and the release does not end the section of another thread.
     Unheld,
 }
 
@@ -107,8 +107,8 @@ pub struct Holders<L> {
 }
 
 impl<T: Copy + PartialEq, S, L: List<Item = Claim<T, S>>> Holders<L> {
-    /// `thread` takes the lock. `section` makes what is kept for a section that begins; `evicted` gets the holdings that end because
-    /// their release is missing, in the order in which they began.
+    /// `thread` acquires the lock. `section` makes the value that is kept for a new section; `evicted` gets the holdings that end
+    /// because their release is missing, in the order in which they began.
     #[inline]
     pub fn acquire(
         &mut self,
@@ -142,7 +142,7 @@ impl<T: Copy + PartialEq, S, L: List<Item = Claim<T, S>>> Holders<L> {
         Acquired::Begun
     }
 
-    /// `thread` gives the lock back, as if it held it in `mode`.
+    /// `thread` releases the lock in `mode`, whether or not it holds it.
     #[inline]
     pub fn release(&mut self, thread: T, mode: LockMode) -> Released<T, S> {
         let holds = self.mode_of(thread).is_some_and(|own| mode == LockMode::Shared || own == mode);
@@ -163,18 +163,18 @@ impl<T: Copy + PartialEq, S, L: List<Item = Claim<T, S>>> Holders<L> {
         foreign.map_or(Released::Unheld, Released::Foreign)
     }
 
-    /// `thread` gives the lock back in whatever mode it holds it: for programs that do not say.
+    /// `thread` releases the lock in the mode in which it holds it: for releases that do not name a mode.
     pub fn release_any(&mut self, thread: T) -> Released<T, S> {
         self.release(thread, self.mode_of(thread).unwrap_or(LockMode::Exclusive))
     }
 
-    /// `thread` is over, and so is its section, however deep.
+    /// `thread` has ended. Its section ends, however deep it is.
     pub fn release_all(&mut self, thread: T) -> Option<Holding<T, S>> {
         let at = self.position(|holding| holding.thread == thread)?;
         self.end(at)
     }
 
-    /// Whether a thread that holds nothing can take the lock in a mode.
+    /// Whether a thread that does not hold the lock can acquire it in a mode.
     pub fn is_free_for(&self, mode: LockMode) -> bool {
         !self.holdings().any(|holding| mode.excludes(holding.mode))
     }
@@ -195,7 +195,7 @@ impl<T: Copy + PartialEq, S, L: List<Item = Claim<T, S>>> Holders<L> {
         self.claims.entries().iter().filter_map(Claim::holding)
     }
 
-    /// The only holding, if nothing else is to be said of the lock.
+    /// The only holding, if the lock has one holder and no release is missing.
     #[inline]
     pub fn only(&self) -> Option<&Holding<T, S>> {
         match self.claims.entries() {
@@ -204,18 +204,18 @@ impl<T: Copy + PartialEq, S, L: List<Item = Claim<T, S>>> Holders<L> {
         }
     }
 
-    /// Whether nobody has anything to do with the lock.
+    /// Whether nobody holds the lock and nobody's release is missing.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.claims.entries().is_empty()
     }
 
-    /// Nobody holds the lock, and nobody's release is missing.
+    /// Forgets all holders and all missing releases.
     pub fn clear(&mut self) {
         self.claims.clear();
     }
 
-    /// Whether an acquire ended the section of `thread` and its release has not come; it is not waited for any more.
+    /// Forgets that the release of `thread` is missing. Returns whether it was.
     #[inline]
     fn settle(&mut self, thread: T) -> bool {
         let is_owed = |claim: &Claim<T, S>| matches!(claim, Claim::Evicted(evicted) if *evicted == thread);
@@ -237,12 +237,12 @@ impl<T: Copy + PartialEq, S, L: List<Item = Claim<T, S>>> Holders<L> {
     }
 }
 
-/// What a release by a thread that does not hold the lock orders: such a lock is used as a semaphore, and what the releasing thread
-/// did comes before whoever takes the lock next. The release becomes a post of an object of its own, and the next acquires wait
-/// for it, up to and including the first exclusive one: later ones come after that one anyway.
+/// What a release by a thread that does not hold the lock orders. Such a lock is used as a semaphore: what the releasing thread
+/// did comes before the next acquire. The release becomes a post of an object of its own, and the next acquires wait
+/// for it, up to and including the first exclusive one. Later acquires come after that one anyway.
 ///
-/// The section of the holder ends at the same place, so that its release is ordered before the next acquire as well. A semaphore would
-/// not order that: this can hide a race, never invent one.
+/// The section of the holder ends at the same place, so that the holder's accesses are ordered before the next acquire as well. A
+/// semaphore would not order them: this can hide a race, never invent one.
 #[derive(Clone, Copy, Debug)]
 pub struct Handover<O> {
     post: Option<O>,
@@ -260,7 +260,7 @@ impl<O: Copy> Handover<O> {
         self.post = Some(object);
     }
 
-    /// The lock is taken: the object that the acquire has to wait for.
+    /// The lock is acquired. Returns the object that the acquire has to wait for.
     pub fn after(&mut self, mode: LockMode) -> Option<O> {
         match mode {
             LockMode::Exclusive => self.post.take(),
@@ -274,8 +274,8 @@ impl<O: Copy> Handover<O> {
     }
 }
 
-/// How many holdings (a thread and a lock that it holds) there are, in a trace that is known to be well formed: there, each
-/// acquire begins one and each release ends one.
+/// Counts holdings (a thread and a lock that it holds) in a trace that is known to be well formed: each acquire begins one and
+/// each release ends one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HoldingCount {
     /// Holdings now.
@@ -295,7 +295,7 @@ impl HoldingCount {
         self.most_held = self.most_held.max(self.held);
     }
 
-    /// A section ends. In a part of a trace it may have begun before.
+    /// A section ends. If only a part of a trace is read, the section may have begun before that part.
     #[inline]
     pub fn end(&mut self) {
         self.held = self.held.saturating_sub(1);
@@ -313,8 +313,8 @@ pub struct OpenSection<K, S = ()> {
     pub section: S,
 }
 
-/// The locks that one thread holds, in a trace that is known to be well formed: no lock is there twice. `L` is a list of
-/// [`OpenSection`]s, such as a `Vec`.
+/// The locks that one thread holds, each once, in a trace that is known to be well formed. `L` is a list of [`OpenSection`]s, such as
+/// a `Vec`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct OpenSections<L> {
     open: L,
@@ -327,7 +327,7 @@ impl<K: Copy + PartialEq, S, L: List<Item = OpenSection<K, S>>> OpenSections<L> 
         self.open.push(OpenSection { lock, mode, section });
     }
 
-    /// The section of `lock` ends. None if it began before what is known of the thread.
+    /// The section of `lock` ends. Returns None if it began before the part of the trace that is read.
     #[inline]
     pub fn release(&mut self, lock: K) -> Option<OpenSection<K, S>> {
         let at = self.open.entries().iter().rposition(|open| open.lock == lock)?;
@@ -346,7 +346,7 @@ impl<K: Copy + PartialEq, S, L: List<Item = OpenSection<K, S>>> OpenSections<L> 
         self.open.entries_mut()
     }
 
-    /// Nothing is known of the thread any more.
+    /// Forgets all sections.
     pub fn clear(&mut self) {
         self.open.clear();
     }

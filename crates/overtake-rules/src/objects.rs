@@ -1,8 +1,8 @@
 //! Semaphores, barriers, condition variables and file descriptors as posts and waits.
 //!
-//! Happens-before knows one kind of object: a wait comes after every earlier post of the same object. What programs use becomes such
-//! objects here. Where the real object says which operation let which other one through, it becomes several objects, so that no
-//! more is ordered than the program may rely on:
+//! Happens-before knows one kind of object: a wait comes after every earlier post of the same object. This module turns the objects of
+//! programs into such objects. Where the program's object pairs each wait with certain posts only, it becomes several objects, so that
+//! no more is ordered than the program may rely on:
 //!
 //! | operation | becomes |
 //! | --- | --- |
@@ -15,15 +15,16 @@
 //! | descriptor: a write, a send | a post of the object of its channel |
 //! | descriptor: a read, a receive | a wait for the object of its channel |
 //!
-//! A store makes the objects: names, ids and tables are its own. Here they are `O`, or numbers from which it makes them.
+//! The user of this module makes the objects and keeps their names and ids. Here an object is an `O`, or a number from which the user
+//! makes one.
 
 use crate::store::{Map, Queue};
 
 /// The tokens of a semaphore.
 ///
-/// Tokens that were posted are taken in the order in which they came, after those that were there from the start. A real
-/// semaphore does not say which token a waiter got; any other choice would order other threads, and this one is the order in which
-/// posts made progress possible.
+/// Waiters take the tokens that were there from the start first, then the posted ones in the order of their posts. A real semaphore
+/// does not say which token a waiter got. Another choice would order other pairs of threads; this one follows the order in which
+/// the posts let waiters through.
 #[derive(Clone, Default, Debug)]
 pub struct Semaphore<Q> {
     /// Tokens that nobody posted.
@@ -39,8 +40,8 @@ impl<O, Q: Queue<Item = O>> Semaphore<Q> {
         self.posts.clear();
     }
 
-    /// A named semaphore is opened and has so many tokens. If they are not those that were seen coming, it is another semaphore, or
-    /// another process has posted to it: then nobody is known to have posted what is there.
+    /// A named semaphore is opened and has this many tokens. If the known posts and waits give another number, it is another
+    /// semaphore, or another process has posted to it: then it is not known who posted its tokens.
     pub fn open(&mut self, tokens: u64) {
         if self.tokens.saturating_add(self.posts.count() as u64) != tokens {
             self.init(tokens);
@@ -52,7 +53,7 @@ impl<O, Q: Queue<Item = O>> Semaphore<Q> {
         self.posts.push(object);
     }
 
-    /// A token is taken: the object to wait for, if somebody posted the token.
+    /// A token is taken. Returns the object to wait for, if somebody posted the token.
     pub fn wait(&mut self) -> Option<O> {
         if self.tokens > 0 {
             self.tokens -= 1;
@@ -81,17 +82,17 @@ impl<M: Map> Barrier<M> {
         *self = Barrier { width, arrivals: 0, rounds: M::default() };
     }
 
-    /// A thread arrives: the number of its round, whose object it posts. Rounds count from 1.
+    /// A thread arrives. Returns the number of its round, whose object it posts. Rounds count from 1.
     pub fn arrive(&mut self, thread: M::Key) -> u64 {
-        // Of a barrier whose start is not known only this is sure: who leaves comes after all who arrived.
+        // If the start of a barrier is not known, only this is sure: a thread leaves after all earlier arrivals.
         let round = self.arrivals.checked_div(self.width).unwrap_or(0) + 1;
         self.arrivals += 1;
         self.rounds.set(thread, round);
         round
     }
 
-    /// A thread leaves: the number of the round in which it arrived, whose object it waits for. None if it did not arrive. If the
-    /// start of the barrier is not known, the arrival may be what is missing, and the thread comes after all who arrived.
+    /// A thread leaves. Returns the number of the round in which it arrived, whose object it waits for; None if it did not arrive. If
+    /// the start of the barrier is not known, the arrival may be missing, and the thread comes after all known arrivals.
     pub fn leave(&mut self, thread: M::Key) -> Option<u64> {
         let lost = (self.width == 0).then_some(1);
         self.rounds.take(thread).or(lost)
@@ -100,7 +101,7 @@ impl<M: Map> Barrier<M> {
 
 /// A condition variable.
 ///
-/// A waiter comes after the latest signal. It may have been an earlier one that woke it, or none: this can hide a race with what
+/// A waiter comes after the latest signal. In truth an earlier signal may have woken it, or none: this can hide a race with what
 /// the latest signaller did, never invent one.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition<O> {
@@ -119,24 +120,24 @@ impl<O: Copy> Condition<O> {
         self.signal = Some(object);
     }
 
-    /// A waiter wakes: the object that it waits for, if there was a signal.
+    /// A waiter wakes. Returns the object that it waits for, if there was a signal.
     pub fn wake(&self) -> Option<O> {
         self.signal
     }
 }
 
-/// Which channel each file descriptor stands for. Both ends of a pipe are one channel, and so are copies of a descriptor.
+/// Which channel each file descriptor belongs to. Both ends of a pipe are one channel, and so are copies of a descriptor.
 #[derive(Clone, Default, Debug)]
 pub struct Descriptors<M> {
     channels: M,
     /// How many channels there were; they count from 1.
     count: u64,
-    /// The channel of all descriptors that nothing is known of.
+    /// The channel of all descriptors about which nothing is known.
     unknown: Option<u64>,
 }
 
 impl<M: Map> Descriptors<M> {
-    /// Operations are missing up to here. Which descriptors are two ends of one thing is not known: any may be.
+    /// Operations before this point are missing. Any two descriptors may be ends of the same pipe, so that all share one channel.
     pub fn lose_track(&mut self)
     where
         M: Default,
@@ -155,15 +156,15 @@ impl<M: Map> Descriptors<M> {
         })
     }
 
-    /// `descriptor` means the same as `other` from now on.
+    /// `descriptor` belongs to the channel of `other` from now on.
     pub fn alias(&mut self, descriptor: M::Key, other: M::Key) {
         let channel = self.channel(other);
         self.channels.set(descriptor, channel);
     }
 
-    /// Whatever means the same as `from` means the same as `to` from now on. Returns the channel that `from` was until then, so that
-    /// the thread can wait for it and pass it on; none if they were the same before. Orders too much rather than too little:
-    /// what `to` carries does not come back out of `from`.
+    /// All descriptors of the channel of `from` belong to the channel of `to` from now on. Returns the old channel of `from`, so that
+    /// the thread can wait for it and post the new one; None if both had one channel before. This orders too much rather than too
+    /// little: in truth, what is written to `to` cannot be read from `from`.
     pub fn merge(&mut self, from: M::Key, to: M::Key) -> Option<u64> {
         let (old, new) = (self.channel(from), self.channel(to));
         if old == new {

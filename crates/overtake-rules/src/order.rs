@@ -1,6 +1,6 @@
 //! Memory orders of atomic operations and fences.
 //!
-//! An order says two things: whether a read under it acquires, and whether a write under it releases. What follows from that is in
+//! An order says two things: whether a read with it acquires, and whether a write with it releases. What this orders is in
 //! [`flow::atomic`](crate::flow::atomic) and [`flow::fence`](crate::flow::fence).
 
 /// Memory order of an atomic operation or fence.
@@ -9,7 +9,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum MemoryOrder {
-    /// No order; also the filler of operations that have none.
+    /// No order; also stored for operations that have no memory order.
     Relaxed = 0,
     /// C++ consume, treated as acquire as compilers do.
     Consume = 1,
@@ -56,13 +56,13 @@ impl MemoryOrder {
         }
     }
 
-    /// Whether what is read under this order is acquired.
+    /// Whether a read with this order acquires.
     #[inline]
     pub fn acquires(self) -> bool {
         !matches!(self, MemoryOrder::Relaxed | MemoryOrder::Release)
     }
 
-    /// Whether what is written under this order is released.
+    /// Whether a write with this order releases.
     #[inline]
     pub fn releases(self) -> bool {
         matches!(

@@ -1,6 +1,7 @@
-//! What the rules need to remember things: lists, queues and maps.
+//! Where the rules keep their state: lists, queues and maps.
 //!
-//! `Vec`, `VecDeque` and `BTreeMap` are stores if the feature `alloc` is on. Code that must not allocate brings tables of its own.
+//! With the feature `alloc`, `Vec`, `VecDeque` and `BTreeMap` are stores. Code that must not allocate implements the traits for its own
+//! tables.
 
 /// A list whose order matters.
 pub trait List {
@@ -23,7 +24,7 @@ pub trait List {
     fn clear(&mut self);
 }
 
-/// First in, first out.
+/// A queue: first in, first out.
 pub trait Queue {
     /// What it holds.
     type Item;
@@ -41,7 +42,7 @@ pub trait Queue {
     fn clear(&mut self);
 }
 
-/// Numbers by key.
+/// A map from keys to numbers.
 pub trait Map {
     /// What the numbers belong to.
     type Key: Copy;

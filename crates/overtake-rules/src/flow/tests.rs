@@ -1,4 +1,4 @@
-//! The rules over the plainest store there is: sets of events.
+//! The rules over the simplest store: sets of threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ impl Ids for Numbers {
     type Variable = u32;
 }
 
-/// Which threads are known, by thread and by carrier.
+/// The threads that each thread and each carrier knows of.
 #[derive(Default)]
 struct Sets {
     threads: BTreeMap<u32, BTreeSet<u32>>,

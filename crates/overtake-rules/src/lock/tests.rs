@@ -36,7 +36,7 @@ fn shared_holders_stand_side_by_side_and_end_when_one_acquires_exclusively() {
     assert!(lock.is_free_for(Shared) && !lock.is_free_for(Exclusive));
     assert_eq!(acquire(&mut lock, 2, Exclusive), (Acquired::Begun, [1, 2, 3].into()));
     assert_eq!(lock.mode_of(2), Some(Exclusive));
-    // What was missing comes late; thread 2 has its own section to end.
+    // The missing release comes late. Thread 2 still has its own section to end.
     assert_eq!(lock.release(1, Shared), Released::Settled);
     assert_eq!(lock.release(1, Shared), Released::Unheld);
     assert_eq!(lock.release(2, Exclusive), ended(2, Exclusive));
@@ -99,7 +99,7 @@ fn acquires_wait_for_a_foreign_release_up_to_the_first_exclusive_one() {
     assert!(handover.is_empty());
 }
 
-/// Numbers that look random, the same ones on every run.
+/// Pseudo-random numbers, the same on every run.
 struct Numbers(u64);
 
 impl Numbers {
