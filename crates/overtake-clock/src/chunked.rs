@@ -1,11 +1,11 @@
-//! Clocks that hold only the neighbourhoods they know something of.
+//! Clocks that hold only the chunks of components of which they know something.
 //!
 //! A clock maps components (threads, channels: any dense number) to times, 0 where it knows nothing. It is stored as
 //! chunks of 16 neighbouring components, sorted, and a chunk exists only if the clock knows one of its components. With
 //! few components a clock is one chunk, kept inline, and a join is a handful of vector instructions; with ten thousand
 //! components a clock that knows three of them holds at most three chunks.
 //!
-//! The time type is the caller's: sixteen bits where time is counted within a short window.
+//! The caller chooses the type of times: sixteen bits are enough where time is counted within a short window.
 
 use smallvec::SmallVec;
 
@@ -73,7 +73,7 @@ impl<T> Default for ChunkedClock<T> {
 impl<T: Tick> Chunk<T> {
     #[inline]
     fn join(&mut self, other: &Chunk<T>) {
-        // On copies, so that the maxima become vector instructions.
+        // The loop works on copies, so that the compiler makes vector instructions of the maxima.
         let (mut mine, theirs) = (self.times, other.times);
         for (mine, theirs) in mine.iter_mut().zip(theirs) {
             *mine = if *mine < theirs { theirs } else { *mine };
@@ -98,8 +98,8 @@ impl<T: Tick> ChunkedClock<T> {
         }
     }
 
-    /// Moves `component` forward to `time`; a later time stays. Returns by how many bytes the clock grew outside of itself,
-    /// as the other changes do.
+    /// Moves `component` forward to `time`; a later time stays. Like [`join`](Self::join), it returns by how many
+    /// bytes of heap the clock grew.
     #[inline]
     pub fn raise(&mut self, component: u32, time: T) -> usize {
         let (number, lane) = place(component);
@@ -186,7 +186,7 @@ impl<T: Tick> ChunkedClock<T> {
         self.chunks.iter().any(|mine| {
             while theirs.next_if(|theirs| theirs.number < mine.number).is_some() {}
             theirs.peek().is_some_and(|theirs| {
-                // Without a branch per lane, so that it becomes vector instructions.
+                // There is no branch per lane, so that the compiler makes vector instructions.
                 theirs.number == mine.number
                     && mine
                         .times
@@ -202,7 +202,7 @@ impl<T: Tick> ChunkedClock<T> {
         self.chunks.iter().all(|chunk| chunk.times.iter().all(|&time| time == T::default()))
     }
 
-    /// Bytes of the clock that lie outside of itself.
+    /// Bytes on the heap.
     #[inline]
     pub fn heap_bytes(&self) -> usize {
         if self.chunks.spilled() { self.chunks.capacity() * size_of::<Chunk<T>>() } else { 0 }
@@ -211,7 +211,7 @@ impl<T: Tick> ChunkedClock<T> {
     /// Where the chunk is, or where it would be.
     #[inline]
     fn position(&self, number: u32) -> Result<usize, usize> {
-        // A clock that knows every chunk, above all the one chunk of small programs, has it at its number.
+        // A clock that has every chunk, such as the only chunk of a small program, has each at its number.
         match self.chunks.get(number as usize) {
             Some(chunk) if chunk.number == number => Ok(number as usize),
             _ => self.chunks.binary_search_by_key(&number, |chunk| chunk.number),

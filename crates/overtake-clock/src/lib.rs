@@ -9,8 +9,7 @@
 //! - Clocks are as long as the highest component they know, and a thread's own component is kept apart. Ten thousand
 //!   threads that know only who started them need ten thousand short clocks, not a table of a hundred million words.
 //!
-//! Where the components are many and little is known of most, or time is counted in fewer bits, there are
-//! [`ChunkedClock`]s.
+//! [`ChunkedClock`]s are for many components of which a clock knows few, and for times of fewer bits.
 //!
 //! Threads are plain numbers here; this crate knows no traces.
 //!

@@ -1,8 +1,8 @@
 //! Immutable clocks, shared by number.
 //!
 //! **State.** Chunks of 32-bit words. A snapshot is a header of two words (length, references) and its components; its
-//! id is its position in units of four words, so that reading it is one look-up and header and components share a
-//! cache line. Freed places are linked lists by size, threaded through their first word.
+//! id is its position in units of four words, so that reading it is one look-up, and header and components share a
+//! cache line. Freed places form a linked list for each size; their first word is the link.
 //! **Invariants.**
 //!   I1  As in `vector.rs`, the last component of a snapshot is not 0.
 //!   I2  A snapshot with references is never changed nor moved.
@@ -17,7 +17,7 @@ use crate::vector::VectorClock;
 pub struct SnapshotId(u32);
 
 impl SnapshotId {
-    /// The clock that knows nothing. It is there without being made and needs no references.
+    /// The clock that knows nothing. It always exists and is not counted.
     pub const EMPTY: SnapshotId = SnapshotId(0);
 }
 
@@ -29,8 +29,8 @@ impl Default for SnapshotId {
 
 /// The clock of one event: `snapshot`, with the component of the event's own thread raised to its time.
 ///
-/// Clocks of one thread only grow, so whoever knows `epoch` by way of a stamp knows all of the stamp, provided the
-/// thread's time advanced after it was handed out (see [`ThreadClock::publish`](crate::ThreadClock::publish)).
+/// The clock of a thread only grows. So a clock that covers `epoch` because it joined a stamp covers the whole stamp, provided that the
+/// thread's time advanced after the stamp was handed out (see [`ThreadClock::publish`](crate::ThreadClock::publish)).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Stamp {
     /// What the thread had learned from others.
@@ -47,16 +47,16 @@ const LENGTH: usize = 0;
 const REFERENCES: usize = 1;
 /// Units in a chunk: 256 KiB, so that growing never copies more than that.
 const CHUNK_UNITS: usize = 1 << 14;
-/// Sizes up to this many units have a free list each; above, four lists per power of two.
+/// Each size up to this many units has its own free list. Larger sizes have four lists per power of two.
 const EXACT_SIZES: usize = 16;
 /// The end of a free list. Position 0 is the empty snapshot, which is never freed.
 const END_OF_LIST: u32 = 0;
 
 /// A store of immutable clocks.
 ///
-/// Whoever keeps a [`SnapshotId`] owns one reference: [`insert`](Self::insert) hands out the first,
+/// Snapshots are counted: each kept [`SnapshotId`] owns one reference. [`insert`](Self::insert) hands out the first,
 /// [`retain`](Self::retain) makes one more, [`release`](Self::release) gives one back, and the last one frees the place.
-/// A user who never releases has an append-only store.
+/// For a user who never releases, the store only grows.
 #[derive(Debug)]
 pub struct Snapshots {
     chunks: Vec<Vec<u32>>,
@@ -81,7 +81,7 @@ impl Snapshots {
         Snapshots { chunks: vec![vec![0; UNIT_WORDS]], open: 0, free: Vec::new(), live: 0, closed_words: 0 }
     }
 
-    /// The components of a snapshot, up to the highest thread known.
+    /// The components of a snapshot, up to the highest thread it knows.
     #[inline]
     pub fn times(&self, id: SnapshotId) -> &[Time] {
         let (chunk, start) = place(id);
@@ -126,7 +126,7 @@ impl Snapshots {
         id
     }
 
-    /// Gives one reference to `old` back and stores the components of a clock, in the same place where that is possible.
+    /// Gives one reference to `old` back and stores the components of a clock, if possible in the same place.
     /// The caller owns the one reference.
     #[inline]
     pub(crate) fn replace(&mut self, old: SnapshotId, times: &[Time]) -> SnapshotId {
@@ -170,7 +170,7 @@ impl Snapshots {
         }
     }
 
-    /// Gives one reference back, and the place with the last one.
+    /// Gives one reference back. The last one frees the place.
     #[inline]
     pub fn release(&mut self, id: SnapshotId) {
         if id == SnapshotId::EMPTY {
@@ -229,7 +229,7 @@ impl Snapshots {
         if self.chunks[self.open].len() + words > CHUNK_UNITS * UNIT_WORDS {
             self.closed_words += self.chunks[self.open].capacity();
             self.open = self.chunks.len();
-            // A snapshot longer than a chunk makes one chunk of its own length and takes the numbers of as many chunks.
+            // A snapshot longer than a chunk gets a chunk of its own length, which uses the numbers of several chunks.
             self.chunks.resize_with(self.open + units.div_ceil(CHUNK_UNITS), Vec::new);
         }
         let chunk = &mut self.chunks[self.open];
@@ -245,7 +245,7 @@ fn place(id: SnapshotId) -> (usize, usize) {
     (unit / CHUNK_UNITS, unit % CHUNK_UNITS * UNIT_WORDS)
 }
 
-/// The units that this many components take: exact while small, then the next of four steps per power of two.
+/// The units that this many components take. Small sizes are exact; larger ones are rounded up to one of four steps per power of two.
 #[inline]
 fn units_for(components: usize) -> usize {
     let units = (HEADER_WORDS + components).div_ceil(UNIT_WORDS);

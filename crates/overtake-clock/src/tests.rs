@@ -30,7 +30,7 @@ enum Step {
     Publish(usize, usize),
     /// A thread joins what a slot holds.
     Join(usize, usize),
-    /// Two slots are joined into a third as a clock of no one thread.
+    /// Two slots are joined into a third, as a clock that belongs to no thread.
     Merge(usize, usize, usize),
     JoinThread(usize, usize),
     ForgetAll,

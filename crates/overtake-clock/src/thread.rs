@@ -4,7 +4,7 @@ use crate::epoch::{Epoch, Time};
 use crate::snapshot::{SnapshotId, Snapshots, Stamp};
 use crate::vector::VectorClock;
 
-/// Clocks up to this many components are copied rather than shared where they are published again and again.
+/// Clocks of up to this many components are copied rather than shared by [`ThreadClock::publish_often_to`].
 const SHORT: usize = 32;
 
 /// What a thread knows: its own time, and what it learned from others.
@@ -13,9 +13,9 @@ const SHORT: usize = 32;
 ///   I1  Only the thread itself advances its own time; everything else changes by joins alone.
 ///   I2  While `unchanged`, `snapshot` holds exactly the components of `learned`; the clock owns one reference to it.
 ///   I3  All stamps that were handed out with one epoch know the same. So a clock that covers the epoch of a published stamp
-///       covers the whole stamp, and the join can be skipped. [`publish`](Self::publish) sees to it by advancing the time.
-///       [`publish_lazily`](Self::publish_lazily) leaves the time as it is and marks it `published`; it then advances when
-///       the thread learns something, or has something to say ([`open_epoch`](Self::open_epoch)).
+///       covers the whole stamp, and the join can be skipped. [`publish`](Self::publish) ensures this by advancing the time.
+///       [`publish_lazily`](Self::publish_lazily) leaves the time as it is and marks it `published`; the time then advances when
+///       the thread learns something, or does something that others must learn of ([`open_epoch`](Self::open_epoch)).
 #[derive(Debug)]
 pub struct ThreadClock {
     own: Epoch,
@@ -51,10 +51,10 @@ impl ThreadClock {
         if thread == self.own.thread { self.own.time } else { self.learned.get(thread) }
     }
 
-    /// Whether `epoch` is over or is the thread's own.
+    /// Whether the thread knows `epoch`, or it is an epoch of the thread itself.
     #[inline]
     pub fn covers(&self, epoch: Epoch) -> bool {
-        // Both sides are cheap and which of them holds is hard to predict.
+        // `|` instead of `||`: both sides are cheap, and a branch on the first would be mispredicted.
         self.learned.covers(epoch) | (epoch.thread == self.own.thread)
     }
 
@@ -71,7 +71,7 @@ impl ThreadClock {
         self.published = false;
     }
 
-    /// Makes sure that nobody knows the own time yet, so that what is done in it is new to everybody.
+    /// Makes sure that no other clock knows the own time yet, so that what the thread does next is new to all others.
     #[inline]
     pub fn open_epoch(&mut self) {
         if self.published {
@@ -143,8 +143,8 @@ impl ThreadClock {
         *place = Stamp { snapshot: self.snapshot, epoch: self.own };
     }
 
-    /// The clock as it is now, for others to join. The own time advances when there is a reason to (I3), so that a thread
-    /// that learns nothing and has nothing to say hands out the same stamp again and again, which others know already.
+    /// The clock as it is now, for others to join. The own time advances only when it must (I3). A thread that learns nothing and
+    /// does nothing in between hands out the same stamp again and again, and clocks that know the stamp skip the join.
     /// The caller owns a reference.
     #[inline]
     pub fn publish_lazily(&mut self, snapshots: &mut Snapshots) -> Stamp {
@@ -168,7 +168,7 @@ impl ThreadClock {
         true
     }
 
-    /// Learns what a clock of no one thread knows, such as one that several stamps were joined into.
+    /// Learns what a clock knows that belongs to no thread, such as the join of several stamps.
     #[inline]
     pub fn join_times(&mut self, times: &[Time]) -> bool {
         let learned = self.learned.join(times);
@@ -188,7 +188,7 @@ impl ThreadClock {
         other.tick();
     }
 
-    /// As [`join_thread`](Self::join_thread), but the other's time advances only when there is a reason to.
+    /// As [`join_thread`](Self::join_thread), but the other's time advances only when it must.
     pub fn join_thread_lazily(&mut self, other: &mut ThreadClock) {
         other.published = true;
         if self.covers(other.own) {

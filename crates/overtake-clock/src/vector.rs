@@ -7,14 +7,14 @@
 
 use crate::epoch::{Epoch, Time};
 
-/// A clock to change: for each thread how much of it is known.
+/// A clock that can be changed: for each thread, the latest time of it that is known.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct VectorClock {
     times: Vec<Time>,
 }
 
-/// Raises each time to the other's. Four at a time: the loop that a compiler makes for any length is larger, and most of its
-/// time goes to finding out what to do.
+/// Raises each time to the other's. The loop takes four at a time: compilers make a larger loop for any length, which spends most of
+/// its time on choosing a case.
 #[inline]
 fn raise_all(mine: &mut [Time], theirs: &[Time]) -> bool {
     let mut grew = false;
@@ -86,7 +86,7 @@ impl VectorClock {
         other.len() <= self.times.len() && other.iter().zip(&self.times).all(|(theirs, mine)| theirs <= mine)
     }
 
-    /// The components, up to the highest thread known.
+    /// The components, up to the highest thread that is known.
     #[inline]
     pub fn times(&self) -> &[Time] {
         &self.times
