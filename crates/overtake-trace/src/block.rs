@@ -25,10 +25,10 @@ impl Default for Block {
     }
 }
 
-/// Hands out a trace block by block, in bounded memory but for the names.
+/// Hands out a trace block by block, in bounded memory except for the names.
 ///
-/// Ids in a block are ids of [`symbols`](Self::symbols) as they are after the call. The tables may still grow with
-/// the next block, never change.
+/// Ids in a block are ids of [`symbols`](Self::symbols) as they are after the call. The tables may grow with
+/// the next block, but their entries never change.
 pub trait EventSource {
     /// Replaces the contents of `block` by the next events. Returns false, with an empty block, at the end.
     fn next_block(&mut self, block: &mut Block) -> Result<bool>;
@@ -36,7 +36,7 @@ pub trait EventSource {
     /// The names seen so far.
     fn symbols(&self) -> &Symbols;
 
-    /// The names seen so far, for the checker, which adds names when it repairs.
+    /// The names seen so far, to be extended by the checker, which adds names when it repairs.
     fn symbols_mut(&mut self) -> &mut Symbols;
 
     /// How much of the input has been read.
@@ -44,12 +44,12 @@ pub trait EventSource {
         Progress::default()
     }
 
-    /// Where the event at `index` of the block handed out last lies in the input: its line, for text.
+    /// Where in the input the event at `index` is: its line, for text. The event must be in the block handed out last.
     fn position_of(&self, index: EventIndex) -> Position {
         Position::Event(index)
     }
 
-    /// The error at the place of its event in the input, for an error of the checker about the block handed out last.
+    /// Turns an error of the checker about the block handed out last into one that names the place in the input.
     fn located(&self, error: Error) -> Error {
         match error.position() {
             Position::Event(index) => error.at(self.position_of(index)),
@@ -57,7 +57,7 @@ pub trait EventSource {
         }
     }
 
-    /// Input lines that carry no event and were passed over, by what they were; comments and blank lines apart.
+    /// How many input lines without an event were skipped, by kind of line. Comments and blank lines are not counted.
     fn ignored(&self) -> Vec<(String, u64)> {
         Vec::new()
     }

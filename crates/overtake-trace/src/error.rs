@@ -20,7 +20,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// The operating system failed to read or write.
     Io,
-    /// The bytes are not of the format they are said to be.
+    /// The bytes do not follow the format.
     Syntax,
     /// A sealed file is cut short, or a checksum does not match.
     Corrupt,
@@ -79,7 +79,7 @@ impl Error {
         self.position
     }
 
-    /// The same error at another place, for callers that know it better.
+    /// The same error at another place, for callers that know the place better.
     pub fn at(mut self, position: Position) -> Error {
         self.position = position;
         self

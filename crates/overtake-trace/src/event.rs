@@ -15,21 +15,21 @@ pub enum Op {
     Read = 0,
     /// Plain write of a variable.
     Write = 1,
-    /// A lock was taken for itself alone.
+    /// A lock was acquired exclusively.
     Acquire = 2,
-    /// A lock taken with [`Op::Acquire`] was given back.
+    /// A lock acquired with [`Op::Acquire`] was released.
     Release = 3,
-    /// A reader-writer lock was taken in shared mode.
+    /// A reader-writer lock was acquired in shared mode.
     AcquireShared = 4,
-    /// A lock taken with [`Op::AcquireShared`] was given back.
+    /// A lock acquired with [`Op::AcquireShared`] was released.
     ReleaseShared = 5,
     /// A thread was started.
     Fork = 6,
     /// The end of another thread was waited for.
     Join = 7,
-    /// A thread, transaction or method begins; no ordering meaning beyond thread order.
+    /// A thread, transaction or method begins; orders nothing beyond thread order.
     Begin = 8,
-    /// A thread, transaction or method ends; no ordering meaning beyond thread order.
+    /// A thread, transaction or method ends; orders nothing beyond thread order.
     End = 9,
     /// Atomic load.
     Load = 10,
@@ -43,17 +43,17 @@ pub enum Op {
     Post = 14,
     /// A synchronisation object was waited for; ordered after every earlier post of that object.
     Wait = 15,
-    /// A heap block came into being.
+    /// A heap block was allocated.
     Alloc = 16,
-    /// A heap block was given back; conflicts with every access to the block.
+    /// A heap block was freed; conflicts with every access to the block.
     Free = 17,
-    /// A lock is about to be acquired; no ordering meaning.
+    /// A lock is about to be acquired; orders nothing.
     Request = 18,
-    /// A branch was taken; no ordering meaning.
+    /// A branch was taken; orders nothing.
     Branch = 19,
     /// An input event that the checker dropped; it keeps its index and has no meaning.
     Skip = 20,
-    /// The program did something wrong that concerns no other thread; no ordering meaning. See [`MisuseKind`](crate::MisuseKind).
+    /// The program did something wrong that concerns no other thread; orders nothing. See [`MisuseKind`](crate::MisuseKind).
     Misuse = 21,
     /// Events are missing here, of any thread: everything before comes before everything after.
     Gap = 22,
@@ -110,7 +110,7 @@ impl Op {
         }
     }
 
-    /// How the operation takes or gives back a lock.
+    /// The mode in which the operation acquires or releases a lock.
     #[inline]
     pub fn lock_mode(self) -> Option<LockMode> {
         match self {
@@ -272,7 +272,7 @@ impl Event {
         self.op
     }
 
-    /// The operand's id as a bare number; [`Op::operand_kind`] says of which table.
+    /// The operand's id as a plain number; [`Op::operand_kind`] names its table.
     #[inline]
     pub fn operand(&self) -> u32 {
         self.operand
@@ -321,13 +321,13 @@ impl Event {
         }
     }
 
-    /// The same event done by another thread, as repairs need it.
+    /// The same event in another thread, for repairs.
     #[inline]
     pub fn with_thread(self, thread: ThreadId) -> Event {
         Event { thread, ..self }
     }
 
-    /// The same event on another operand of the same table, as repairs need it.
+    /// The same event with another operand of the same table, for repairs.
     #[inline]
     pub fn with_operand(self, operand: u32) -> Event {
         Event { operand, ..self }

@@ -1,6 +1,6 @@
-//! What must hold for any bytes at all; called by the fuzz targets and, on mutated samples, by the tests.
+//! What must hold for any input bytes. The fuzz targets call this; the tests call it with mutated samples.
 //!
-//! A reader never panics, reads the same whatever the size of its chunks, and names a place when it refuses. What it
+//! A reader never panics, reads the same events whatever the size of its chunks, and names a place when it refuses. What it
 //! accepted can be written and read back.
 
 use std::io::Cursor;
@@ -11,7 +11,7 @@ use crate::open::Opened;
 use crate::rapid_bin::RapidBinReader;
 use crate::text::{CsvReader, CsvWriter, LineFormat, RoadRunnerReader, StdReader, TextReader};
 
-/// A compressed input can be a thousand times larger than it looks; this much is read of it.
+/// A small compressed input can hold very many events; only this many are read.
 const MOST_EVENTS: usize = 1 << 20;
 
 /// Any bytes as STD.
@@ -33,7 +33,7 @@ pub fn csv(input: &[u8]) {
             let again = Trace::read(&mut CsvReader::new(&written[..]));
             assert_eq!(trace, again.expect("what was written can be read"));
         }
-        // A first row may give threads names that the writer has no columns for.
+        // A first row may give threads names for which the writer has no columns.
         Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported),
     }
 }
@@ -56,7 +56,7 @@ pub fn rapid_bin(input: &[u8]) {
     }
 }
 
-/// Writes `trace` as STD, where that can be, and reads it back.
+/// Writes `trace` as STD, if STD can express it, and reads it back.
 fn check_as_std(trace: &Trace) {
     match trace.to_std() {
         Ok(written) => {
@@ -156,7 +156,7 @@ impl Random {
         }
     }
 
-    /// Puts whole lines of a sample in.
+    /// Inserts whole lines of a sample.
     fn splice(&mut self, input: &mut Vec<u8>, samples: &[Vec<u8>], at: usize) {
         let sample = &samples[self.below(samples.len())];
         let from = self.below(sample.len() + 1);

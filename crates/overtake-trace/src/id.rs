@@ -55,7 +55,7 @@ ids! {
     ArrayId;
     /// An object that `post` and `wait` synchronise on.
     SyncId;
-    /// The text of a marker (`begin`, `end`, `branch`).
+    /// The text of a marker (`begin`, `end`, `branch`, `misuse`).
     MarkerId;
     /// A source location.
     LocationId;
@@ -167,7 +167,7 @@ impl<I: Id, T> IdVec<I, T> {
         }
     }
 
-    /// As [`grow_to`](Self::grow_to), with little room to spare: for tables so large that doubling them would show.
+    /// As [`grow_to`](Self::grow_to), with little spare room: for tables so large that doubling them would waste memory.
     pub fn grow_tightly_to(&mut self, len: usize)
     where
         T: Default,
@@ -176,7 +176,7 @@ impl<I: Id, T> IdVec<I, T> {
         self.grow_to(len);
     }
 
-    /// Makes room for `count` more entries, with little to spare.
+    /// Makes room for `count` more entries, with little spare room.
     pub fn make_room(&mut self, count: usize) {
         let len = self.entries.len();
         if len + count > self.entries.capacity() {

@@ -1,4 +1,4 @@
-//! Bytes of an input: counted, looked at before they are read, decompressed.
+//! Bytes of an input: counted, decompressed, with a look at the first ones before they are read.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::block::Progress;
 use crate::error::{Error, ErrorKind, Position, Result};
 
-/// A compressed file may hold a compressed file, but not without end.
+/// Layers of compression, one inside the other, that are accepted.
 const DEEPEST_COMPRESSION: usize = 4;
 
-/// What an xz stream may ask for; the strongest preset needs a quarter of it.
+/// Memory that an xz stream may ask for; the strongest preset needs a quarter of it.
 const XZ_MEMORY_LIMIT: u64 = 256 << 20;
 
-/// How far a file has been read; shared between the end that reads the file and the end that is asked.
+/// How far a file has been read; shared between the code that reads the file and the code that reports progress.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct InputProgress {
     bytes_read: Arc<AtomicU64>,
@@ -29,14 +29,14 @@ impl InputProgress {
 
     /// What was read so far.
     pub(crate) fn get(&self) -> Progress {
-        // A count for people: nothing else is read on the strength of it.
+        // Relaxed is enough: the count is only shown to people, and orders no other reads.
         Progress { bytes_read: self.bytes_read.load(Ordering::Relaxed), bytes_total: self.bytes_total }
     }
 }
 
-/// An input whose first bytes can be looked at before they are read.
+/// An input that lets callers look at its first bytes before they read them.
 pub(crate) struct Input {
-    /// Bytes that were looked at, from `at` on still to be read.
+    /// Bytes that were looked at. Those from `at` on are still to be read.
     seen: Vec<u8>,
     at: usize,
     rest: Box<dyn Read + Send>,
@@ -53,7 +53,7 @@ impl Input {
         Input { seen: Vec::new(), at: 0, rest: Box::new(rest) }
     }
 
-    /// The contents of `input`, with every layer of compression taken off.
+    /// The contents of `input`, with every layer of compression removed.
     pub(crate) fn decompressed(input: impl Read + Send + 'static, progress: &InputProgress) -> Result<Input> {
         let mut input = Input::new(Counted { input, progress: progress.clone() });
         for _ in 0..=DEEPEST_COMPRESSION {
@@ -110,7 +110,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Compression formats, told apart by their first bytes.
+/// Compression formats, recognised by their first bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Compression {
     Gzip,
@@ -130,7 +130,7 @@ impl Compression {
         }
     }
 
-    /// The decompressed contents, of all members or frames one after the other.
+    /// The decompressed contents of all members or frames, one after the other.
     fn open(self, input: Input) -> io::Result<Input> {
         Ok(match self {
             Compression::Gzip => Input::new(flate2::read::MultiGzDecoder::new(input)),
@@ -146,12 +146,12 @@ impl Compression {
     }
 }
 
-/// Whether an error is of the data and not of the operating system: decompressors make theirs without an OS code.
+/// Whether the data caused the error, not the operating system: errors of decompressors have no OS code.
 pub(crate) fn is_damage(error: &io::Error) -> bool {
     error.raw_os_error().is_none()
 }
 
-/// `error` as ours, at the byte of the file that was reached.
+/// `error` as an [`Error`], at the byte of the file that was reached.
 pub(crate) fn damaged(error: io::Error, progress: &InputProgress) -> Error {
     let position = Position::Offset(progress.get().bytes_read);
     if is_damage(&error) {

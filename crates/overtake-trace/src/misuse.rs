@@ -1,9 +1,8 @@
 //! Misuse: what a program does wrong with one operation, whatever other threads do.
 //!
-//! The recorder notes some of these faults when they happen, sealing finds the others; the trace has them as
-//! [`Op::Misuse`](crate::Op::Misuse). The operand is
-//! a marker whose text is the kind's name, a comma and the object: `unlock-of-unlocked,mutex`. Some kinds have no object. Checkers
-//! bring them together in [`Misuses`], whichever detectors run.
+//! The recorder notes some of these faults when they happen, sealing finds the others. A trace has them as
+//! [`Op::Misuse`](crate::Op::Misuse), whose operand is a marker. Its text is the kind's name, a comma and the object:
+//! `unlock-of-unlocked,mutex`. Some kinds have no object. The checker collects them in [`Misuses`], whichever detectors run.
 
 use rustc_hash::FxHashMap;
 
@@ -30,17 +29,17 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A lock was given back that nobody held.
+    /// A lock was released that nobody held.
     UnlockOfUnlocked = "unlock-of-unlocked";
-    /// A lock was given back that another thread held.
+    /// A lock was released that another thread held.
     UnlockByOther = "unlock-by-other";
-    /// A lock that cannot be taken twice was taken by the thread that held it.
+    /// A lock that is not recursive was acquired again by the thread that held it.
     DoubleLock = "double-lock";
-    /// A thread that held a lock exclusively took it shared.
+    /// A thread that held a lock exclusively acquired it shared.
     ReadLockOfWriteLocked = "read-lock-of-write-locked";
-    /// A lock that was held exclusively was given back as if it were held shared.
+    /// A lock that was held exclusively was released as if it were held shared.
     ReadUnlockOfWriteLocked = "read-unlock-of-write-locked";
-    /// A lock that was held shared was given back as if it were held exclusively.
+    /// A lock that was held shared was released as if it were held exclusively.
     WriteUnlockOfReadLocked = "write-unlock-of-read-locked";
     /// A lock was destroyed while a thread held it.
     DestroyOfLocked = "destroy-of-locked";
@@ -50,13 +49,13 @@ kinds! {
     LockHeld = "lock-held";
     /// A thread was neither joined nor detached.
     ThreadLeak = "thread-leak";
-    /// A signal handler left another value in `errno`.
+    /// A signal handler changed `errno` and did not restore it.
     ErrnoInSignal = "errno-in-signal";
     /// A signal handler called a function that must not be called there.
     SignalUnsafeCall = "signal-unsafe-call";
-    /// A block was freed twice, the second time after the first.
+    /// A block was freed twice, and the second free is ordered after the first.
     DoubleFree = "double-free";
-    /// A block was accessed after it was freed, by a thread that knew of it.
+    /// A block was accessed after it was freed, and the access is ordered after the free.
     AccessAfterFree = "access-after-free";
     /// A kind that this version does not know.
     Other = "misuse";
@@ -95,7 +94,7 @@ pub struct Misuse {
     pub count: u64,
 }
 
-/// The misuses that a trace tells of, in the order in which they first came.
+/// The misuses in a trace, in the order in which they first occurred.
 #[derive(Clone, Default, Debug)]
 pub struct Misuses {
     found: Vec<Misuse>,
@@ -103,7 +102,7 @@ pub struct Misuses {
 }
 
 impl Misuses {
-    /// Takes an event of a misuse.
+    /// Adds an event of a misuse.
     #[cold]
     pub(crate) fn note(&mut self, index: EventIndex, event: Event, marker: MarkerId) {
         let position = *self.positions.entry((marker, event.location())).or_insert_with(|| {
@@ -113,7 +112,7 @@ impl Misuses {
         self.found[position as usize].count += 1;
     }
 
-    /// All of them.
+    /// All misuses.
     pub fn found(&self) -> &[Misuse] {
         &self.found
     }

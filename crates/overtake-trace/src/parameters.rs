@@ -50,9 +50,9 @@ impl ParameterCounter {
     }
 }
 
-/// Who holds which lock, whether or not the trace is well formed: [`Holders`] and the [`Checker`](crate::Checker), which uses it too,
-/// mean the same, so that h and A are the same before and after the checker, but for thread ids that are used again after a join, which
-/// are one thread here. Each holding carries an `S` from its acquire.
+/// Who holds which lock, whether or not the trace is well formed. This and the [`Checker`](crate::Checker) both use [`Holders`], so
+/// that h and A are the same before and after the checker, with one exception: a thread id that is used again after a join is one
+/// thread here. Each holding carries an `S` from its acquire.
 #[derive(Clone, Debug)]
 pub(crate) struct Holdings<S> {
     locks: IdVec<LockId, Holders<Vec<Claim<ThreadId, S>>>>,

@@ -1,5 +1,5 @@
-//! Blocks of memory: allocated once, freed once by each thread (two threads that free one block race). A block that is allocated again
-//! is another one, with elements of its own.
+//! Blocks of memory: each is allocated once, and freed at most once by each thread (two threads that free one block race). When a block
+//! is allocated again, that is a new block with elements of its own.
 
 use super::{Checker, Mode, Repair, skip};
 use crate::error::{Error, ErrorKind, Position, Result};
@@ -11,7 +11,7 @@ use crate::symbols::{Symbols, Variable};
 pub(super) struct ArrayState {
     allocated: bool,
     freed_by: Option<ThreadId>,
-    /// Accessed after a gap: if it was not allocated, the gap has its allocation.
+    /// Accessed after a gap. If no allocation was seen, it is among the missing events.
     used: bool,
     incarnation: Option<ArrayId>,
     window: u32,
@@ -52,7 +52,7 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let array = block_array(symbols, block, index)?;
-        // What was allocated is not known mid-trace, nor after a gap.
+        // Mid-trace and after a gap, a block may have been allocated by an event that is not there.
         let is_mid_trace = self.mode == Mode::RepairMidTrace || self.gaps.are_any();
         let current = self.array(array).incarnation.unwrap_or(array);
         let state = self.array(current);
@@ -66,7 +66,7 @@ impl Checker {
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 
-    /// Notes an access, if that may tell of an allocation that is lost.
+    /// Notes an access, if it may show that an allocation is lost.
     pub(super) fn note_use(&mut self, var: VarId, symbols: &Symbols) {
         if self.gaps.are_any()
             && let Variable::Element { array, .. } = symbols.variables.get(var)

@@ -1,4 +1,4 @@
-//! What the checker makes: blocks of a well-formed trace.
+//! The checker's output: blocks of a well-formed trace.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::id::EventIndex;
 use crate::symbols::Symbols;
 
-/// A block of a well-formed trace: what detectors take. Only a [`Checker`](super::Checker) makes it.
+/// A block of a well-formed trace, as detectors take it. Only a [`Checker`](super::Checker) makes it.
 #[derive(Debug)]
 pub struct Checked<'a> {
     pub(super) block: &'a Block,

@@ -1,16 +1,16 @@
 //! Gaps: places where events are missing, so that nobody knows what they ordered.
 //!
-//! A gap is a `gap` event, or a block whose first index is beyond the end of the block before. What is lost may have ordered
-//! anything, so a gap is a barrier: everything before it comes before everything after it. The checker writes this down
+//! A gap is a `gap` event, or a block whose first index is beyond the end of the block before. The lost events may have ordered
+//! anything, so a gap is a barrier: everything before it comes before everything after it. The checker expresses this
 //! in operations that every detector knows: each thread seen so far posts an object of the gap, then each waits for it. A thread
 //! whose first event comes later waits as well, because its fork may be lost.
 //!
 //! Locks: sections that are open at a gap end there, because their releases may be lost. A lock may also have been acquired within
-//! the gap. Then its release names a lock that nobody seems to hold. Up to there the holder excluded others, and nothing that
-//! detectors see says so; the release is another barrier, which orders all that the section could have ordered.
+//! the gap. Then its release names a lock that nobody seems to hold. Until that release the lock excluded other threads, but no event
+//! shows it to the detectors. So the release is another barrier, which orders all that the section could have ordered.
 //!
-//! Blocks: one that is freed after a gap without having been allocated was allocated within it, for all that is known. Accesses that
-//! come later are compared with the free, earlier ones are not. One that is allocated after accesses to it is another one from then on.
+//! Blocks: a block that is freed after a gap without an allocation may have been allocated within the gap. Accesses after the free are
+//! compared with it, earlier ones are not. A block that is allocated after it was accessed is a new block from then on.
 
 use super::locks::release_of;
 use super::ordinary::Holder;
@@ -24,20 +24,20 @@ use crate::symbols::Symbols;
 /// What is known of gaps so far.
 #[derive(Default, Debug)]
 pub(super) struct Gaps {
-    /// The index that the next block starts with, unless events are missing; none if a window of the trace begins anywhere.
+    /// The index that the next block starts with, unless events are missing. None for a window, which may begin anywhere.
     pub(super) next: Option<EventIndex>,
-    /// What threads wait for that were not seen before the latest barrier.
+    /// The object of the latest barrier. Threads that were not seen before it wait for this object at their first event.
     barrier: Option<SyncId>,
     barriers: u64,
 }
 
 impl Gaps {
-    /// None yet, of a trace that begins with event 0.
+    /// No gaps yet, for a trace that begins with event 0.
     pub(super) fn at_start() -> Gaps {
         Gaps { next: Some(EventIndex(0)), ..Gaps::default() }
     }
 
-    /// Whether events are missing somewhere before.
+    /// Whether events were missing so far.
     pub(super) fn are_any(&self) -> bool {
         self.barrier.is_some()
     }
@@ -70,7 +70,7 @@ impl Checker {
         self.barrier(at, symbols)
     }
 
-    /// A release of a lock that nobody seems to hold. Returns whether it was acquired within a gap, for all that is known.
+    /// A release of a lock that nobody seems to hold. Returns whether the lock may have been acquired within a gap.
     pub(super) fn release_after_gap(
         &mut self,
         at: usize,

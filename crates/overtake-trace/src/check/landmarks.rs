@@ -1,4 +1,4 @@
-//! What a checker knew at places of a trace, so that a reader can start there instead of at the first event.
+//! Landmarks: what the checker knew at some places of a trace, so that a reader can start there instead of at the first event.
 
 use overtake_rules::LockMode;
 use rustc_hash::FxHashMap;
@@ -8,12 +8,12 @@ use super::ordinary::Holder;
 use crate::event::Event;
 use crate::id::{EventIndex, LockId, ThreadId};
 
-/// Events between landmarks, for each entry of one: so that they take a small part of the time and space of the events.
+/// Events between two landmarks for each held lock of a landmark, so that landmarks take little time and space compared to the events.
 const EVENTS_PER_ENTRY: u64 = 16;
 
-/// Places of a well-formed trace, in order, each with what was the case there, and where threads were started and joined.
+/// The landmarks of a well-formed trace in order, and where threads were started and joined.
 ///
-/// A trace that needed repairs has none: its events are not those of the file.
+/// A trace that needed repairs has no landmarks: its events differ from those of the file.
 #[derive(Clone, Default, Debug)]
 pub struct Landmarks {
     places: Vec<Landmark>,
@@ -21,14 +21,14 @@ pub struct Landmarks {
     events: u64,
 }
 
-/// What was the case before the event with an index.
+/// The state of a trace before one of its events.
 #[derive(Clone, Debug)]
 pub struct Landmark {
     /// The event that comes next.
     pub next: EventIndex,
     /// Who held which locks.
     pub held: Box<[HeldLock]>,
-    /// How many events each thread had, as far as it had any.
+    /// How many events each thread had, for the threads named so far.
     pub lengths: Box<[u64]>,
 }
 
@@ -39,11 +39,11 @@ pub struct HeldLock {
     pub lock: LockId,
     /// Its holder, or one of them.
     pub thread: ThreadId,
-    /// Whether others may hold it at the same time.
+    /// Whether other threads may hold it at the same time.
     pub shared: bool,
 }
 
-/// An event with its place.
+/// An event with its index.
 pub type Seen = (EventIndex, Event);
 
 /// Where threads were started and joined.
@@ -51,12 +51,12 @@ pub type Seen = (EventIndex, Event);
 pub(super) struct Lives {
     /// The first fork of each thread.
     pub(super) forks: FxHashMap<ThreadId, (Seen, u64)>,
-    /// The last join of a thread by another: the joined one first.
+    /// The last join of one thread by another. In the key, the joined thread comes first.
     pub(super) joins: FxHashMap<[ThreadId; 2], (Seen, u64)>,
 }
 
 impl Landmarks {
-    /// Notes what `checker` knows, having seen all events before `next`, unless that is too much so soon after the last time.
+    /// Notes what `checker` knows after all events before `next`, unless the last landmark is too near.
     pub fn note(&mut self, checker: &Checker, next: EventIndex) {
         self.events = next.0;
         let last = self.places.last().map_or(0, |last| last.next.0);
@@ -67,7 +67,7 @@ impl Landmarks {
         }
     }
 
-    /// Takes over what is known only at the end of the trace. Nothing stays of a trace that was repaired.
+    /// Takes over what is known only at the end of the trace. Drops all landmarks if the trace was repaired.
     pub fn finish(&mut self, checker: Checker) {
         match checker.repairs().total() {
             0 => self.lives = checker.lives,
@@ -75,34 +75,35 @@ impl Landmarks {
         }
     }
 
-    /// Whether the trace had landmarks: else it has to be read from the start.
+    /// Whether there are no landmarks, so that the trace has to be read from the start.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The events of the trace.
+    /// The number of events of the trace.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// What was the case at the last place before the event, or at it. None: the start of the trace.
+    /// The last landmark before the event or at it. None: read from the start of the trace.
     pub fn before(&self, index: EventIndex) -> Option<&Landmark> {
         self.places[..self.places.partition_point(|place| place.next <= index)].last()
     }
 
-    /// The first fork of each thread, with the number of events that its thread had before.
+    /// The first fork of each thread, with the number of events that the forking thread had before it.
     pub fn forks(&self) -> impl Iterator<Item = (ThreadId, Seen, u64)> + '_ {
         self.lives.forks.iter().map(|(&thread, &(seen, ordinal))| (thread, seen, ordinal))
     }
 
-    /// The last join of a thread by another, likewise: the joined one first.
+    /// The last join of one thread by another, with the number of events that the joining thread had before it. The joined thread
+    /// comes first.
     pub fn joins(&self) -> impl Iterator<Item = ([ThreadId; 2], Seen, u64)> + '_ {
         self.lives.joins.iter().map(|(&threads, &(seen, ordinal))| (threads, seen, ordinal))
     }
 }
 
 impl Checker {
-    /// An event with its place and the number of events that its thread had before.
+    /// An event with its index, and the number of events that its thread had before it.
     pub(super) fn seen(&self, index: EventIndex, event: Event) -> (Seen, u64) {
         ((index, event), self.threads[event.thread()].events.saturating_sub(1))
     }

@@ -5,11 +5,11 @@ use crate::event::{Event, Op, OperandKind};
 use crate::id::{EventIndex, Id, LocationId};
 use crate::symbols::Sizes;
 
-/// Where the ids of events end.
+/// The lengths of the tables, which all ids of an event must be below.
 pub(super) struct Limits {
     threads: usize,
     locations: usize,
-    /// By operation: a table look-up costs less than a jump that depends on the operation, once per event.
+    /// The limit of operands for each operation: a look-up costs less than a jump that depends on the operation.
     operands: [usize; Op::ALL.len()],
 }
 
@@ -33,10 +33,10 @@ impl Limits {
         if is_known { Ok(()) } else { Err(unknown_id(event, index)) }
     }
 
-    /// W1, but for the thread.
+    /// W1, except for the thread.
     #[inline(always)]
     pub(super) fn hold(&self, event: &Event) -> bool {
-        const { assert!(LocationId::UNKNOWN.0 == u32::MAX) } // behind which comes 0
+        const { assert!(LocationId::UNKNOWN.0 == u32::MAX) } // so that adding 1 gives 0
         let location = event.location().0.wrapping_add(1) as usize;
         (event.operand() as usize) < self.operands[event.op() as usize] && location <= self.locations
     }

@@ -1,9 +1,9 @@
-//! Operations on locks that need thought: sections within sections, shared sections, and what is missing or wrong.
+//! The operations on locks that [`super::ordinary`] does not handle: nested sections, shared sections, and what is missing or wrong.
 //!
-//! Who holds a lock is said by [`Holders`]; here are the repairs that follow from it.
+//! [`Holders`] decides who holds a lock; here are the repairs that follow from it.
 //!
-//! A lock's full state is kept here; while one word says it all, it may be behind that word (see [`super::ordinary`]), so every
-//! step begins by recalling the word and ends by writing it.
+//! A lock's full state is kept here. While one word is enough to say who holds the lock, only that word is updated (see
+//! [`super::ordinary`]), and the full state may be out of date. So every step begins by taking over the word and ends by writing it.
 
 use overtake_rules::{Acquired, Claim, Handover, Holders, Holding, LockMode, Released};
 
@@ -19,7 +19,7 @@ pub(super) struct LockState {
     pub(super) holders: Holders<Vec<Claim<ThreadId>>>,
     /// What the next acquires have to wait for, after a release by a thread that did not hold the lock.
     handover: Handover<SyncId>,
-    /// How many such releases there were: names of posts are never used twice.
+    /// How many such releases there were, so that no two posts get the same name.
     posts: u64,
     window: u32,
 }
@@ -69,7 +69,7 @@ pub(super) fn release_of(
 }
 
 impl Checker {
-    /// An operation on a lock, with all that is known of the lock.
+    /// Handles an operation on a lock with the lock's full state.
     pub(super) fn lock_step(
         &mut self,
         event: Event,
@@ -88,8 +88,8 @@ impl Checker {
         mended
     }
 
-    /// Forgets what is known of a lock from another window. Mid-trace every lock comes here at its first operation in a
-    /// window: its word says nothing before.
+    /// Forgets what is known of a lock from another window. Mid-trace, the first operation on each lock in a window comes here,
+    /// because the lock's word is unknown then.
     pub(super) fn renew_lock(&mut self, lock: LockId) {
         let state = &mut self.locks[lock];
         if state.window != self.window {
@@ -129,7 +129,7 @@ impl Checker {
         Ok(event)
     }
 
-    /// Drops an acquire by a thread that holds the lock.
+    /// Drops an acquire by a thread that already holds the lock.
     fn flatten(&mut self, event: Event, lock: LockId, symbols: &Symbols, index: EventIndex) -> Result<Event> {
         self.mend(Repair::ReentrantAcquire, index, || {
             let (lock, thread) = (lock_name(symbols, lock), thread_name(symbols, event.thread()));
@@ -213,7 +213,7 @@ impl Checker {
     }
 }
 
-/// How an operation on a lock takes it or gives it back.
+/// The mode in which an operation acquires or releases a lock.
 fn mode_of(event: Event) -> LockMode {
     event.op().lock_mode().unwrap_or(LockMode::Exclusive)
 }

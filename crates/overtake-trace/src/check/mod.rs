@@ -1,20 +1,20 @@
-//! Well-formedness: what detectors may rely on, and how imperfect traces are brought there.
+//! Well-formedness: what detectors may rely on, and how other traces are repaired.
 //!
 //! The theory assumes that a lock is acquired only when free and released only by its holder, that a thread is forked
-//! once and before it runs, and that it does nothing after it was joined. Recorded traces break each of these.
-//! [`Checker::strict`] refuses such a trace; [`Checker::repairing`] mends it as [`Repair`] says and counts what it did.
+//! once and before it runs, and that it does nothing after it was joined. Recorded traces break each of these rules.
+//! [`Checker::strict`] refuses such a trace; [`Checker::repairing`] repairs it as [`Repair`] says and counts the repairs.
 //!
 //! Detectors take [`Checked`] blocks only, and only the checker makes them. What they may rely on (W for well-formed):
 //!   W1  Every id is within its table.
-//!   W2  `acquire l` by a thread: nobody holds `l` exclusively, and nobody holds it shared. `shared acquire l`: nobody
-//!       holds it exclusively, and the thread does not hold it shared.
-//!   W3  A release names a lock that its thread holds in that mode; mid-trace (below), possibly one held from before.
+//!   W2  Before `acquire l`, nobody holds `l` in any mode. Before `shared acquire l`, nobody holds `l` exclusively, and the
+//!       acquiring thread does not hold it shared.
+//!   W3  A release names a lock that its thread holds in that mode. Mid-trace (in a window), the acquire may lie before the window.
 //!   W4  No thread forks or joins itself.
-//!   W5  `free b` comes after `alloc b`, mid-trace possibly one from before, and there is one `alloc` per block. Two threads
-//!       may both free a block: that is a race, or else a finding, and no matter of form.
+//!   W5  `free b` comes after `alloc b` (mid-trace, the `alloc` may lie before the window), and each block has one `alloc`. Two
+//!       threads may both free a block: that is a race or another finding, and the trace is still well formed.
 //!
-//! A thread may run before its fork and after its join; a fork is an edge to the thread's *next* event, a join an edge
-//! from its *last* one, and what comes after is ordered with nothing by it.
+//! A thread may run before its fork and after its join. A fork orders the thread's *next* event, a join comes after the thread's
+//! *last* event so far, and orders nothing that the thread does later.
 //!
 //! Events keep the index they have in the input: a dropped event stays as [`Op::Skip`], an inserted one has the index
 //! of the event it was inserted before. Missing events are a barrier; see [`gaps`].
@@ -50,13 +50,13 @@ use crate::id::{ArrayId, EventIndex, IdVec, LockId, ThreadId};
 use crate::misuse::Misuses;
 use crate::symbols::Symbols;
 
-/// Checks blocks of one trace, in order, and mends or refuses what is not well formed.
+/// Checks blocks of one trace, in order, and repairs or refuses what is not well formed.
 #[derive(Debug)]
 pub struct Checker {
     mode: Mode,
     threads: IdVec<ThreadId, ThreadState>,
     ordinary: Ordinary,
-    /// What the words of `ordinary` do not say of locks.
+    /// The full states of locks, for those that one word of `ordinary` cannot describe.
     locks: IdVec<LockId, LockState>,
     arrays: IdVec<ArrayId, ArrayState>,
     any_reused_blocks: bool,
@@ -65,11 +65,11 @@ pub struct Checker {
     repairs: Repairs,
     misuses: Misuses,
     insertions: Vec<Insertion>,
-    /// The number of the window that is being checked: what states say of another one is over.
+    /// The number of the window that is being checked. A state with another number is out of date.
     window: u32,
 }
 
-/// States that were never used are of no window, which is number 0.
+/// Number 0 is no window: states that were never used have it.
 const FIRST_WINDOW: u32 = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,15 +93,14 @@ impl Checker {
         Checker::new(Mode::Strict)
     }
 
-    /// A checker that mends what is not well formed and counts it.
+    /// A checker that repairs what is not well formed and counts the repairs.
     pub fn repairing() -> Checker {
         Checker::new(Mode::Repair)
     }
 
-    /// A mending checker for a window of a trace: a lock that nobody holds may be released, because it may have been
-    /// acquired, even several times, before the window. Dropping such a release would lose an edge and report races
-    /// that are none; keeping one too many can only hide some. In the same way a block may be freed that was allocated
-    /// before.
+    /// A repairing checker for a window of a trace. A lock that nobody holds may be released, because it may have been
+    /// acquired, even several times, before the window. Dropping such a release would lose an edge and invent races; keeping
+    /// one too many can only hide some. In the same way, a block may be freed that was allocated before the window.
     pub fn repairing_mid_trace() -> Checker {
         Checker::new(Mode::RepairMidTrace)
     }
@@ -123,8 +122,8 @@ impl Checker {
         }
     }
 
-    /// From here on another window of the trace is checked, of which nothing is known yet. Mid-trace this costs
-    /// O(threads + locks used in the last window): what else is known of locks and blocks is renewed when they are next used.
+    /// Begins another window of the trace, of which nothing is known yet. Mid-trace this costs O(threads + locks used in the
+    /// last window); the other states of locks and blocks are reset when they are next used.
     pub fn begin_window(&mut self) {
         match self.window.checked_add(1) {
             Some(window) => self.window = window,
@@ -139,17 +138,17 @@ impl Checker {
         self.ordinary.begin_window();
     }
 
-    /// What was mended so far.
+    /// The repairs that were made so far.
     pub fn repairs(&self) -> &Repairs {
         &self.repairs
     }
 
-    /// The misuses that the trace contained so far.
+    /// The misuses that were found so far.
     pub fn misuses(&self) -> &Misuses {
         &self.misuses
     }
 
-    /// Checks the next block of the trace, mending it in place.
+    /// Checks the next block of the trace and repairs it in place.
     pub fn check<'a>(&'a mut self, block: &'a mut Block, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
         self.insertions.clear();
         self.fit(symbols);
@@ -174,7 +173,7 @@ impl Checker {
         Ok(Checked { block, insertions: &self.insertions, symbols })
     }
 
-    /// Passes over events that need no thought; how many there are before the first one that does.
+    /// Handles the ordinary events at the start of `events`. Returns how many there are before the first other one.
     #[inline(never)]
     fn pass_ordinary(&mut self, events: &[Event], limits: &Limits) -> usize {
         let Checker { threads, ordinary, .. } = self;

@@ -1,7 +1,7 @@
-//! Events that need no thought: accesses, taking a free lock, giving back a lock taken once.
+//! Ordinary events: accesses, acquiring a free lock, and releasing a lock that was acquired once.
 //!
-//! Nearly all events of a trace are of this kind, and which of them comes next is not predictable, so that a jump per
-//! operation costs more than all the rest. Here every operation does the same: it compares a word with what it expects and
+//! Nearly all events of a trace are ordinary, and processors cannot predict which operation comes next, so that a jump per
+//! operation would cost more than all the rest. Here every operation does the same: it compares a word with what it expects and
 //! replaces it. For a lock the word is its holder; all other operations use one word that never changes.
 
 use crate::event::{Event, Op};
@@ -9,7 +9,7 @@ use crate::id::{Id, LockId};
 
 /// Nobody holds the lock.
 const FREE: u32 = u32::MAX;
-/// More is to be said of the lock than who holds it; no thread has this number, nor the one above.
+/// One word is not enough: see the full state of the lock. No thread has this number or the one above.
 const INVOLVED: u32 = u32::MAX - 1;
 
 /// The holder of a lock, as far as one word can say.
@@ -18,7 +18,7 @@ pub(super) enum Holder {
     Nobody,
     /// This thread, having acquired the lock once.
     Thread(u32),
-    /// The full state of the lock knows.
+    /// One word cannot say it: see the full state of the lock.
     Involved,
 }
 
@@ -27,14 +27,14 @@ pub(super) enum Holder {
 pub(super) struct Ordinary {
     /// The word of operations without lock, then one for each lock.
     words: Vec<u32>,
-    /// What the words of locks start with.
+    /// The first value of each lock's word.
     unknown: u32,
-    /// The locks whose words are known, where they start unknown.
+    /// The locks whose words are known, if words start as unknown.
     known: Vec<LockId>,
     steps: [Step; Op::ALL.len()],
 }
 
-/// Which word an operation looks at, what it expects there and what it leaves: a constant, or its thread.
+/// Which word an operation looks at, and what it expects and leaves there: a constant, or its thread.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     /// All ones for operations on locks, else zero.
@@ -55,7 +55,7 @@ impl Step {
         Step { uses_lock: YES, expects_thread: NO, expects: FREE, leaves_thread: YES, leaves: 0 };
     const RELEASE: Step =
         Step { uses_lock: YES, expects_thread: YES, expects: 0, leaves_thread: NO, leaves: FREE };
-    /// Expects what never is.
+    /// Expects a value that the word never has, so that the operation is never ordinary.
     const NEVER: Step = Step { uses_lock: NO, expects_thread: NO, expects: 1, leaves_thread: NO, leaves: 0 };
 
     fn of(op: Op) -> Step {
@@ -75,7 +75,7 @@ impl Ordinary {
         Ordinary { words: vec![0], unknown: FREE, known: Vec::new(), steps: Op::ALL.map(Step::of) }
     }
 
-    /// Of no lock it is known what it is: the first operation on it needs thought, and says so.
+    /// Nothing is known of any lock, so that the first operation on each is not ordinary.
     pub(super) fn mid_trace() -> Ordinary {
         Ordinary { unknown: INVOLVED, ..Ordinary::new() }
     }
@@ -92,7 +92,7 @@ impl Ordinary {
         self.leave_accesses_out(false);
     }
 
-    /// From now on accesses need thought because blocks were renamed, or they do no longer.
+    /// Whether accesses are left out of the ordinary events from now on, because blocks were renamed.
     pub(super) fn leave_accesses_out(&mut self, out: bool) {
         for op in [Op::Read, Op::Write, Op::Load, Op::Store, Op::Rmw] {
             self.steps[op as usize] = if out { Step::NEVER } else { Step::of(op) };
@@ -111,7 +111,7 @@ impl Ordinary {
         }
     }
 
-    /// Does the event if it is ordinary. False, without having done anything, if it is not.
+    /// Handles the event if it is ordinary. Else returns false and changes nothing.
     #[inline(always)]
     pub(super) fn take(&mut self, event: &Event) -> bool {
         let step = self.steps[event.op() as usize];

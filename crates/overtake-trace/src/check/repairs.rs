@@ -1,12 +1,12 @@
-//! What the checker mended, by kind.
+//! What the checker repaired, by kind.
 
-/// A way in which a trace departs from what the theory assumes, and what the checker does about it.
+/// A way in which a trace breaks what the theory assumes, and what the checker does about it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Repair {
     /// A thread acquired a lock it holds: inner acquires and their releases are dropped.
     ReentrantAcquire,
-    /// A lock was released that nobody holds: dropped, for it would order what nothing ordered.
+    /// A lock was released that nobody holds: dropped, because it would order events that nothing ordered.
     UnheldRelease,
     /// A lock was acquired while another thread held it: the missing release is inserted just before.
     MissingRelease,

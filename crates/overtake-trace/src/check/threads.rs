@@ -10,7 +10,7 @@ use crate::symbols::Symbols;
 pub(super) struct ThreadState {
     pub(super) status: Status,
     forked: bool,
-    /// The thread that events under this id belong to, since the id was reused; `None` is the id itself.
+    /// The thread that events with this id belong to since the id was reused. `None`: the thread with the id itself.
     incarnation: Option<ThreadId>,
     /// Events under this id so far.
     pub(super) events: u64,
@@ -27,7 +27,7 @@ pub(super) enum Status {
 }
 
 impl Checker {
-    /// The slow side of the thread check: first events, renamed and joined threads.
+    /// The slow path of the thread check: first events, renamed and joined threads.
     pub(super) fn enter_thread(
         &mut self,
         event: Event,

@@ -58,7 +58,7 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The format that the end of a file's name stands for, the ends of compressed files passed over.
+    /// The format that the extension of a file's name stands for. Extensions of compressed files are skipped.
     pub fn from_extension(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -72,7 +72,7 @@ impl Format {
         }
     }
 
-    /// The format of contents that begin with `start`, by its first telling line; the file's name decides if none is.
+    /// The format of contents that begin with `start`. Where the contents leave it open, the format of the file's name decides.
     fn detect(start: &[u8], named: Option<Format>) -> Option<Format> {
         if start.starts_with(OTR_MAGIC) {
             return Some(Format::Otr);
@@ -97,10 +97,10 @@ pub struct Opened {
     pub source: Box<dyn EventSource>,
 }
 
-/// Opens the trace at `path`, `-` being standard input.
+/// Opens the trace at `path`; `-` is standard input.
 ///
-/// Compression (gzip, zstd, xz) is recognised by content. So is the format, unless `format` says it; where the content
-/// does not show it, the file's name does.
+/// Compression (gzip, zstd, xz) is recognised by content. So is the format, unless `format` names it; where the content
+/// leaves it open, the file's name decides.
 pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<Box<dyn EventSource>> {
     Opened::open(path, format).map(|opened| opened.source)
 }
@@ -124,7 +124,7 @@ impl Opened {
         Opened::read(file, bytes, Format::from_extension(path), format)
     }
 
-    /// Opens the trace that `input` yields. `bytes` is its size and `named` what its name says, where they are known.
+    /// Opens the trace that `input` yields. `bytes` is its size and `named` the format of its name, if they are known.
     pub fn read(
         input: impl Read + Send + 'static,
         bytes: Option<u64>,
@@ -161,7 +161,9 @@ fn unknown_format(start: &[u8]) -> Error {
     let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let shown = line[..line.len().min(60)].escape_ascii();
     let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
-    let message =
-        format!("expected a trace ({}), found `{shown}`; name the format if it is one", names.join(", "));
+    let message = format!(
+        "expected a trace ({}), found `{shown}`; if it is a trace, name its format",
+        names.join(", ")
+    );
     Error::new(ErrorKind::Syntax, Position::Line { line: 1, column: 1 }, message)
 }

@@ -1,7 +1,7 @@
 //! One column of a block: numbers below 2^32 in the cheapest of a few encodings.
 //!
-//! The writer measures each column of each block and takes the smallest encoding. zstd has to win clearly before it
-//! is taken, for it decodes several times slower than the others; whether it might is tried on a sample first.
+//! The writer measures each column of each block and takes the smallest encoding. It takes zstd only if that is much smaller,
+//! because zstd decodes several times slower than the others. It tries zstd on a sample of the column first.
 //! `docs/trace-format.md` describes the bytes.
 
 use crate::error::{Error, ErrorKind, Position, Result};
@@ -20,14 +20,14 @@ mod tag {
     pub(super) const ZSTD: u8 = 5;
 }
 
-/// Bytes of a packed sequence's header: width and base.
+/// Length of a packed sequence's header: width and base.
 const PACKED_HEADER_BYTES: usize = 5;
-/// How many numbers show whether zstd is worth trying on all of them.
+/// Numbers in the sample that shows whether zstd is worth trying on the whole column.
 const SAMPLE: usize = 2048;
 /// zstd is taken if it needs at most this part (in percent) of what the best other encoding needs. On the lock-heavy
 /// workload 80 gives 2.4 bytes and 12 ns an event, 60 gives 2.9 bytes and 7.4 ns.
 const ZSTD_MUST_REACH: usize = 60;
-/// Level 1: the columns that compress at all do so mostly by entropy, which higher levels do not improve.
+/// Level 1: columns that compress at all gain mostly from entropy coding, which higher levels do not improve.
 const ZSTD_LEVEL: i32 = 1;
 
 /// Turns columns into bytes. Reused from block to block, so that nothing is allocated in between.
@@ -48,7 +48,7 @@ impl ColumnEncoder {
         })
     }
 
-    /// Appends the numbers, of which there must be some, and returns the encoding's tag.
+    /// Appends the numbers, at least one, and returns the encoding's tag.
     pub(super) fn encode(&mut self, numbers: &[u32], out: &mut Vec<u8>) -> Result<u8> {
         let shape = Shape::of(numbers);
         let (mut tag, mut bytes) = shape.cheapest();
@@ -93,7 +93,7 @@ impl ColumnEncoder {
         Ok(promising)
     }
 
-    /// Leaves the numbers in `plain`, in whole bytes, and that in `compressed`; returns the size of the latter.
+    /// Writes the numbers to `plain`, in whole bytes, and compresses that to `compressed`. Returns the compressed size.
     fn compress(&mut self, numbers: &[u32], inner: u8, shape: &Shape) -> Result<usize> {
         self.plain.clear();
         put_plain(inner, numbers, shape, Width::WholeBytes, &mut self.plain);
@@ -111,7 +111,7 @@ struct Shape {
     runs: u32,
     /// Known only if there are few runs.
     longest_run: Option<u32>,
-    /// The smallest and largest difference to the number before, zigzag.
+    /// The smallest and largest difference to the number before, in zigzag encoding.
     min_step: u32,
     max_step: u32,
 }
@@ -136,7 +136,7 @@ impl Shape {
             shape.max_step = shape.max_step.max(step);
             shape.runs += u32::from(step != 0);
         }
-        // Runs of two on average at least, or they take more room than the numbers themselves.
+        // Runs that are shorter than two on average take more room than the numbers themselves.
         if shape.runs as usize <= numbers.len() / 2 {
             let lengths = numbers.chunk_by(|a, b| a == b).map(|run| run.len() as u32);
             shape.longest_run = lengths.max();
@@ -144,7 +144,7 @@ impl Shape {
         shape
     }
 
-    /// The smallest of the encodings whose size needs no trial, and that size.
+    /// The smallest of the encodings whose size can be computed without encoding, and that size.
     fn cheapest(&self) -> (u8, usize) {
         let packed = |count, spread| PACKED_HEADER_BYTES + packed_bytes(count, width_of(spread));
         let spread = self.max - self.min;
@@ -161,7 +161,7 @@ impl Shape {
     }
 }
 
-/// How wide packed numbers are: just enough, or whole bytes, which is what zstd finds repetitions in.
+/// How wide packed numbers are: as few bits as possible, or whole bytes, in which zstd finds repetitions.
 #[derive(Clone, Copy)]
 enum Width {
     Exact,
@@ -202,7 +202,7 @@ fn put_packed(numbers: impl Iterator<Item = u32>, base: u32, width: u32, out: &m
     pack(numbers.map(|number| number - base), width, out);
 }
 
-/// The difference modulo 2^32, with small ones of either sign small: 0, -1, 1, -2, 2, ...
+/// The difference modulo 2^32, numbered so that small differences of either sign get small numbers: 0, -1, 1, -2, 2, ...
 #[inline]
 fn zigzag(before: u32, after: u32) -> u32 {
     let step = after.wrapping_sub(before) as i32;
@@ -224,7 +224,7 @@ impl Distinct {
     /// Finds the distinct numbers; returns the size of the dictionary encoding unless it cannot beat bit packing.
     fn collect(&mut self, numbers: &[u32], shape: &Shape) -> Option<usize> {
         let width = width_of(shape.max - shape.min);
-        // Fewer code bits than number bits, and few enough entries to pay for themselves.
+        // Codes must have fewer bits than numbers, and the dictionary must be small compared to the column.
         let limit = (numbers.len() / 4).min(1_usize << width.saturating_sub(1).min(20));
         if width < 4 || limit < 2 {
             return None;
@@ -286,7 +286,7 @@ pub(super) struct ColumnDecoder {
 }
 
 impl ColumnDecoder {
-    /// Fills `out`, the length of which is the number of numbers the column must have.
+    /// Fills `out`, whose length is the number of numbers that the column must have.
     pub(super) fn decode(&mut self, tag: u8, bytes: &[u8], out: &mut [u32]) -> Result<()> {
         if tag != tag::ZSTD {
             return self.decode_plain(tag, bytes, out);
@@ -294,7 +294,7 @@ impl ColumnDecoder {
         let mut cursor = Cursor::new(bytes);
         let inner = cursor.u8()?;
         let plain_bytes = cursor.u32()? as usize;
-        // The largest a plain column can be: two packed sequences of full width.
+        // A plain column has at most the size of two packed sequences of full width.
         if plain_bytes > 8 * out.len() + 64 {
             return Err(corrupt(format!("{plain_bytes} bytes are too many for {} numbers", out.len())));
         }
@@ -363,7 +363,7 @@ impl ColumnDecoder {
         for (&number, &length) in self.entries.iter().zip(&self.lengths) {
             let end = start + length as usize;
             match out[start..].first_chunk_mut::<8>() {
-                // The next runs write over what is too much: a loop as long as the run would be mispredicted at its end.
+                // This may write past the run; the next runs overwrite it. A loop as long as the run would be mispredicted at its end.
                 Some(eight) if length <= 8 => *eight = [number; 8],
                 _ => out[start..end].fill(number),
             }
@@ -408,7 +408,7 @@ fn take_width(cursor: &mut Cursor<'_>) -> Result<u32> {
     }
 }
 
-/// A count of entries, which is never more than the numbers of the column.
+/// A count of entries, which is at most the number of numbers in the column.
 fn take_count(cursor: &mut Cursor<'_>, limit: usize, what: &str) -> Result<usize> {
     let count = cursor.u32()? as usize;
     if count <= limit {

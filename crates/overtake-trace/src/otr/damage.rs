@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// What is missing from a damaged sealed file. Everything else of it was intact, and is exact.
+/// What is missing from a damaged sealed file. Everything else was intact and is exact.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Damage {
     /// Indices of the events that are lost, in order.
@@ -12,7 +12,7 @@ pub struct Damage {
     pub end_missing: bool,
     /// Bytes that belong to nothing intact.
     pub bytes_skipped: u64,
-    /// Names that events refer to and that are lost. They appear as `lost-variable-12` and so on.
+    /// How many names are lost that events refer to. They appear as `lost-variable-12` and so on.
     pub lost_names: u64,
 }
 

@@ -24,7 +24,7 @@ enum Column {
     Operands(OperandKind),
 }
 
-/// Numbers from here on are columns that a reader may skip.
+/// A reader may skip columns with this number or a higher one.
 const FIRST_OPTIONAL_COLUMN: u8 = 128;
 
 impl Column {
@@ -65,7 +65,7 @@ fn code_of(event: &Event) -> u8 {
 /// What a code stands for, and where the cursor of its operand lies in [`Cursors`].
 #[derive(Clone, Copy)]
 struct Meaning {
-    /// What is added to each word to move the cursor on; nothing for operations without operand.
+    /// What is added to each word to advance the cursor; zero for operations without operand.
     steps: [u64; 2],
     shift: u8,
     in_second: bool,
@@ -90,8 +90,8 @@ impl Meaning {
     }
 }
 
-/// A cursor for each kind of operand, three to a word, so that they stay in registers: kept in memory, each would wait
-/// for the store of the one before.
+/// A cursor for each kind of operand, three in a word, so that they stay in registers. In memory, each step would wait for the
+/// store of the step before.
 #[derive(Clone, Copy)]
 struct Cursors {
     words: [u64; 2],
@@ -121,7 +121,7 @@ impl Cursors {
         Cursors::cut(self.words[word], shift as u8)
     }
 
-    /// The cursor of the operand, which is moved on.
+    /// Returns the cursor of the operand and advances it.
     #[inline(always)]
     fn take(&mut self, meaning: &Meaning) -> usize {
         let [first, second] = self.words;
@@ -229,11 +229,11 @@ pub(super) struct BlockDecoder {
     codes: Numbers,
     threads: Numbers,
     locations: Numbers,
-    /// The operands of all kinds, kind after kind; the first is the zero that operations without operand have.
+    /// The operands of all kinds, kind after kind. Before them is a zero, the operand of operations that have none.
     operands: Numbers,
 }
 
-/// A column. What is behind its end is left over from other blocks, so that it need not be cleared to be filled again.
+/// A column. Numbers of other blocks remain behind its end, so that the memory need not be cleared before it is filled again.
 #[derive(Default)]
 struct Numbers {
     numbers: Vec<u32>,
@@ -245,7 +245,7 @@ impl Numbers {
         self.end = 0;
     }
 
-    /// The next `count` numbers, to be filled: they can be anything.
+    /// The next `count` numbers, with any contents, for the caller to fill.
     fn extend(&mut self, count: usize) -> &mut [u32] {
         let start = self.end;
         self.end += count;
@@ -274,7 +274,7 @@ impl Default for BlockDecoder {
 }
 
 impl BlockDecoder {
-    /// Replaces the contents of `events` by the `count` events of a payload, whose ids must be in `tables`.
+    /// Replaces the contents of `events` by the `count` events of a payload. Their ids must be in `tables`.
     ///
     /// On an error `events` is empty.
     pub(super) fn decode(
@@ -309,7 +309,7 @@ impl BlockDecoder {
         Ok(())
     }
 
-    /// The tables that the ids of a payload need, whether or not they are there.
+    /// The sizes of the tables that the ids of a payload need, whether or not the tables are that long.
     pub(super) fn needed_sizes(&mut self, payload: &[u8], count: usize) -> Result<Sizes> {
         let recorder = SizeRecorder::default();
         self.decode_columns(payload, count.min(MAX_BLOCK_EVENTS), &recorder)?;
@@ -369,7 +369,7 @@ impl BlockDecoder {
         Ok(spans)
     }
 
-    /// Puts the events together; returns whether every code is valid and every operand has been used once.
+    /// Assembles the events. Returns whether every code is valid and every operand was used once.
     fn assemble(&self, spans: [Span; KINDS], events: &mut Vec<Event>) -> bool {
         let filler = Event::from_parts(ThreadId(0), Op::Skip, MemoryOrder::Relaxed, 0, LocationId::UNKNOWN);
         events.resize(self.codes.end, filler);
@@ -392,7 +392,7 @@ impl BlockDecoder {
     }
 }
 
-/// Tables that hold any id and remember how long they would have to be.
+/// Tables that accept any id and record how long they would have to be.
 #[derive(Default)]
 struct SizeRecorder {
     needed: Cell<Sizes>,
@@ -477,7 +477,7 @@ impl ColumnHeader {
     }
 }
 
-/// Checks the numbers of a column against their table and makes ids of them.
+/// Checks the numbers of a column against their table and turns them into ids.
 fn check_numbers(column: Column, numbers: &mut [u32], tables: &impl Tables) -> Result<()> {
     let sizes = tables.sizes();
     let limit = match column {

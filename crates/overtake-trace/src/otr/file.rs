@@ -23,7 +23,7 @@ use super::layout::{
 use super::names::{NameLoader, Tables};
 use super::reader::OtrReader;
 
-/// A sealed file, open for reading any part of it without reading what is before.
+/// A sealed file, any part of which can be read without reading what comes before.
 ///
 /// Opening reads the footer: 16 bytes for each block of 32,768 events, and no names. All reading goes through `&self`,
 /// so that threads can read blocks in parallel.
@@ -53,7 +53,7 @@ struct Scratch {
 }
 
 impl OtrFile {
-    /// Opens a complete file. What is wrong with an incomplete one is found by reading it from front to back.
+    /// Opens a complete file. If the file is incomplete, reads it from front to back to find what is wrong.
     pub fn open(path: impl AsRef<Path>) -> Result<OtrFile> {
         let path = path.as_ref();
         let input = PositionedFile::open(path)?;
@@ -86,7 +86,7 @@ impl OtrFile {
         })
     }
 
-    /// Opens what is intact of a damaged file, which means reading all of it once.
+    /// Opens the intact parts of a damaged file. This reads the whole file once.
     ///
     /// The parameters are those of the intact events, except that N counts missing events too, so that it stays one
     /// more than the last index.
@@ -161,7 +161,7 @@ impl OtrFile {
         self.input.length
     }
 
-    /// The names, read on first need.
+    /// The names, which are read at the first call.
     pub fn symbols(&self) -> Result<&Symbols> {
         if self.symbols.get().is_none() {
             let symbols = self.load_symbols()?;
@@ -250,7 +250,7 @@ impl OtrFile {
     }
 
     fn lock_scratch(&self) -> std::sync::MutexGuard<'_, Vec<Scratch>> {
-        // Scratch space has no invariant that a panic elsewhere could have broken.
+        // A panic elsewhere cannot have broken scratch space: it has no invariants.
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -298,7 +298,7 @@ fn read_footer(input: &PositionedFile, trailer: &Trailer) -> Result<Footer> {
     Ok(footer)
 }
 
-/// Reads a footer section's payload, whose length is known from its own header only.
+/// Reads a footer section's payload. Only the section's own header gives its length.
 fn read_section(input: &PositionedFile, offset: u64, end: u64, payload: &mut Vec<u8>) -> Result<ChunkHeader> {
     let mut header = [0; CHUNK_HEADER_BYTES];
     if end - offset < CHUNK_HEADER_BYTES as u64 {
@@ -316,7 +316,7 @@ fn read_section(input: &PositionedFile, offset: u64, end: u64, payload: &mut Vec
     Ok(header)
 }
 
-/// What reading from front to back finds wrong first: it names the block, which a missing trailer cannot.
+/// The first error that reading from front to back finds. It names the block, which `trailer_error` does not.
 fn first_fault(path: &Path, trailer_error: Error) -> Error {
     let read_all = || -> Result<()> {
         let mut reader = OtrReader::open(path)?;
@@ -370,7 +370,7 @@ impl PositionedFile {
         file.read_exact(bytes)
     }
 
-    /// Reads the chunk of an index entry, which must lie in the file, and checks that it is what the index says.
+    /// Reads the chunk of an index entry, which must lie in the file, and checks that it matches the index.
     fn read_chunk<'a>(
         &self,
         entry: &Entry,

@@ -11,7 +11,7 @@ use super::wire::Cursor;
 pub(super) const INDEX_ENTRIES: usize = 1 << 20;
 const INDEX_ENTRY_BYTES: usize = 16;
 
-/// Where a chunk is and what it has.
+/// Where a chunk is and how much it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     /// Offset of the chunk's header in the file.
@@ -36,7 +36,7 @@ pub(super) struct Footer {
     pub(super) symbol_chunks: Vec<Entry>,
 }
 
-/// Parameters, and the sizes of the tables that are no parameters.
+/// The parameters, and the sizes of the tables that are not among them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Summary {
     pub(super) parameters: Parameters,
@@ -87,10 +87,7 @@ impl Summary {
         })
     }
 
-    /// The sizes of the tables.
-    ///
-    /// # Panics
-    /// Never after [`Footer::check`], which bounds them.
+    /// The sizes of the tables. [`Footer::check`] bounds them by what the file can hold.
     pub(super) fn sizes(&self) -> Sizes {
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         Sizes {
@@ -105,7 +102,7 @@ impl Summary {
 }
 
 impl Footer {
-    /// Takes a footer section; returns whether the kind is known.
+    /// Takes a footer section. Returns whether its kind is known.
     pub(super) fn take_section(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<bool> {
         match header.kind {
             Kind::PARAMETERS => {
@@ -120,7 +117,7 @@ impl Footer {
         Ok(true)
     }
 
-    /// Checks what the footer claims against what the file can hold, before anything is sized by it.
+    /// Checks what the footer claims against what the file can hold, before anything is allocated by these numbers.
     pub(super) fn check(&self, footer_offset: u64) -> Result<Summary> {
         let summary = self.summary.ok_or_else(|| corrupt("expected a parameter section, found none"))?;
         let events = check_entries(&self.blocks, footer_offset, MAX_BLOCK_EVENTS, "events")?;
@@ -155,7 +152,7 @@ fn take_entries(entries: &mut Vec<Entry>, header: &ChunkHeader, payload: &[u8]) 
     Ok(())
 }
 
-/// Entries lie one after the other before the footer; returns the sum of their counts.
+/// Checks that entries lie one after the other before the footer. Returns the sum of their counts.
 fn check_entries(entries: &[Entry], footer_offset: u64, most: usize, what: &str) -> Result<u64> {
     let mut free = 0;
     let mut total = 0;

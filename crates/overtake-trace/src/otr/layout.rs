@@ -2,13 +2,13 @@
 
 use crate::error::{Error, ErrorKind, Position, Result};
 
-/// First bytes of every sealed file. The high bit, the line ends and the control byte show transfers that mangle text.
+/// First bytes of every sealed file. The high bit, the line ends and the control byte reveal transfers that alter text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89OTR\r\n\x1a\n";
-/// First bytes of every chunk: what salvage looks for.
+/// First bytes of every chunk, which salvage searches for.
 pub(super) const SYNC: [u8; 8] = *b"\xf5\x0eOTR\xc3\xb7\x1e";
 /// First bytes of the trailer.
 pub(super) const SEAL: [u8; 8] = *b"\xf5\x0eOTR\xc3\xb7\x5e";
-/// What markers of chunks and trailer share.
+/// The common start of the markers of chunks and trailer.
 pub(super) const MARKER_PREFIX: &[u8] = SYNC.split_at(7).0;
 
 /// The version this crate writes.
@@ -27,7 +27,7 @@ pub(super) const MAX_BLOCK_EVENTS: usize = 1 << 20;
 /// Most names in one symbol chunk.
 pub(super) const MAX_CHUNK_NAMES: usize = 1 << 16;
 
-/// What a chunk holds. Readers skip kinds they do not know whose first letter is lower case, and refuse the others.
+/// What a chunk holds. Readers skip unknown kinds whose first letter is lower case and refuse other unknown kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Kind(pub(super) [u8; 4]);
 
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// What precedes every payload.
+/// The header before every payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ChunkHeader {
     pub(super) kind: Kind,
@@ -90,7 +90,7 @@ impl ChunkHeader {
         bytes
     }
 
-    /// The header in these bytes, or what is wrong with it. A length is believed only under a matching checksum.
+    /// The header in these bytes, or what is wrong with it. A length is trusted only if the checksum matches.
     pub(super) fn parse(bytes: &[u8; CHUNK_HEADER_BYTES]) -> Result<ChunkHeader> {
         check_marker(bytes, &SYNC, "chunk")?;
         check_seal(bytes, "chunk header")?;
@@ -194,7 +194,7 @@ impl Trailer {
     }
 }
 
-/// A [`ErrorKind::Corrupt`] error whose place the caller adds.
+/// An [`ErrorKind::Corrupt`] error, to which the caller adds the place.
 #[cold]
 pub(super) fn corrupt(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, Position::Nowhere, message)

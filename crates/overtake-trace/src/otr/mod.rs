@@ -1,17 +1,17 @@
 //! The sealed trace format, `.otr`.
 //!
 //! A file is a header, *chunks*, and a trailer. A chunk has a marker, its length, and checksums over its header and its
-//! payload, so that intact chunks are found again behind damage. There are blocks of events, symbol chunks (the names
-//! that are new since the one before, always ahead of the blocks that use them), and the footer's sections: the
+//! payload, so that intact chunks behind damage can be found. Chunks are blocks of events, symbol chunks (the names
+//! that are new since the last symbol chunk, always before the blocks that use them), and the footer's sections: the
 //! trace's parameters and the offsets of all blocks and symbol chunks. `docs/trace-format.md` is the normative description.
 //!
 //! What follows from this:
 //!   - [`OtrReader`] reads from front to back and needs no seeking, so pipes work.
 //!   - [`OtrFile`] reaches any event by the block index and reads nothing before it; threads decode blocks in parallel.
-//!   - A file cut short has lost its footer and at most the block that was being written. Salvage finds the rest by the
-//!     markers; a block knows the index of its first event, so events keep their indices across gaps.
+//!   - A file that is cut short lacks its footer and at most the block that was being written. Salvage finds the rest by the
+//!     markers; a block stores the index of its first event, so events keep their indices across gaps.
 //!
-//! **Trust.** A number in a file is believed only under a matching checksum, and even then only within what the file's
+//! **Trust.** A number in a file is trusted only if its checksum matches, and only within what the file's
 //! size and the format's limits allow: at most 32 MiB of payload, 1,048,576 events in a block, 65,536 names in a symbol
 //! chunk. Every id is checked against its table when it is decoded.
 

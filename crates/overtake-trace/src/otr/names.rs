@@ -1,8 +1,7 @@
-//! Symbol chunks: the names that are new since the chunk before, so that a block's names always precede it.
+//! Symbol chunks: the names that are new since the last symbol chunk, so that a block's names always precede it.
 //!
-//! The loader numbers names as the file does, unless something else was added to the tables meanwhile: the checker
-//! gives repaired threads and blocks names of their own while a trace is being read. From there on the file's numbers
-//! are translated.
+//! The loader numbers names as the file does, unless somebody else added names meanwhile: the checker adds names for repaired
+//! threads and blocks while a trace is being read. From then on the loader translates the file's numbers into ids.
 
 mod writer;
 
@@ -19,16 +18,16 @@ use super::wire::Cursor;
 
 /// A chunk is closed when its content reaches this size.
 const FULL_CHUNK_BYTES: usize = 1 << 20;
-/// Largest content of a chunk: a full one and the name that filled it.
+/// Largest content that is accepted: more than a nearly full chunk and one more name.
 const MAX_CONTENT_BYTES: usize = 4 << 20;
 /// Longest name that can be written.
 const MAX_NAME_BYTES: usize = 1 << 20;
 const SECTION_HEADER_BYTES: usize = 13;
 /// Names compress well enough at the level that costs least.
 const ZSTD_LEVEL: i32 = 1;
-/// Numbers from here on are tables that a reader may skip.
+/// A reader may skip tables with this number or a higher one.
 const FIRST_OPTIONAL_TABLE: u8 = 128;
-/// Pieces of what is known of the recorded program.
+/// The table with the pieces of what is known of the recorded program.
 const PROGRAM_TABLE: u8 = 128;
 
 /// Tables, by their number in the file.
@@ -72,14 +71,14 @@ impl Table {
     }
 }
 
-/// How a variable is given, as numbered in the file.
+/// The kinds of variables, by their number in the file.
 mod shape {
     pub(super) const NAMED: u8 = 0;
     pub(super) const ELEMENT: u8 = 1;
     pub(super) const BLOCK: u8 = 2;
 }
 
-/// What a block's ids are checked against and translated by.
+/// The tables against which a block's ids are checked, and which translate them.
 pub(super) trait Tables {
     /// How many ids of each kind the file has given so far.
     fn sizes(&self) -> Sizes;
@@ -91,7 +90,7 @@ pub(super) trait Tables {
     fn translate_locations(&self, _ids: &mut [u32]) {}
 }
 
-/// Names are all loaded and nothing was added to them: numbers are ids.
+/// For files whose names are all loaded and to which nothing was added: the file's numbers are the ids.
 impl Tables for Sizes {
     fn sizes(&self) -> Sizes {
         *self
@@ -128,7 +127,7 @@ impl IdMap {
     }
 }
 
-/// What the file's numbers stand for, where they are known.
+/// Translates the numbers of the file that are known.
 struct FileNumbers<'a> {
     maps: &'a [IdMap; Table::ALL.len()],
 }
@@ -161,7 +160,7 @@ pub(super) struct NameLoader {
     program: ProgramPieces,
     decompressor: zstd::bulk::Decompressor<'static>,
     content: Vec<u8>,
-    /// How many lost names may still be made up for; none but in salvage.
+    /// How many lost names may still be replaced by made-up ones; 0 except in salvage.
     lost_names_left: u64,
     lost_names: u64,
 }
@@ -206,7 +205,7 @@ fn table_of(kind: OperandKind) -> Option<Table> {
 }
 
 impl NameLoader {
-    /// Lets names that are missing be made up for, up to this many in all.
+    /// Allows up to this many missing names in all to be replaced by made-up ones.
     pub(super) fn allow_lost_names(&mut self, limit: u64) {
         self.lost_names_left = limit.saturating_sub(self.lost_names);
     }
@@ -353,8 +352,8 @@ impl NameLoader {
         Ok(())
     }
 
-    /// Appends a name to a table. For variables and objects, it is one that was lost; a lost variable becomes a block,
-    /// which is what every operation on variables can have as its operand.
+    /// Appends a name to a table. Variables and objects are appended here only in place of lost ones. A lost variable becomes a
+    /// block, because every operation on variables can have a block as its operand.
     fn push_name(&mut self, table: Table, name: &[u8], symbols: &mut Symbols) -> Result<()> {
         let id = match table {
             Table::Threads => symbols.threads.len(),
@@ -395,7 +394,7 @@ impl NameLoader {
         Ok(self.maps[Table::Arrays as usize].get(number as usize))
     }
 
-    /// Makes up for lost names, so that every table has at least as many as `sizes`.
+    /// Makes up names for lost ones, so that every table has at least as many as `sizes`.
     pub(super) fn make_up_for(&mut self, sizes: &Sizes, symbols: &mut Symbols) -> Result<()> {
         self.make_up_to(Table::Threads, sizes.threads, symbols)?;
         self.make_up_to(Table::Locks, sizes.locks, symbols)?;

@@ -41,7 +41,7 @@ pub(super) fn unpack(bytes: &[u8], width: u32, base: u32, out: &mut [u32]) {
     UNPACKERS[width as usize](bytes, base, out);
 }
 
-/// What a group of eight may look at: 32 bytes of the widest numbers, and the rest of the last word read.
+/// Bytes that unpacking eight numbers may read: 32 for the widest numbers, and the rest of the last word.
 const WINDOW: usize = 40;
 
 fn unpack_width<const WIDTH: usize>(bytes: &[u8], base: u32, out: &mut [u32]) {
@@ -55,7 +55,7 @@ fn unpack_width<const WIDTH: usize>(bytes: &[u8], base: u32, out: &mut [u32]) {
     }
 }
 
-/// The groups so near the end that a window would reach past it.
+/// Unpacks the groups that are so near to the end that a window would reach past it.
 #[inline(never)]
 fn unpack_last_groups<const WIDTH: usize>(rest: &[u8], base: u32, group: &mut [u32]) {
     let mut window = [0; WINDOW];

@@ -1,7 +1,7 @@
 //! What is known of a recorded program, as bytes in an optional symbol table.
 //!
-//! The table's entries are pieces of one byte string; the string starts with its own length, so that it is known when the
-//! last piece has come. Readers that do not know the table skip it.
+//! The table's entries are pieces of one byte string. The string starts with its own length, so that the reader knows which
+//! piece is the last. Readers that do not know the table skip it.
 
 use crate::error::Result;
 use crate::id::{ArrayId, Id, LocationId, ThreadId};
@@ -84,7 +84,7 @@ pub(super) struct ProgramPieces {
 }
 
 impl ProgramPieces {
-    /// Takes a piece; returns the program when it was the last.
+    /// Takes a piece. Returns the program after the last one.
     pub(super) fn take(&mut self, piece: &[u8], ids: &dyn Translate) -> Result<Option<Program>> {
         self.bytes.extend_from_slice(piece);
         let mut cursor = Cursor::new(&self.bytes);
@@ -148,7 +148,7 @@ fn take_program(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Program>
         Ok(())
     })?;
     if cursor.remaining() > 0 {
-        // Files of earlier versions do not say.
+        // Files of earlier versions end here.
         take_list(cursor, |cursor| {
             program.missing.push(take_text(cursor)?);
             Ok(())
@@ -183,7 +183,7 @@ fn take_memory(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Memory> {
     })
 }
 
-/// Calls `take` for each entry. Nothing is sized by the number of entries: each takes at least one byte of the input.
+/// Calls `take` for each entry. Each entry has at least one byte, so that the rest of the input limits their number.
 fn take_list(cursor: &mut Cursor<'_>, mut take: impl FnMut(&mut Cursor<'_>) -> Result<()>) -> Result<()> {
     take_numbered(cursor, |cursor, _| take(cursor))
 }

@@ -18,15 +18,15 @@ use super::layout::{ChunkHeader, Kind, TRAILER_BYTES, Trailer, corrupt};
 use super::names::{NameLoader, Tables};
 use super::scan::{ChunkScanner, Found};
 
-/// Names that salvage makes up for without any damage to explain them, and for each byte of damage: a lost symbol
+/// How many lost names salvage may replace: this many in any file, and more for each damaged byte. A lost symbol
 /// chunk must not cost the events that follow it, and a forged file must not make us allocate without bound.
 const LOST_NAMES_FREE: u64 = 1 << 16;
 const LOST_NAMES_PER_BYTE: u64 = 64;
 
 /// Streams the events of a sealed file. Needs no seeking: names precede the blocks that use them.
 ///
-/// A damaged file ends in an error at the first bad block; everything handed out before it is exact. With
-/// [`salvage`](Self::salvage) the bad parts are left out instead, block indices stay what they were, and
+/// Reading a damaged file ends with an error at the first bad block; everything handed out before it is exact. With
+/// [`salvage`](Self::salvage) the bad parts are left out instead, events keep their indices, and
 /// [`damage`](Self::damage) says what is missing.
 pub struct OtrReader<R> {
     scanner: ChunkScanner<R>,
@@ -34,7 +34,7 @@ pub struct OtrReader<R> {
     decoder: BlockDecoder,
     names: NameLoader,
     symbols: Symbols,
-    /// Index of the event that follows those handed out.
+    /// Index of the event after those handed out.
     next_event: u64,
     /// Blocks handed out.
     blocks: u64,
@@ -69,8 +69,8 @@ impl<R: Read> OtrReader<R> {
         }
     }
 
-    /// Reads what is intact of a damaged file. Only errors of the operating system, versions that are not known and
-    /// files without any trace of the format are refused.
+    /// Reads the intact parts of a damaged file. Fails only on errors of the operating system, on unknown versions, and on
+    /// files that contain nothing of the format.
     pub fn salvage(input: R) -> Result<OtrReader<R>> {
         let reader = OtrReader::start(input, true)?;
         match reader.header_error {
@@ -110,12 +110,12 @@ impl<R: Read> OtrReader<R> {
         })
     }
 
-    /// What is missing; complete once the last block has been read. Always nothing unless salvaging.
+    /// What is missing; complete after the last block. Always empty unless salvaging.
     pub fn damage(&self) -> &Damage {
         &self.damage
     }
 
-    /// The trace's parameters as the footer states them: known after the last block, if the file has a footer.
+    /// The trace's parameters according to the footer: known after the last block, if the file has a footer.
     pub fn parameters(&self) -> Option<Parameters> {
         self.footer.summary.map(|summary| summary.parameters)
     }
@@ -223,7 +223,7 @@ impl<R: Read> OtrReader<R> {
         Ok(())
     }
 
-    /// What the footer says is what was read.
+    /// Checks that the footer matches what was read.
     fn check_footer(&self, summary: &Summary, trailer: &Trailer) -> Result<()> {
         let found = self.next_event;
         if summary.parameters.events != found || trailer.events != found {
@@ -261,7 +261,7 @@ impl<R: Read> OtrReader<R> {
         Ok(())
     }
 
-    /// Passes the chunk that could not be used.
+    /// Skips the chunk that could not be used.
     fn skip_damage(&mut self) -> Result<()> {
         self.damage.bytes_skipped += self.scanner.resynchronise()?;
         self.allow_lost_names();
@@ -294,7 +294,7 @@ impl<R: Read> EventSource for OtrReader<R> {
             match self.step(block) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                // `damage` says what is missing; an error at the end is that there was nothing to save.
+                // `damage` says what is missing. An error at the end means that there was nothing to save.
                 Err(error) if self.salvage && error.kind() != ErrorKind::Io && !self.is_at_end() => {
                     self.skip_damage()?;
                 }

@@ -11,16 +11,16 @@ use super::layout::{
     check_file_header, corrupt,
 };
 
-/// How much is read at least, if there is as much.
+/// Bytes that are read at a time, at least, unless the input ends before.
 const READ_BYTES: usize = 1 << 20;
-/// How much is searched for a marker at a time.
+/// Bytes that are searched for a marker at a time.
 const SEARCH_BYTES: usize = 1 << 16;
 
 /// Hands out intact chunks. Holds one chunk at a time, so memory is bounded by the largest payload allowed.
 pub(super) struct ChunkScanner<R> {
     input: R,
     buffer: Vec<u8>,
-    /// Where in `buffer` the part lies that has not been skipped.
+    /// Where in `buffer` the part begins that has not been skipped.
     start: usize,
     /// Offset of that part in the file.
     offset: u64,
@@ -47,14 +47,14 @@ impl<R: Read> ChunkScanner<R> {
         self.offset
     }
 
-    /// Passes the file header, or refuses it.
+    /// Skips the file header, or refuses it.
     pub(super) fn file_header(&mut self) -> Result<()> {
         check_file_header(self.available(FILE_HEADER_BYTES)?)?;
         self.skip(FILE_HEADER_BYTES);
         Ok(())
     }
 
-    /// Looks at what comes next without passing it.
+    /// Looks at what comes next without skipping it.
     pub(super) fn peek(&mut self) -> Result<Found> {
         let bytes = self.available(TRAILER_BYTES)?;
         if bytes.is_empty() {
@@ -79,14 +79,14 @@ impl<R: Read> ChunkScanner<R> {
         &self.buffer[self.start + CHUNK_HEADER_BYTES..self.start + header.chunk_bytes()]
     }
 
-    /// Passes bytes that were looked at.
+    /// Skips bytes that were looked at.
     pub(super) fn skip(&mut self, count: usize) {
         debug_assert!(self.start + count <= self.buffer.len());
         self.start += count;
         self.offset += count as u64;
     }
 
-    /// Passes what is damaged, up to the next thing that looks like a chunk or a trailer; returns the bytes passed.
+    /// Skips damaged bytes, up to the next marker of a chunk or a trailer. Returns how many bytes were skipped.
     pub(super) fn resynchronise(&mut self) -> Result<u64> {
         let from = self.offset;
         if let Some(chunk_bytes) = self.damaged_chunk_bytes()? {
@@ -111,8 +111,8 @@ impl<R: Read> ChunkScanner<R> {
         }
     }
 
-    /// The size of a chunk with an intact header, if something follows it where it says it ends. Passing it whole keeps
-    /// a marker inside a payload from being taken for one.
+    /// The size of a damaged chunk whose header is intact, if something follows at the end that it states. Skipping the whole chunk
+    /// avoids mistaking bytes inside its payload for a marker.
     fn damaged_chunk_bytes(&mut self) -> Result<Option<usize>> {
         let header = self.available(CHUNK_HEADER_BYTES)?.first_chunk().map(ChunkHeader::parse);
         let Some(Ok(header)) = header else { return Ok(None) };

@@ -15,10 +15,10 @@ use super::layout::{
 };
 use super::names::NameWriter;
 
-/// Writes a sealed trace. Memory does not grow with the number of events but for 16 bytes a block.
+/// Writes a sealed trace. Besides the names, memory grows only by 16 bytes for each block.
 ///
-/// Every block goes out in two writes as soon as it is full, so give it the file itself: a buffer in between saves
-/// nothing and would be lost in a crash.
+/// Every block is written in two writes as soon as it is full, so pass the file itself: a buffer in between saves
+/// nothing, and its contents would be lost in a crash.
 pub struct OtrWriter<W> {
     output: Output<W>,
     encoder: BlockEncoder,
@@ -92,7 +92,7 @@ impl<W: Write> OtrWriter<W> {
         self.output.offset
     }
 
-    /// What the file was written to.
+    /// The output that was passed to [`new`](Self::new).
     pub fn into_inner(self) -> W {
         self.output.inner
     }

@@ -16,7 +16,7 @@
 //! | 63 | always 0 |
 //!
 //! The file holds numbers and no names: thread 3 is called `T3`, lock 3 `L3`, variable 3 `V3`, location 3 `3`. The
-//! header's number of events is held against what follows; its other numbers only tell the format from others.
+//! header's number of events is checked against what follows; its other numbers only help to recognise the format.
 
 #[cfg(test)]
 mod tests;
@@ -115,9 +115,9 @@ fn announced_events(header: &[u8; HEADER_BYTES]) -> std::result::Result<u64, Str
     Ok(events.unsigned_abs())
 }
 
-/// Whether a file that begins with `start` is in this format: a header that can be, and events that can be.
+/// Whether a file that begins with `start` is in this format: its header and its events are valid.
 ///
-/// Text never is: the first byte would be a control character.
+/// Text is never taken for it: the first byte of the format is a control character.
 pub(crate) fn is_likely(start: &[u8]) -> bool {
     let Some((header, events)) = start.split_first_chunk::<HEADER_BYTES>() else { return false };
     let Ok(announced) = announced_events(header) else { return false };
@@ -131,7 +131,7 @@ pub(crate) fn is_likely(start: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct RapidBinReader<R> {
     input: R,
-    /// What the header announced, once it was read.
+    /// The number of events that the header announced, once it was read.
     announced: Option<u64>,
     names: Names,
     /// The first event of the block handed out last.
@@ -159,7 +159,7 @@ impl<R: Read> RapidBinReader<R> {
         }
     }
 
-    /// Reports `progress`, which counts below the decompressor, instead of the bytes of the trace.
+    /// Reports `progress`, which counts compressed bytes, instead of the bytes of the trace.
     pub(crate) fn with_progress(mut self, progress: InputProgress) -> Self {
         self.progress = Some(progress);
         self
@@ -269,7 +269,7 @@ impl<R: Read> EventSource for RapidBinReader<R> {
     }
 }
 
-/// The names made up so far, and the ids of the numbers that they were made of.
+/// The names made up so far, and the ids of the file's numbers.
 #[derive(Default, Debug)]
 struct Names {
     symbols: Symbols,
@@ -315,7 +315,7 @@ impl Names {
     }
 }
 
-/// The id of `number`, made by `intern` when it is met for the first time.
+/// The id of `number`, made by `intern` at its first occurrence.
 fn known<I: Copy>(ids: &mut FxHashMap<u64, I>, number: u64, intern: impl FnOnce() -> Result<I>) -> Result<I> {
     if let Some(&id) = ids.get(&number) {
         return Ok(id);

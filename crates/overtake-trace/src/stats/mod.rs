@@ -1,8 +1,8 @@
-//! Statistics of a trace: its parameters, what it does how often, and what its threads share.
+//! Statistics of a trace: its parameters, how often each operation occurs, and what its threads share.
 //!
-//! [`Statistics`] is fed with checked blocks, or with the blocks of a reader as they are. Given raw events it takes
-//! what the checker would mend as the checker mends it where locks are concerned (see [`Parameters`]); events that the
-//! checker would drop are then counted as what they are instead of as skipped.
+//! [`Statistics`] takes checked blocks, or the blocks of a reader as they are. For the latter, it treats locks as the checker
+//! would repair them (see [`Parameters`]); events that the checker would drop are counted under their own operation, not as
+//! skipped.
 //!
 //! **State.** O(T + L + V): an owner and two flags for each variable and lock, a counter for each thread.
 
@@ -130,7 +130,7 @@ impl Statistics {
         Statistics::default()
     }
 
-    /// Takes note of a checked block.
+    /// Adds a checked block.
     pub fn add_checked(&mut self, checked: &Checked<'_>) {
         let before: u64 = self.counts.iter().sum();
         for run in checked.runs() {
@@ -141,7 +141,7 @@ impl Statistics {
         self.inserted += after - before - checked.len() as u64;
     }
 
-    /// Takes note of events as a reader hands them out, whose ids are within their tables.
+    /// Adds events as a reader hands them out. Their ids must be within their tables.
     pub fn add_events(&mut self, first: EventIndex, events: &[Event]) {
         self.note(first, events);
         self.events += events.len() as u64;
@@ -171,7 +171,7 @@ impl Statistics {
         let Statistics { threads, holdings, longest, .. } = self;
         let start = || SectionStart { acquire: index, thread_events: threads[event.thread()] };
         holdings.apply(event, start, |thread, lock, start: SectionStart| {
-            // The release itself is not inside; a section that another thread ended has none of its own.
+            // The release itself is not part of the section; a section that another thread ended has no release of its own.
             let own_release = u64::from(thread == event.thread());
             let length = (threads[thread] - start.thread_events).saturating_sub(own_release);
             if longest.is_none_or(|longest| length > longest.length) {
@@ -181,7 +181,7 @@ impl Statistics {
         });
     }
 
-    /// The statistics of all that was noted, given the names of the trace.
+    /// The statistics of all that was added, given the names of the trace.
     pub fn summary(&self, symbols: &Symbols) -> TraceSummary {
         let sizes = symbols.sizes();
         let parameters = self.holdings.parameters(self.events, &sizes);

@@ -27,7 +27,7 @@ pub struct Symbols {
     pub variables: Variables,
     /// Objects of `post` and `wait`.
     pub objects: SyncObjects,
-    /// Texts of `begin`, `end` and `branch`.
+    /// Texts of `begin`, `end`, `branch` and `misuse`.
     pub markers: Names<MarkerId>,
     /// Source locations.
     pub locations: Names<LocationId>,
@@ -35,7 +35,7 @@ pub struct Symbols {
     pub program: Program,
 }
 
-/// How many ids of each kind exist: what a detector's tables are sized by.
+/// How many ids of each kind exist; the tables of detectors have these sizes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// Number of threads.
@@ -80,7 +80,7 @@ impl Symbols {
 pub struct SyncObjects {
     bases: Names<SyncBase>,
     objects: IdVec<SyncId, (SyncBase, u64)>,
-    /// Objects by base and generation; the first `index.len()` objects, the rest on first need.
+    /// The first `indexed` objects by base and generation. The others are added before the next look-up.
     index: FxHashMap<(u32, u64), SyncId>,
     indexed: usize,
 }
@@ -153,7 +153,7 @@ impl SyncObjects {
         self.objects.is_empty()
     }
 
-    /// Appends an object from a file without looking whether it is there already.
+    /// Appends an object from a file, without a check that it is new.
     pub(crate) fn push_unindexed(&mut self, base: &[u8], generation: u64) -> Result<()> {
         let base = self.bases.intern(base)?;
         self.objects.push((base, generation));

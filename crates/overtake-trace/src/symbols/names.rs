@@ -15,7 +15,7 @@ pub struct Names<I> {
     text: Vec<u8>,
     /// End of each name in `text`; a name starts where the previous one ends.
     ends: Vec<u64>,
-    /// Positions of the first `indexed` names, by hash. Tables loaded from a file are indexed on first need.
+    /// Positions of the first `indexed` names, by hash. The others are added before the next look-up.
     index: HashTable<u32>,
     indexed: usize,
     id: PhantomData<fn(I) -> I>,
@@ -36,7 +36,7 @@ impl<I> PartialEq for Names<I> {
 impl<I> Eq for Names<I> {}
 
 impl<I: Id> Names<I> {
-    /// The id of `name`, numbering it if it is new.
+    /// The id of `name`, which is added if it is new.
     #[inline]
     pub fn intern(&mut self, name: &[u8]) -> Result<I> {
         self.build_index();
@@ -66,7 +66,7 @@ impl<I: Id> Names<I> {
         Ok(I::from_index(at))
     }
 
-    /// A name not in the table yet, made from `base` by counting up (`T3#2`, `T3#3`, ...).
+    /// Adds a new name that is made from `base` by counting up (`T3#2`, `T3#3`, ...).
     pub fn intern_fresh(&mut self, base: &[u8]) -> Result<I> {
         for generation in 2_u64.. {
             let mut name = base.to_vec();
@@ -117,9 +117,9 @@ impl<I: Id> Names<I> {
         (0..self.len()).map(|at| name_at(&self.text, &self.ends, at))
     }
 
-    /// Appends a name from a file without looking whether it is there already.
+    /// Appends a name from a file, without a check that it is new.
     ///
-    /// A name given twice makes [`find`](Self::find) return either; nothing else depends on it.
+    /// If a name is given twice, [`find`](Self::find) returns one of its ids; nothing else depends on it.
     pub(crate) fn push_unindexed(&mut self, name: &[u8]) {
         self.text.extend_from_slice(name);
         self.ends.push(self.text.len() as u64);

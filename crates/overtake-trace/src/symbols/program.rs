@@ -28,7 +28,7 @@ pub struct Site {
     pub frames: Vec<u32>,
     /// The call that led here.
     pub caller: Option<LocationId>,
-    /// Bytes that are accessed here; 0 if that is not known, or nothing is.
+    /// Bytes that are accessed here; 0 if nothing is accessed or the number is not known.
     pub bytes: u32,
 }
 
@@ -123,8 +123,8 @@ impl Program {
         *self == Program::default()
     }
 
-    /// Whether the trace is a recording: its order is known between operations that synchronise, not between the accesses
-    /// that stand between them. Where two accesses race, which came first is not known.
+    /// Whether the trace is a recording. A recording has the true order of operations that synchronise, not of the accesses
+    /// between them: where two accesses race, it is not known which came first.
     pub fn is_recorded(&self) -> bool {
         !self.is_empty()
     }

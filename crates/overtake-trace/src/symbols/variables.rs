@@ -32,10 +32,10 @@ pub struct ArrayFacts {
     pub block: Option<VarId>,
 }
 
-/// The table of variables. Array elements keep array and index apart.
+/// The table of variables. An array element is stored as array and index.
 #[derive(Clone, Default, Debug)]
 pub struct Variables {
-    /// The loop asks for the array of every access, and for nothing else: so arrays are apart from the rest.
+    /// The event loop needs the array of every access, and nothing else, so that arrays have a table of their own.
     arrays_of: IdVec<VarId, Owner>,
     /// The index of an element; the number of a scalar; the array of a block.
     details: IdVec<VarId, u64>,
@@ -43,7 +43,7 @@ pub struct Variables {
     scalar_vars: Vec<VarId>,
     arrays: Names<ArrayId>,
     facts: IdVec<ArrayId, ArrayFacts>,
-    /// Elements by array and index; the first `indexed` variables only, the rest on first need.
+    /// The elements among the first `indexed` variables, by array and index. The others are added before the next look-up.
     elements: FxHashMap<(ArrayId, u64), VarId>,
     indexed: usize,
 }
@@ -67,7 +67,7 @@ enum Shape {
     Block(ArrayId),
 }
 
-/// The array that a variable is an element of, or what else it is.
+/// The array that a variable is an element of, or a mark that it is a scalar or a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Owner(u32);
 
@@ -139,12 +139,12 @@ impl Variables {
         Ok(var)
     }
 
-    /// A new element without looking whether it is there already: for sealing, which knows.
+    /// Appends an element, without a check that it is new. For sealing, which makes each element once.
     pub fn push_element(&mut self, array: ArrayId, index: u64) -> Result<VarId> {
         self.push(Shape::Element(array, index))
     }
 
-    /// The variable that stands for the whole of `array`, as `alloc` and `free` need it.
+    /// The variable that stands for the whole of `array`: the operand of `alloc` and `free`.
     pub fn intern_block(&mut self, array: ArrayId) -> Result<VarId> {
         if let Some(block) = self.facts[array].block {
             return Ok(block);
@@ -154,7 +154,7 @@ impl Variables {
         Ok(block)
     }
 
-    /// A new array with the elements of none, called after `array`: a block that reuses an old block's name.
+    /// A new array without elements, whose name is derived from that of `array`: for a block that reuses an old block's name.
     pub fn fresh_array(&mut self, array: ArrayId) -> Result<ArrayId> {
         let base = self.arrays.name(array).to_vec();
         let fresh = self.arrays.intern_fresh(&base)?;
@@ -252,7 +252,7 @@ impl Variables {
         self.facts.iter().filter(|facts| facts.block.is_some()).count()
     }
 
-    /// Appends a named location from a file without looking whether it is there already.
+    /// Appends a named location from a file, without a check that it is new.
     pub(crate) fn push_scalar_unindexed(&mut self, name: &[u8]) {
         self.scalars.push_unindexed(name);
         let var = self.push_unchecked(Shape::Named(ScalarId::from_index(self.scalars.len() - 1)));
@@ -270,7 +270,7 @@ impl Variables {
         self.facts[array].block = Some(block);
     }
 
-    /// Appends an array from a file without looking whether it is there already.
+    /// Appends an array from a file, without a check that it is new.
     pub(crate) fn push_array_unindexed(&mut self, name: &[u8], length: Option<u64>) {
         self.arrays.push_unindexed(name);
         self.facts.push(ArrayFacts { length, block: None });
@@ -307,7 +307,7 @@ impl Variables {
     }
 }
 
-/// Splits `A3[17]` into `A3` and 17; nothing else splits.
+/// Splits `A3[17]` into `A3` and 17. None for a name of any other form.
 #[inline]
 pub(crate) fn split_element(name: &[u8]) -> Option<(&[u8], u64)> {
     let inner = name.strip_suffix(b"]")?;

@@ -1,13 +1,13 @@
-//! From words and names to events: what STD and CSV have in common.
+//! From words and names to events, for STD and CSV.
 //!
-//! Most words are one event. The rest are spelled out here, so that detectors know only the operations of
+//! Most words are one event. The others become several events here, so that detectors need to know only the operations of
 //! [`Op`](crate::Op):
 //!
 //! - `sync(x)` is `acq`, `r(x)`, `w(x)`, `rel` with the lock called `sync(x)`.
 //! - `wait(l)` by a thread that holds lock `l` releases it, as often as it was acquired, and acquires it again just
-//!   before the thread's next event. A thread that does nothing more never acquires it again.
-//! - `notify(l)` posts a new generation of the object `notify(l)`. A waiter that comes back waits for the latest
-//!   generation posted since its own wait began, if there is one: a waiter cannot wake by itself.
+//!   before the thread's next event. A thread without a next event never acquires it again.
+//! - `notify(l)` posts a new generation of the object `notify(l)`. When a waiter returns, it waits for the latest
+//!   generation posted since its own wait began, if there is one: a notify must have woken it.
 //! - `wait(o)` by a thread that holds no lock of that name waits for the object `o`.
 //! - `sempost(s)` posts `s#1`, `s#2`, ... and each `semwait(s)` waits for the first of these that nobody has waited for.
 //!   Without such a post (the semaphore had a start value) it waits for `s` itself, which orders nothing.
@@ -24,11 +24,11 @@ use super::lines::shown;
 use super::place::Place;
 use super::spelling::{Call, Verb, split_call, split_length, verb_of};
 
-/// A `wait` releases a monitor as often as its thread acquired it. More than this is refused, so that a short input
-/// cannot ask for endless events.
+/// How often a thread may have acquired a monitor before a `wait`, which releases it as often. The limit keeps a short input
+/// from producing very many events.
 const DEEPEST_MONITOR: u32 = 1000;
 
-/// Names seen so far, and what the rules above have to remember.
+/// Names seen so far, and the state of the rules above.
 #[derive(Default, Debug)]
 pub(super) struct Builder {
     pub(super) symbols: Symbols,
@@ -62,7 +62,7 @@ struct Semaphore {
 }
 
 impl Builder {
-    /// Appends the events of `thread` doing `text` at the location called `location`; no location if it is empty.
+    /// Appends the events of the operation `text` of `thread` at the location called `location`, which may be empty.
     pub(super) fn operation(
         &mut self,
         thread: ThreadId,
@@ -190,7 +190,7 @@ impl Builder {
         out.push(event);
     }
 
-    /// Keeps track of who holds `lock`, which is acquired or released.
+    /// Updates who holds `lock` when it is acquired or released.
     #[inline]
     pub(super) fn track(&mut self, thread: ThreadId, op: Op, lock: LockId) {
         let holder = self.holders.entry(lock);
@@ -235,7 +235,7 @@ impl Builder {
         }
     }
 
-    /// `thread` gives `lock` back until its next event, as often as it acquired it. If the input shows no acquire, it was
+    /// `thread` releases `lock` until its next event, as often as it acquired it. If the input has no acquire, the lock was
     /// acquired before the input begins.
     pub(super) fn wait_on_monitor(
         &mut self,
@@ -269,7 +269,7 @@ impl Builder {
         !self.waiting.is_empty()
     }
 
-    /// Before a thread's next event, ends the monitor's wait it may be in.
+    /// Before a thread's next event, ends the monitor's wait that the thread may be in.
     #[inline]
     pub(super) fn come_back(&mut self, thread: ThreadId, out: &mut Vec<Event>) -> Result<()> {
         if self.anyone_waits() { self.end_wait(thread, out) } else { Ok(()) }
@@ -337,7 +337,7 @@ fn operand<'a>(call: &Call<'a>, place: Place) -> Result<&'a [u8]> {
     }
 }
 
-/// That the word has no operand.
+/// Checks that the word has no operand.
 fn nothing(call: &Call<'_>, place: Place) -> Result<()> {
     match call.operand {
         None | Some([]) => Ok(()),

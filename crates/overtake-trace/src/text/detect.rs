@@ -1,4 +1,4 @@
-//! Which text format an input is in, by its first telling line.
+//! Which text format an input is in, by the first line that shows it.
 
 use crate::open::Format;
 

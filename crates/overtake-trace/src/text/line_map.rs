@@ -1,11 +1,11 @@
 //! Which line each event of a block came from.
 
-/// Lines of the events of one block: runs of events on consecutive lines. One run, if every line holds an event.
+/// Lines of the events of one block, stored as runs of events on consecutive lines. If every line holds an event, there is one run.
 #[derive(Default, Debug)]
 pub(super) struct LineMap {
     /// Position in the block and line of the first event of each run.
     runs: Vec<(u64, u64)>,
-    /// Line less position, the same throughout a run.
+    /// Line minus position, which is the same throughout a run.
     shift: u64,
 }
 
@@ -14,7 +14,7 @@ impl LineMap {
         self.runs.clear();
     }
 
-    /// Notes that the event at position `at` is of `line`. Positions come in order.
+    /// Notes that the event at position `at` is from `line`. Positions come in order.
     #[inline]
     pub(super) fn note(&mut self, at: usize, line: u64) {
         let shift = line.wrapping_sub(at as u64);
@@ -23,7 +23,7 @@ impl LineMap {
         }
     }
 
-    /// Notes that the events from position `from` to before `to` are all of `line`.
+    /// Notes that the events at positions `from..to` are all from `line`.
     #[cold]
     pub(super) fn note_all(&mut self, from: usize, to: usize, line: u64) {
         for at in from..to {

@@ -1,14 +1,14 @@
-//! Lines of a text input, read in big chunks and looked at in place.
+//! Lines of a text input, read in large chunks and parsed in place.
 
 use std::io::{ErrorKind as IoErrorKind, Read};
 
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::input::is_damage;
 
-/// How many bytes are asked of the input at a time: few enough to be still in the second-level cache when they are parsed.
+/// How many bytes are read at a time: few enough to be still in the second-level cache when they are parsed.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
-/// A longer line is refused: a file without line ends must not be read into memory whole.
+/// Longer lines are refused, so that a file without line ends is not read into memory as a whole.
 pub(crate) const LONGEST_LINE: usize = 4 << 20;
 
 /// Bytes that stay readable behind the last line, so that scanners may load whole words.
@@ -48,36 +48,36 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Asks the input for `bytes` at a time; for tests, which put chunk borders everywhere.
+    /// Reads `bytes` at a time; for tests, which put chunk borders everywhere.
     pub(super) fn set_chunk_bytes(&mut self, bytes: usize) {
         self.chunk_bytes = bytes.max(1);
     }
 
-    /// Makes sure that a whole line is there; false at the end of the input.
+    /// Makes sure that a whole line is in the buffer. False at the end of the input.
     #[inline]
     pub(super) fn fill(&mut self) -> Result<bool> {
         if self.start < self.whole { Ok(true) } else { self.refill() }
     }
 
-    /// The lines that are there, each with its line end, followed by at least [`PADDING`] bytes of anything; and how
+    /// The lines in the buffer, each with its line end, followed by at least [`PADDING`] other bytes; and how
     /// many bytes of it are lines.
     #[inline]
     pub(super) fn available(&self) -> (&[u8], usize) {
         (&self.buffer[self.start..], self.whole - self.start)
     }
 
-    /// The number of the first line that is there.
+    /// The number of the first line in the buffer.
     #[inline]
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// How many bytes of lines were passed over.
+    /// How many bytes of lines were taken.
     pub(super) fn bytes_taken(&self) -> u64 {
         self.bytes_taken
     }
 
-    /// Passes over `lines` lines of `bytes` bytes in all.
+    /// Takes `lines` lines of `bytes` bytes in all.
     #[inline]
     pub(super) fn advance(&mut self, bytes: usize, lines: u64) {
         debug_assert!(self.start + bytes <= self.whole);
@@ -149,7 +149,7 @@ pub(super) fn line_length(text: &[u8]) -> usize {
     memchr::memchr(b'\n', text).unwrap_or(text.len())
 }
 
-/// `text` as a message shows it: printable, and not longer than a line of a terminal.
+/// `text` for a message: printable, and not longer than a line of a terminal.
 pub(super) fn shown(text: &[u8]) -> String {
     const LONGEST: usize = 60;
     if text.is_empty() {

@@ -8,7 +8,7 @@ use crate::id::EventIndex;
 
 use super::write::Refusal;
 
-/// Bytes collected before they are handed to the operating system.
+/// Bytes that are collected before they are written.
 const FLUSH_BYTES: usize = 256 * 1024;
 
 /// Where a text writer writes to.
@@ -29,12 +29,12 @@ impl<W: Write> Output<W> {
         self.events == 0
     }
 
-    /// Writes bytes that are no line.
+    /// Writes bytes that are not a line.
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Writes `events`, each a line that `line` appends. A line that is refused is not written in part.
+    /// Writes `events`, each as the line that `line` appends. A refused line is not written at all.
     pub(super) fn lines(
         &mut self,
         events: &[Event],

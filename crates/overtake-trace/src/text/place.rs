@@ -21,7 +21,7 @@ impl Place {
         Error::syntax(self.line, self.column + offset as u64, message)
     }
 
-    /// `error` at this place, unless it knows its own.
+    /// `error` at this place, unless it already has a place.
     #[cold]
     pub(super) fn locate(self, error: Error) -> Error {
         match error.position() {
@@ -30,7 +30,7 @@ impl Place {
         }
     }
 
-    /// This place as errors give it.
+    /// This place as a [`Position`].
     pub(super) fn position(self) -> Position {
         Position::Line { line: self.line, column: self.column }
     }

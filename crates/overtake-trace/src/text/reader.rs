@@ -13,7 +13,7 @@ use super::line_map::LineMap;
 use super::lines::Lines;
 use super::place::Place;
 
-/// What a format makes of a line.
+/// Turns lines of a format into events.
 pub trait LineFormat: Default {
     /// Appends the events of the first line of `text` to `out` and returns the line's length with its line end.
     ///
@@ -31,7 +31,7 @@ pub trait LineFormat: Default {
     fn ignored(&self) -> Vec<(String, u64)>;
 }
 
-/// Reads a text format whose lines mean what `F` says. Memory is bounded by the longest line, one block and the names.
+/// Reads a text format whose lines `F` understands. Memory is bounded by the longest line, one block and the names.
 #[derive(Debug)]
 pub struct TextReader<R, F> {
     lines: Lines<R>,
@@ -43,7 +43,7 @@ pub struct TextReader<R, F> {
     /// Events of a line that did not fit into the block, and that line.
     spill: Vec<Event>,
     spill_line: u64,
-    /// Nothing is read after an error: what follows a line that was not understood may mean anything.
+    /// Nothing is read after an error: the lines after one that was not understood may mean anything.
     failed: bool,
     progress: Option<InputProgress>,
 }
@@ -70,7 +70,7 @@ impl<R: Read, F: LineFormat> TextReader<R, F> {
         self
     }
 
-    /// Reports `progress`, which counts below the decompressor, instead of the bytes of text.
+    /// Reports `progress`, which counts compressed bytes, instead of the bytes of text.
     pub(crate) fn with_progress(mut self, progress: InputProgress) -> Self {
         self.progress = Some(progress);
         self

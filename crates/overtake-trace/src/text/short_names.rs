@@ -1,9 +1,9 @@
-//! Short names as machine words, and a table from these to ids.
+//! Short names as machine words, and a table from these words to ids.
 //!
-//! Almost every name of a trace has fewer than 16 bytes, most have fewer than 8, and almost every occurrence is of a name
-//! seen before. Loading a name and the separator behind it as one word finds its end without a loop and makes it its own
-//! key: one multiplication, one slot. Behind this table stands [`Names`](crate::Names), which takes any name and does the
-//! numbering.
+//! Almost every name of a trace has fewer than 16 bytes, most have fewer than 8, and almost every name that is read was
+//! seen before. A name and the separator behind it are loaded as one word. This finds the name's end without a loop, and the word
+//! is the key of the table: a look-up takes one multiplication and one slot. [`Names`](crate::Names) takes any name and
+//! numbers the new ones.
 
 /// A name with the separator behind it, zero-extended. The separator is in no name, so different names are different
 /// keys, even with zero bytes in them, and no key is 0.
@@ -32,7 +32,7 @@ fn word_through(word: u64, end: u8) -> Option<(u64, usize)> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
     let differences = word ^ (ONES * u64::from(end));
-    // The lowest byte set is the first `end`. Bytes above it may be set wrongly, for a borrow runs upwards.
+    // The lowest byte set is the first `end`. Bytes above it may be set wrongly, because a borrow runs upwards.
     let found = differences.wrapping_sub(ONES) & !differences & HIGHS;
     let through = found ^ found.wrapping_sub(1);
     (found != 0).then_some((word & through, (found.trailing_zeros() / 8) as usize))
@@ -109,7 +109,7 @@ const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 impl Word for u64 {
     #[inline]
     fn hash(self) -> usize {
-        // Every byte of the name has a say in the upper half of the product.
+        // Every byte of the name changes the upper half of the product.
         let product = u128::from(self) * u128::from(ODD);
         ((product >> 64) as u64 ^ product as u64) as usize
     }
@@ -125,7 +125,7 @@ impl Word for u128 {
 /// A hash table with linear probing from pairs of slots.
 #[derive(Debug)]
 struct Table<K> {
-    /// A power of two of them.
+    /// Their number is a power of two.
     slots: Vec<Slot<K>>,
     used: usize,
 }
@@ -136,8 +136,8 @@ struct Slot<K> {
     id: u32,
 }
 
-/// Tables up to this size are at most an eighth full, so that hardly a pair of slots overflows; larger ones half, since the
-/// cache would not hold them.
+/// Tables up to this size are at most an eighth full, so that a pair of slots rarely overflows. Larger ones are up to half full,
+/// so that they fit into the cache.
 const SPARSE_SLOTS: usize = 1 << 14;
 
 impl<K: Word> Default for Table<K> {
@@ -147,8 +147,8 @@ impl<K: Word> Default for Table<K> {
 }
 
 impl<K: Word> Table<K> {
-    /// The id under `key`, if the key is in the first two slots where it may be. Nearly all are; which of the two it is
-    /// nobody can predict, so there is no branch on it.
+    /// The id under `key`, if the key is in one of its first two slots. Nearly all keys are. Which of the two it is
+    /// cannot be predicted, so there is no branch on it.
     #[inline(always)]
     fn get_at_home(&self, key: K) -> Option<u32> {
         let home = key.hash() & (self.slots.len() - 1);

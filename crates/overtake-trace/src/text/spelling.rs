@@ -5,7 +5,7 @@ use crate::symbols::canonical_number;
 
 use super::lines::{shown, trimmed};
 
-/// What the word before the parenthesis asks for.
+/// The meaning of the word before the parenthesis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verb {
     /// One event with an operand of the operation's own table.
@@ -26,8 +26,7 @@ pub(super) enum Verb {
     SemaphoreWait,
 }
 
-/// Words that stand for one thing, besides `begin...`, `end...` and the atomics. Where two words mean the same, the
-/// first is written.
+/// All words except `begin...`, `end...` and the atomics. Where two words mean the same, writers use the first.
 const WORDS: [(&str, Verb); 24] = [
     ("r", Verb::Plain(Op::Read)),
     ("w", Verb::Plain(Op::Write)),
@@ -58,7 +57,7 @@ const WORDS: [(&str, Verb); 24] = [
 const ATOMICS: [(&str, Op); 4] =
     [("load", Op::Load), ("store", Op::Store), ("rmw", Op::Rmw), ("fence", Op::Fence)];
 
-/// The word that writers use for `op`, markers apart.
+/// The word that writers use for `op`, which is not `begin` or `end`.
 pub(super) fn word_of(op: Op) -> &'static str {
     WORDS
         .iter()
@@ -67,7 +66,7 @@ pub(super) fn word_of(op: Op) -> &'static str {
         .expect("every operation but begin and end has a word")
 }
 
-/// What `word` asks for; the message says what was expected.
+/// The meaning of `word`; the error message says what was expected.
 pub(super) fn verb_of(word: &[u8]) -> Result<Verb, String> {
     let found = match word {
         b"r" => Some(Verb::Plain(Op::Read)),
@@ -116,7 +115,7 @@ fn unknown_word(word: &[u8]) -> String {
     )
 }
 
-/// `word(operand)` taken apart. The operand reaches from the first `(` to the last `)`.
+/// The parts of `word(operand)`. The operand reaches from the first `(` to the last `)`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'a> {
     pub(super) word: &'a [u8],
@@ -125,7 +124,7 @@ pub(super) struct Call<'a> {
     pub(super) operand_at: usize,
 }
 
-/// Takes `text`, which has no blanks at either end, apart. The error is an offset in `text` and a message.
+/// Splits `text`, which has no blanks at either end. The error is an offset in `text` and a message.
 pub(super) fn split_call(text: &[u8]) -> Result<Call<'_>, (usize, String)> {
     let Some(open) = memchr::memchr(b'(', text) else {
         return Ok(Call { word: text, operand: None, operand_at: text.len() });

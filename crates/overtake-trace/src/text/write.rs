@@ -1,4 +1,4 @@
-//! From events to words and names: what the writers of STD and CSV have in common.
+//! From events to words and names, for the writers of STD and CSV.
 //!
 //! A writer refuses what its reader would read back as something else, so that `read(write(t)) = t` holds for every
 //! trace that can be written at all (tables numbered in order of first use; array lengths are written with `alloc`).
@@ -12,7 +12,7 @@ use crate::symbols::{Symbols, Variable, split_element, split_generation};
 use super::lines::shown;
 use super::spelling::{Verb, split_call, split_length, verb_of, word_of};
 
-/// Writes `op(operand)`, looking at each name once.
+/// Writes `op(operand)` and checks each name once.
 #[derive(Debug)]
 pub(super) struct CallWriter {
     /// Bytes that the format cannot have in a name.
@@ -30,7 +30,7 @@ pub(super) struct CallWriter {
     acquired_names: FxHashSet<Vec<u8>>,
 }
 
-/// Ids that were met before.
+/// Ids whose check has passed.
 #[derive(Debug)]
 struct Seen<I>(IdVec<I, bool>);
 
@@ -211,7 +211,7 @@ impl CallWriter {
             if same {
                 return Ok(());
             }
-            let expected = "expected an operand that is no whole block, and indices after arrays only";
+            let expected = "expected a variable that is not a whole block, and indices only after arrays";
             Err(format!("{expected}, found {}", shown(name)))
         })
     }
@@ -225,7 +225,7 @@ impl CallWriter {
         let name = symbols.variables.array_name(array);
         let length = symbols.variables.array_facts(array).length;
         out.extend_from_slice(name);
-        // A block called `A[3]` needs its length so that the name is not taken for a length.
+        // A block called `A[3]` needs its length, so that the `[3]` is not mistaken for a length.
         let written = length.filter(|_| op == Op::Alloc || split_length(name).1.is_some());
         if let Some(length) = written {
             out.extend_from_slice(format!("[{length}]").as_bytes());

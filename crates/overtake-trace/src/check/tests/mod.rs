@@ -68,7 +68,7 @@ const X: VarId = VarId(0);
 const BLOCK: VarId = VarId(4);
 const ELEMENT: VarId = VarId(5);
 
-/// Asserts what the mending checker makes of `events`, and that the strict one refuses at `refused_at`.
+/// Asserts what the repairing checker makes of `events`, and that the strict one refuses at `refused_at`.
 fn assert_mends(
     events: &[(u32, Action)],
     expected: &[(u64, u32, Action)],

@@ -1,8 +1,8 @@
-//! Whatever events come in any order.
+//! Random events in any order.
 
 use super::*;
 
-/// W2-W5 of the module doc, restated plainly and apart from the checker.
+/// W2 to W5 of the module doc, written again without the checker.
 fn assert_well_formed(events: &[(u64, Event)]) {
     let mut held: Vec<(ThreadId, LockId, bool)> = Vec::new();
     let mut ever = Vec::new();
@@ -50,7 +50,7 @@ fn random_numbers() -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// Fewer than 30 events, of the first few kinds of those below.
+/// Fewer than 30 random events of the first `kinds` kinds in the list below.
 fn random_events(random: &mut impl FnMut(u64) -> u64, kinds: u64) -> Vec<(u32, Action)> {
     let length = random(30);
     let event = |_| {
@@ -100,7 +100,7 @@ fn windows_are_checked_alike_with_and_without_a_short_way_for_ordinary_events() 
         thorough.ordinary.leave_locks_out();
         let (mut script, mut again) = (Script::new(), Script::new());
         for _ in 0..3 {
-            // Only locks in half of the windows: more of their operations are ordinary.
+            // Half of the windows have only lock operations, so that more of these are ordinary.
             let kinds = if random(2) == 0 { 4 } else { 11 };
             script.events = script_events(&random_events(&mut random, kinds));
             again.events = script.events.clone();

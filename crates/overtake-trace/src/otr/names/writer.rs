@@ -1,4 +1,4 @@
-//! Names on their way into a file.
+//! Writing names to a file.
 
 use super::{
     FULL_CHUNK_BYTES, MAX_NAME_BYTES, PROGRAM_TABLE, SECTION_HEADER_BYTES, Table, ZSTD_LEVEL, shape,
@@ -14,7 +14,7 @@ use crate::symbols::{Symbols, Variable};
 /// Takes finished symbol chunks: payload and number of entries.
 pub(in crate::otr) type ChunkSink<'a> = dyn FnMut(&[u8], usize) -> Result<()> + 'a;
 
-/// Writes what is new in the tables.
+/// Writes the new names of the tables.
 pub(in crate::otr) struct NameWriter {
     compressor: zstd::bulk::Compressor<'static>,
     written: [usize; Table::ALL.len()],
@@ -36,7 +36,7 @@ impl NameWriter {
         })
     }
 
-    /// Writes what `events`, the next block, may refer to and has not been written yet.
+    /// Writes all new names that `events`, the next block, may refer to.
     pub(in crate::otr) fn write_new(
         &mut self,
         symbols: &Symbols,
@@ -86,7 +86,7 @@ impl NameWriter {
         self.close_chunk(emit)
     }
 
-    /// Lengths of arrays that are new or have become known since the array was written.
+    /// The lengths of new arrays, and lengths that became known after their array was written.
     fn new_lengths(
         &mut self,
         symbols: &Symbols,
@@ -106,7 +106,7 @@ impl NameWriter {
         found
     }
 
-    /// Writes the entries of `table` from where it was left up to `end`, in as many chunks as needed.
+    /// Writes the entries of `table` that were not written yet, up to `end`, in as many chunks as needed.
     fn put_new<P: FnOnce(&mut Vec<u8>) -> Result<()>>(
         &mut self,
         table: Table,
@@ -125,7 +125,7 @@ impl NameWriter {
         Ok(())
     }
 
-    /// Writes a section with entries from `first` on, as many as the chunk takes. Returns the first it does not.
+    /// Writes a section with entries from `first` on, as many as fit into the chunk. Returns the first that does not fit.
     fn put_entries<P: FnOnce(&mut Vec<u8>) -> Result<()>>(
         &mut self,
         table: u8,

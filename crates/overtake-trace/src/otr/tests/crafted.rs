@@ -209,7 +209,7 @@ fn chunks_of_unknown_kind_are_skipped_if_they_say_so() {
         forged.extend_from_slice(&bytes[16..]);
         forged
     };
-    // Offsets in the footer are off now, which the reader notices at the very end.
+    // Offsets in the footer are wrong now, which the reader notices at the very end.
     let found = read(&with(b"stak"));
     assert_eq!(found.plain_events(), trace.events);
     let error = read(&with(b"STAK")).error.unwrap();

@@ -14,7 +14,7 @@ fn chunks(bytes: &[u8]) -> Vec<(usize, ChunkHeader)> {
     found
 }
 
-/// What a strict reader hands out of a damaged file is the beginning of the trace, and a clean end is the whole trace.
+/// A strict reader hands out the beginning of the trace, or the whole trace if it ends without an error.
 fn assert_strict(trace: &Trace, bytes: &[u8]) {
     let found = read(bytes);
     let events = found.plain_events();
@@ -28,7 +28,7 @@ fn assert_strict(trace: &Trace, bytes: &[u8]) {
     }
 }
 
-/// What salvage hands out are events of the trace under their own indices, and the rest is said to be missing.
+/// Salvage hands out events of the trace with their own indices, and lists the others as missing.
 fn assert_salvage(trace: &Trace, bytes: &[u8]) -> Outcome {
     let found = salvage(bytes);
     let mut next = 0;
@@ -209,7 +209,7 @@ fn what_is_no_sealed_file_is_refused() {
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Syntax, expected));
 }
 
-/// A change to the bytes of a file, as disks, networks and editors make them.
+/// A change to the bytes of a file, as disks, networks and editors cause it.
 #[derive(Clone, Debug)]
 enum Mutation {
     Overwrite(prop::sample::Index, Vec<u8>),
@@ -263,7 +263,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Makes all checksums match again, so that what they protect is reached.
+/// Makes all checksums match again, so that readers decode what they protect.
 fn repair_checksums(bytes: &mut [u8]) {
     let mut offset = FILE_HEADER_BYTES;
     while let Some(header) = bytes.get(offset..offset + CHUNK_HEADER_BYTES) {

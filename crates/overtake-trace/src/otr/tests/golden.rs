@@ -14,8 +14,8 @@ fn a_file_of_version_1_is_read() {
     check("every_operation.v1.otr", &sample_of(21, 150, 64).0);
 }
 
-/// Version 2: a trace with every operation, 150 events in blocks of 64. `BLESS=1` writes the file if there is none, which
-/// is so for a new version of the format; a file that is there stays as it is.
+/// Version 2: a trace with every operation, 150 events in blocks of 64. `BLESS=1` writes the file only if it is missing, as it is
+/// for a new version of the format.
 #[test]
 fn a_file_of_version_2_is_read() {
     let name = "every_operation.v2.otr";

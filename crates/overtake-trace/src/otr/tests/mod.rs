@@ -1,4 +1,4 @@
-//! What all tests of the sealed format share: random traces, and reading and writing in memory.
+//! Shared by all tests of the sealed format: random traces, and reading and writing in memory.
 
 mod crafted;
 mod damage;
@@ -117,7 +117,7 @@ pub(super) fn sample(events: usize, block_events: usize) -> (Trace, Vec<u8>) {
     sample_of(Op::ALL.len(), events, block_events)
 }
 
-/// As [`sample`], with the first `operations` of all.
+/// As [`sample`], with only the first `operations` operations.
 pub(super) fn sample_of(operations: usize, events: usize, block_events: usize) -> (Trace, Vec<u8>) {
     let mut builder = Builder::new(block_events);
     for at in 0..events {

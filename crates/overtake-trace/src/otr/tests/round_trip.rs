@@ -258,8 +258,8 @@ proptest! {
         prop_assert_eq!(found, statistics.summary(&trace.symbols).parameters);
     }
 
-    /// A and h do not change when the checker mends a trace, unless it tells threads of one name apart after a join or ends sections
-    /// where events are missing.
+    /// A and h do not change when the checker repairs a trace, except that it gives a thread id a new thread after a join, and ends
+    /// sections where events are missing.
     #[test]
     fn parameters_of_raw_and_checked_events_agree((mut trace, _) in sealed(200)) {
         trace.events.retain(|event| !matches!(event.op(), Op::Join | Op::Gap));

@@ -1,6 +1,6 @@
 //! CSV: one event a line, one column per thread, the event in the column of its thread: `,,r(x)` is thread `T2`.
 //!
-//! Cells are spelled as in STD. A cell may be quoted, as it must be if it has a comma. The first row may name the threads
+//! Cells are written as in STD. A cell may be quoted, and must be if it contains a comma. The first row may name the threads
 //! of the columns. There are no locations.
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ pub struct CsvLines {
     builder: Builder,
     columns: Vec<Column>,
     any_row: bool,
-    /// The cell at hand, without its quotes.
+    /// The current cell, without its quotes.
     cell: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ struct Cell<'a> {
     column: usize,
     /// Where the cell starts in the row.
     at: usize,
-    /// As it is in the row, without blanks around it, with its quotes.
+    /// The text in the row, without blanks around it, with its quotes.
     raw: &'a [u8],
 }
 
@@ -130,7 +130,7 @@ impl CsvLines {
     }
 }
 
-/// Whether a cell is more than a name: it has a parenthesis, or it begins or ends something.
+/// Whether a cell is an operation and not a name: it has a parenthesis, or it is a `begin` or `end`.
 fn is_operation(text: &[u8]) -> bool {
     text.contains(&b'(') || matches!(verb_of(text.trim_ascii()), Ok(Verb::Marker(_)))
 }
@@ -164,13 +164,13 @@ fn cells(row: &[u8]) -> impl Iterator<Item = Cell<'_>> {
     })
 }
 
-/// Up to the next comma outside quotes. Quotes count only at the start of a cell.
+/// The length up to the next comma outside quotes. Quotes count only at the start of a cell.
 fn cell_length(rest: &[u8]) -> usize {
     let blanks = rest.len() - rest.trim_ascii_start().len();
     let mut at = blanks;
     if rest.get(at) == Some(&b'"') {
         at += 1;
-        // A doubled quote closes and opens again, which comes to the same here.
+        // A doubled quote counts as an end and a new start, which gives the same length.
         while let Some(quote) = memchr::memchr(b'"', &rest[at..]) {
             at += quote + 1;
             if rest.get(at) != Some(&b'"') {
@@ -182,7 +182,7 @@ fn cell_length(rest: &[u8]) -> usize {
     at + memchr::memchr(b',', &rest[at..]).unwrap_or(rest.len() - at)
 }
 
-/// The cell's text without quotes around it, doubled quotes inside made one.
+/// Leaves the cell's text in `text`, without the quotes around it and with one quote for each doubled one.
 fn unquote(raw: &[u8], place: Place, text: &mut Vec<u8>) -> Result<()> {
     text.clear();
     let Some(inner) = raw.strip_prefix(b"\"") else {

@@ -11,12 +11,12 @@ use crate::text::lines::shown;
 use crate::text::output::Output;
 use crate::text::write::{CallWriter, Refusal};
 
-/// A row has a comma for every column before its own: more columns would make a file of commas.
+/// A row has a comma for every column before its own, so that more columns would make the file mostly commas.
 const MOST_COLUMNS: u64 = 1 << 16;
 
 /// Writes CSV: the event of thread `T<n>` in column `n`, counted from 0.
 ///
-/// Locations are not written, for CSV has none; [`locations_dropped`](Self::locations_dropped) counts them. Threads with
+/// Locations are not written, because CSV has none; [`locations_dropped`](Self::locations_dropped) counts them. Threads with
 /// other names, and names with a line end, are refused with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
 #[derive(Debug)]
 pub struct CsvWriter<W> {
@@ -83,7 +83,7 @@ fn column_of(
     Ok(column as usize)
 }
 
-/// Appends `cell`, in quotes if a comma or a quote could end it.
+/// Appends `cell`, in quotes if it contains a comma or a quote.
 fn quote(cell: &[u8], line: &mut Vec<u8>) {
     if memchr::memchr2(b',', b'"', cell).is_none() {
         line.extend_from_slice(cell);

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::text::lines::{shown, trimmed};
 use crate::text::place::Place;
 
-/// A line, taken apart.
+/// A parsed line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Parsed<'a> {
     Blank,
@@ -22,7 +22,7 @@ pub(super) enum Access {
     VolatileWrite,
 }
 
-/// What is done to anything else.
+/// What is done to other objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sync {
     Acquire,
@@ -117,7 +117,7 @@ const FORMS: [(&str, Form); 21] = [
     ("Sleep", Form::Ignored(Ignored::Sleep)),
 ];
 
-/// Takes `line` apart. Only a line that begins with `@` can be wrong: the program's own output is in the log, too.
+/// Parses `line`. Only a line that begins with `@` can be wrong, because the log also contains the program's own output.
 pub(super) fn parse(line: &[u8], number: u64) -> Result<Parsed<'_>> {
     let line = line.trim_ascii_end();
     let Some(after) = line.strip_prefix(b"@") else { return Ok(without_event(line)) };
@@ -143,14 +143,14 @@ pub(super) fn parse(line: &[u8], number: u64) -> Result<Parsed<'_>> {
 fn without_event(line: &[u8]) -> Parsed<'_> {
     match line.trim_ascii_start() {
         [] => Parsed::Blank,
-        // Each print tool of a chain has its own sign, and prints every event once more.
+        // Each print tool of a chain has its own sign and prints every event again.
         [b'!' | b'#' | b'$' | b'%' | b'*', b' ', ..] => Parsed::Ignored(Ignored::OtherTool),
         [b'[', ..] => Parsed::Ignored(Ignored::Banner),
         _ => Parsed::Ignored(Ignored::OtherOutput),
     }
 }
 
-/// Lines in words instead of in the form of a call.
+/// Lines in words, without the form of a call.
 fn note(text: &[u8]) -> Option<Ignored> {
     if text.starts_with(b"test acquire ") || text.starts_with(b"test release ") {
         return Some(Ignored::LockQuery);

@@ -1,15 +1,15 @@
 //! The log of RoadRunner's print tool: what a Java program did, for people to read.
 //!
-//! Lines of events begin with `@` and blanks, as many as the call is deep. Every edge that the log shows is kept:
+//! Lines of events begin with `@` and blanks, one for each level of calls. Every ordering that the log shows is kept:
 //!
 //! - `VRd`, `VWr` are loads and stores of order `volatile`.
 //! - `Wait` is printed when the call begins, which releases the monitor, and when it returns, which acquires it.
-//! - `Notify` is printed twice, too; the first print posts what returning waiters wait for, as `notify` in STD.
-//! - `Start` is printed twice; the child may run from the first print on, so that is the fork.
-//! - `Join` is printed twice; the child has ended at the second print, so that is the join. In a log that has it once,
-//!   the join lies before the thread's next event.
-//! - `Barrier(..,Enter)` posts and `Barrier(..,Exit)` waits for the round that the thread entered. A round is over with
-//!   its first exit. If more threads than the barrier has parties arrive at once, some are taken for members of the
+//! - `Notify` is printed twice, too; the first print posts the object that returning waiters wait for, as `notify` in STD.
+//! - `Start` is printed twice; the child may run from the first print on, so the first print is the fork.
+//! - `Join` is printed twice; the child has ended at the second print, so the second print is the join. In a log that prints it
+//!   once, the join comes just before the thread's next event.
+//! - `Barrier(..,Enter)` posts and `Barrier(..,Exit)` waits for the round that the thread entered. A round ends with
+//!   its first exit. If more threads than the barrier has parties arrive at once, some are counted in the
 //!   round before their own; that adds order and can hide a race.
 //! - `ClassInited` posts the class, `ClassAccessed` waits for it.
 //!
@@ -42,7 +42,7 @@ pub type RoadRunnerReader<R> = TextReader<R, RoadRunnerLines>;
 pub struct RoadRunnerLines {
     builder: Builder,
     barriers: Barriers,
-    /// Calls whose second print is to come, by the thread's number as it is printed.
+    /// Calls whose second print is still to come, by the printed number of the thread.
     open: FxHashMap<Vec<u8>, Open>,
     ignored: [u64; Ignored::ALL.len()],
 }
@@ -197,7 +197,7 @@ impl RoadRunnerLines {
         closes
     }
 
-    /// The thread called `thread`, which is about to do something: ends the calls that it must have returned from.
+    /// The thread called `thread`, before its next event. Ends the calls from which it must have returned.
     fn settle(&mut self, thread: &[u8], out: &mut Vec<Event>) -> Result<ThreadId> {
         let call = self.open.remove(thread);
         let thread = self.builder.symbols.threads.intern(thread)?;

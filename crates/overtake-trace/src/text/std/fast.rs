@@ -1,10 +1,10 @@
-//! The lines that make up nearly all of a trace: an access or a lock operation, written without blanks.
+//! A fast path for the lines that make up nearly all of a trace: an access or a lock operation, written without blanks.
 //!
-//! Whatever is out of the ordinary is left to the general parser, which is the definition; this one only has to notice.
-//! Fields that were met before are recognised by one look at a table of words. A field gets into the table only after
-//! it was found clean: not empty, nothing to trim, no separator inside.
+//! The general parser defines the format. The fast path only has to notice which lines it must leave to the general parser.
+//! Known fields are recognised by one look-up in a table of words. A field gets into the table only if
+//! it is clean: not empty, nothing to trim, no separator inside.
 //!
-//! [`FastPath::known_line`] takes lines whose three fields are all short and known, [`FastPath::line`] longer and new ones.
+//! [`FastPath::known_line`] takes lines whose three fields are all short and known, [`FastPath::line`] those with long or new fields.
 
 use crate::error::Result;
 use crate::event::{Event, MemoryOrder, Op};
@@ -22,11 +22,11 @@ pub(super) struct FastPath {
     locations: ShortNames,
 }
 
-/// A line whose names have up to 7 bytes, and its location up to 15, is not longer than this.
+/// A line with names of up to 7 bytes and a location of up to 15 bytes is not longer than this.
 const WINDOW: usize = 40;
 
 impl FastPath {
-    /// Appends the event of the first line of `text` and returns the line's length with its line end; nothing for a line
+    /// Appends the event of the first line of `text` and returns the line's length with its line end. Returns None for a line
     /// with a field that is long or new.
     #[inline(always)]
     pub(super) fn known_line(
@@ -71,8 +71,8 @@ impl FastPath {
         Some(at + 1 + length + 1)
     }
 
-    /// As [`known_line`](Self::known_line), for fields of any length, which get to be known; nothing for a line that the
-    /// general parser has to look at.
+    /// As [`known_line`](Self::known_line), for fields of any length, which become known. Returns None for a line that the
+    /// general parser has to read.
     #[inline(never)]
     pub(super) fn line(
         &mut self,
@@ -165,7 +165,7 @@ fn access(word: u32) -> Option<Op> {
     const READ: u16 = u16::from_le_bytes(*b"r(");
     const WRITE: u16 = u16::from_le_bytes(*b"w(");
     let word = word as u16;
-    // Which of the two comes next is anyone's guess, so there is no branch on it.
+    // Which of the two it is cannot be predicted, so there is no branch on it.
     let op = if word == WRITE { Op::Write } else { Op::Read };
     ((word == READ) | (word == WRITE)).then_some(op)
 }
@@ -194,7 +194,7 @@ fn long_operand(text: &[u8]) -> Option<usize> {
     text[..end].strip_suffix(b")").map(<[u8]>::len)
 }
 
-/// Whether a field is a name as it stands.
+/// Whether a field is a name without any change.
 fn is_clean(field: &[u8]) -> bool {
     !field.is_empty() && field.trim_ascii() == field && memchr::memchr2(b'|', b'\n', field).is_none()
 }

@@ -79,7 +79,7 @@ impl StdLines {
             return Ok(());
         }
         if text[0] == b'#' {
-            // Indented, `#3 main file.c:12` is how stack frames are printed.
+            // An indented line such as `#3 main file.c:12` is a stack frame.
             self.stack_frames += u64::from(indent > 0 && text.get(1).is_some_and(u8::is_ascii_digit));
             return Ok(());
         }

@@ -5,7 +5,7 @@ use crate::fuzzing::{self, Random};
 use crate::id::{EventIndex, LocationId};
 use crate::text::lines::LONGEST_LINE;
 
-/// What `text` is read as, written out again.
+/// Reads `text` and writes it again.
 fn read(text: &str) -> String {
     let trace = Trace::parse_std(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
     String::from_utf8(trace.to_std().unwrap()).unwrap()
@@ -179,7 +179,7 @@ fn an_endless_input_is_read_in_bounded_memory() {
     }
 }
 
-/// The general parser alone: what the fast path must agree with.
+/// The general parser alone, which the fast path must agree with.
 #[derive(Default)]
 struct General(StdLines);
 

@@ -51,7 +51,7 @@ impl<W: Write> EventSink for StdWriter<W> {
     }
 }
 
-/// The thread at the start of a line, where a name could be taken for a comment.
+/// The thread at the start of a line. A name that could be mistaken for a comment is refused.
 fn thread(
     calls: &mut CallWriter,
     thread: ThreadId,
@@ -60,7 +60,7 @@ fn thread(
 ) -> std::result::Result<(), Refusal> {
     let name = symbols.threads.name(thread);
     if name.starts_with(b"#") {
-        return Err(format!("expected a thread name that starts no comment, found {}", shown(name)));
+        return Err(format!("expected a thread name that does not start a comment, found {}", shown(name)));
     }
     calls.thread(thread, symbols, line)
 }

@@ -1,5 +1,5 @@
-//! `testdata/formats`: every sample is read and compared with the `.expected` next to it, which is the trace in STD, the
-//! lines that were passed over, or the error. `BLESS=1` rewrites.
+//! `testdata/formats`: every sample is read and compared with the `.expected` next to it, which has the trace in STD and the
+//! lines that were skipped, or the error. `BLESS=1` rewrites these files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Mutated samples: a bounded run of what the fuzz targets do without end.
+//! Mutated samples: the checks of the fuzz targets on a fixed number of inputs.
 
 use std::io::Write;
 

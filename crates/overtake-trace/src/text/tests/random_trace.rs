@@ -45,7 +45,7 @@ fn thread(random: &mut Random, shape: &Shape) -> Vec<u8> {
     }
 }
 
-/// Few plain names, and some with every byte that means something somewhere.
+/// A few plain names, and some with every byte that means something in a format.
 fn name(random: &mut Random, shape: &Shape) -> Vec<u8> {
     const BYTES: &[u8] = b"ab1[]()#@,.\"| \t\r\0\xc3\xa4\xff_:/@#[7]\xef";
     if random.below(2) == 0 {
