@@ -1,7 +1,7 @@
-//! Races between neighbours: the surest way to plant one.
+//! Races between two neighbouring events.
 //!
-//! Right after an access by one thread, another thread writes the same variable. Nothing lies between the two that could
-//! order them, so they race whatever the rest of the trace does. If everything else is race free, the variables hit are
+//! Right after an access by one thread, another thread writes the same variable. No event between the two could
+//! order them, so they race whatever the rest of the trace does. If everything else is race free, these variables are
 //! exactly the racy ones.
 
 use overtake_trace::{Action, LocationId, VarId};
@@ -9,11 +9,11 @@ use overtake_trace::{Action, LocationId, VarId};
 use crate::rng::Rng;
 use crate::tape::{Expectation, Tape};
 
-/// Plans such races, and remembers which variables they hit.
+/// Plans such races, and remembers their variables.
 #[derive(Debug)]
 pub(crate) struct AdjacentRaces {
     rate: f64,
-    /// Shared accesses until the next one is raced with.
+    /// Shared accesses until the next one that gets a race.
     countdown: u64,
     line: LocationId,
     expectation: Expectation,
@@ -24,7 +24,7 @@ impl AdjacentRaces {
         AdjacentRaces { rate, countdown: rng.gap(rate), line, expectation: Expectation::default() }
     }
 
-    /// Counts a shared access that was just written; true if it is to be raced with.
+    /// Counts a shared access that was just written. Returns whether it gets a race.
     #[inline]
     pub(crate) fn is_next(&mut self) -> bool {
         self.countdown -= 1;
@@ -39,7 +39,7 @@ impl AdjacentRaces {
         tape.push(thread, Action::Write(var), self.line);
     }
 
-    /// Lets the turn pass, for want of another thread.
+    /// Plans no race this time, because there is no other thread.
     pub(crate) fn skip(&mut self, rng: &mut Rng) {
         self.countdown = rng.gap(self.rate);
     }

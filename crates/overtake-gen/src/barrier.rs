@@ -1,4 +1,4 @@
-//! Points that all threads pass together.
+//! Barriers: points that all threads pass together.
 
 use overtake_trace::{Action, LocationId, LockId, Result, Symbols, SyncId};
 
@@ -15,10 +15,10 @@ pub(crate) struct Barrier {
 
 #[derive(Debug)]
 enum Kind {
-    /// Every thread posts, then every thread waits. Two objects take turns, as in a sense-reversing barrier: with one, a
+    /// Every thread posts, then every thread waits. Two objects alternate, as in a sense-reversing barrier: with a single object, a
     /// wait could also be ordered after a post of the next round.
     PostWait { objects: [SyncId; 2], round: usize },
-    /// Every thread takes and gives back one lock, and again: after the second time each has seen all others.
+    /// Every thread acquires and releases one lock, twice. After the second time, each thread is ordered after all others.
     Lock(LockId),
 }
 

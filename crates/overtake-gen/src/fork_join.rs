@@ -1,8 +1,8 @@
-//! A tree of threads, as divide-and-conquer programs have.
+//! A tree of threads, as in divide-and-conquer programs.
 //!
 //! Thread `t` is the parent of `2t+1` and `2t+2`. Each thread fills its input, forks its children, works (reading its parent's
 //! input, updating its own output), joins its children and combines their outputs with its own. Forks and joins alone order
-//! all of this; there are no locks. The root goes on combining until the trace is as long as asked for.
+//! all of this; there are no locks. The root goes on combining until the trace has its length.
 
 use overtake_trace::{Action, LocationId, Symbols, ThreadId, VarId};
 
@@ -31,7 +31,7 @@ pub(crate) struct ForkJoin {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     stage: Stage,
-    /// What is left of the stage: accesses, or children to fork or to join.
+    /// How much of the stage is left: accesses, or children to fork or to join.
     left: u64,
     unfinished_children: u32,
 }
@@ -182,7 +182,7 @@ impl ForkJoin {
         }
     }
 
-    /// An access, and perhaps another running thread's write on its heels.
+    /// An access, and perhaps a write by another running thread right after it.
     fn access(&mut self, tape: &mut Tape, thread: u32, action: Action, var: VarId, line: usize) {
         tape.push(thread, action, self.lines[line]);
         if self.races.is_next() {

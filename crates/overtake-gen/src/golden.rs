@@ -1,6 +1,6 @@
-//! The golden traces: small, each kept for one thing that detectors get wrong, with the right answers beside it.
+//! The golden traces: small traces with their correct answers, each kept for one mistake that detectors make.
 //!
-//! A golden trace is `<name>.std`, whose first line is a comment that says why it exists, and `<name>.expected`, with a line per
+//! A golden trace is `<name>.std`, whose first line is a comment that says why it exists, and `<name>.expected`, with a line for each
 //! notion:
 //!
 //! ```text
@@ -16,8 +16,8 @@
 //! ```
 //!
 //! After `lock-set` come names of variables, after the other notions the indices, from 0, of the events that race with an
-//! earlier one; nothing means that there are none, and a notion that is not listed is not stated. `repairs` names what has to be
-//! mended first; without it the trace is well formed.
+//! earlier one. An empty list means that there are none; a missing notion means that its answer is not stated. `repairs` names the
+//! repairs that the trace needs; without this line the trace is well formed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Traces made to order: seeded workloads in the shapes of real programs, hardness constructions with known answers, and
+//! Generated traces: seeded workloads in the shapes of real programs, hardness constructions with known answers, and
 //! the golden traces.
 //!
 //! ```
@@ -12,8 +12,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Workloads stream: a billion events need no more memory than a thousand. Gadgets are built in memory, because what they
-//! are for is their answer.
+//! Workloads are generated while they are read: a billion events need no more memory than a thousand. Gadgets are small and are built
+//! in memory, together with their answer.
 #![forbid(unsafe_code)]
 
 mod adjacent;

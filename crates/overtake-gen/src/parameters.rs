@@ -1,4 +1,4 @@
-//! What a workload can be asked for, and what it refuses.
+//! The parameters of workloads, and the errors of impossible ones.
 
 use std::error::Error;
 use std::fmt;
@@ -63,7 +63,7 @@ impl Parameter {
         Parameter::Seed,
     ];
 
-    /// The name of the field, as options spell it.
+    /// The name of the field, as in command line options.
     pub fn name(self) -> &'static str {
         match self {
             Parameter::Events => "events",
@@ -116,7 +116,7 @@ impl Parameters {
         }
     }
 
-    /// Refuses what no shape can do: the limits keep the symbol tables within memory.
+    /// Refuses values that no shape accepts. The limits keep the symbol tables within memory.
     pub(crate) fn check_limits(&self) -> Result<(), ParameterError> {
         within(Parameter::Threads, self.threads, 1, 1 << 24)?;
         within(Parameter::Locks, self.locks, 0, 1 << 24)?;
@@ -182,7 +182,7 @@ pub(crate) fn fraction(parameter: Parameter, value: f64, most: f64) -> Result<()
     Err(ParameterError::new(parameter.name(), format!("expected a number from 0 to {most}, found {value}")))
 }
 
-/// Names beyond what the tables can number. The limits on parameters make this impossible.
+/// More names than the tables can number. The limits on parameters make this impossible.
 impl From<overtake_trace::Error> for ParameterError {
     fn from(error: overtake_trace::Error) -> ParameterError {
         ParameterError::new(Parameter::Variables.name(), error.message())

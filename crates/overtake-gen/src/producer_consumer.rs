@@ -4,8 +4,8 @@
 //! ring of slots. A producer waits until its slot is empty, moves the tail under the lock, fills the slot and posts it as full;
 //! a consumer waits until the slot is full, moves the head, reads the slot and posts it as empty.
 //!
-//! Each slot has an object for `full` and one for `empty`. A wait is ordered after every earlier post of its object; earlier
-//! rounds of a slot are ordered before the present one anyway, so no generations are needed and the tables do not grow.
+//! Each slot has an object for `full` and one for `empty`. A wait is ordered after every earlier post of its object. Earlier
+//! rounds of a slot are ordered before the current one anyway, so no generations are needed and the tables do not grow.
 
 use overtake_trace::{Action, LocationId, LockId, Result as TraceResult, Symbols, SyncId, VarId};
 
@@ -72,7 +72,7 @@ impl ProducerConsumer {
         within(Parameter::Locks, parameters.locks, 1, u64::MAX)?;
         let threads = parameters.threads as u32;
         let queues = (parameters.locks as u32).min(threads / 2);
-        // One variable is the main thread's own; each queue has a head, a tail and at least one slot.
+        // One variable belongs to the main thread; each queue has a head, a tail and at least one slot.
         within(Parameter::Variables, parameters.variables, 3 * u64::from(queues) + 1, u64::MAX)?;
         let per_queue = (parameters.variables as u32 - 1) / queues;
         let fields = (per_queue - 2).min(MOST_FIELDS);
@@ -197,7 +197,7 @@ impl ProducerConsumer {
         first + 2 * queues * self.rng.below(count)
     }
 
-    /// Accesses a field of the slot, and perhaps another thread's write on its heels.
+    /// An access to a field of the slot, and perhaps a write by another thread right after it.
     fn touch(&mut self, tape: &mut Tape, thread: u32, var: VarId) {
         let side = thread as usize % 2;
         let action = [Action::Write(var), Action::Read(var)][side];

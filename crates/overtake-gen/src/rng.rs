@@ -1,13 +1,13 @@
 //! The random numbers behind every generated trace.
 //!
-//! Written here rather than taken from a crate because the stream *is* the benchmark: the same seed must give the same
-//! trace with every version of every dependency, on every platform. For the same reason there are no logarithms or
+//! The generator is written here and not taken from a crate, because the numbers determine the benchmark: the same seed must give the
+//! same trace with every version of every dependency, on every platform. For the same reason there are no logarithms or
 //! other functions whose last bit differs between platforms, only integer arithmetic and IEEE basic operations.
 //!
 //! The generator is wyrand (Wang Yi, public domain): one addition and one wide multiplication per number, which passes
 //! the usual statistical batteries. The seed is scrambled first, so that seeds 1 and 2 have nothing in common.
 
-/// A seeded stream of random numbers, the same everywhere and for ever.
+/// A seeded stream of random numbers, the same on every platform and in every version.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng {
     state: u64,
@@ -47,8 +47,8 @@ impl Rng {
         self.unit() < probability
     }
 
-    /// How many trials until something of probability `rate` happens next: between 1 and 2/rate, 1/rate on average.
-    /// Never (`u64::MAX`) for a rate of 0.
+    /// How many trials until an event with probability `rate` happens: between 1 and 2/rate, 1/rate on average.
+    /// `u64::MAX` (never) for a rate of 0.
     pub(crate) fn gap(&mut self, rate: f64) -> u64 {
         if rate <= 0.0 {
             return u64::MAX;

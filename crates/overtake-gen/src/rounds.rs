@@ -10,13 +10,13 @@
 //! **Epsilon-far.** A trace is epsilon-far from race free (Al Thokair, Zhang, Mathur and Viswanathan, *Dynamic Race Detection
 //! with O(1) Samples*, POPL 2023) if at least epsilon·N of its N events must change to make it a race-free trace of the
 //! same length. Here even threads take no locks at all, and each round has P = T/2 pairs with different even threads. Take
-//! any race-free trace that differs in few events. A pair whose accesses are unchanged must have become ordered, which
-//! takes an event after the first access by which its thread is left (a release, post, fork, atomic write, or a join *of* the
-//! thread); the round has none, so an event of the round was changed into one, and such an event serves one thread, hence
-//! one pair of the round. A changed event can therefore mend at most two pairs: the one whose access it was, and the one whose
-//! thread it belongs to now. So at least half as many events as there are pairs must change, and rounds are made so short
-//! that this is epsilon·N, for every N of at least 20·(2T + L) events for T threads and L locks: shorter traces spend too
-//! much on forks and joins.
+//! any race-free trace that differs in few events. A pair whose accesses are unchanged must have become ordered. This
+//! needs an event after the first access that orders its thread before another one (a release, post, fork, atomic write, or a join
+//! *of* the thread). The round has no such event, so an event of the round was changed into one, and it orders one thread only, hence
+//! one pair of the round. A changed event can therefore remove at most two races: that of the access it was, and that of the
+//! thread it belongs to now. So at least half as many events as there are pairs must change. Rounds are so short
+//! that this is epsilon·N, for every N of at least 20·(2T + L) events for T threads and L locks. Shorter traces have too
+//! many forks and joins.
 
 use overtake_trace::{Action, LocationId, Symbols, VarId};
 
@@ -48,12 +48,12 @@ pub(crate) struct Rounds {
     /// Lines of the first accesses and of the second.
     lines: [LocationId; 2],
     next_var: u32,
-    /// Vars of the pairs whose second access is still to come.
+    /// The variables of the pairs whose second access is still to come.
     open: Vec<VarId>,
     at: Phase,
     /// Events kept for closing sections and joining threads.
     closing: u64,
-    /// How many pairs of a round a single changed event can mend: all of them, if it may order their threads.
+    /// How many races of a round one changed event can remove: all of them, if it may order all their threads.
     mended_by_one_change: u64,
     expectation: Expectation,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Rounds {
 enum Phase {
     Start,
     FirstAccesses,
-    /// Ordinary work: this many events more.
+    /// Ordinary work: this many events are left.
     Work(u64),
     SecondAccesses,
     Finished,
@@ -73,8 +73,8 @@ fn pairs_of_a_round(threads: u64) -> u64 {
     (threads / 2).min(u64::from(u32::MAX))
 }
 
-/// The most that `epsilon` can be in a trace of the shape `epsilon-far` with so many threads: rounds of nothing but racing
-/// accesses and the barrier between rounds, with some room for the trace's beginning and end.
+/// The largest possible `epsilon` of a trace of the shape `epsilon-far` with this many threads. Its rounds would have only racing
+/// accesses and a barrier, with some room for the trace's beginning and end.
 pub fn most_epsilon(threads: u64) -> f64 {
     let pairs = pairs_of_a_round(threads) as f64;
     0.95 * pairs / (2.0 * (2.0 * pairs + 2.0 * threads as f64))
@@ -96,7 +96,7 @@ impl Rounds {
         Ok(Rounds { mended_by_one_change: pairs.max(1), ..rounds })
     }
 
-    /// So many pairs that at least `epsilon` of all events must change to make the trace race free.
+    /// As many pairs as are needed so that at least `epsilon` of all events must change to make the trace race free.
     pub(crate) fn epsilon_far(
         parameters: &Parameters,
         symbols: &mut Symbols,
@@ -110,7 +110,7 @@ impl Rounds {
             let message = format!("expected more than 0 and at most {most:.4}, found {}", parameters.epsilon);
             return Err(ParameterError::new(Parameter::Epsilon.name(), message));
         }
-        // Rounds of equal length that together hold twice epsilon·N pairs; a tail too short for a round is not counted.
+        // Rounds of equal length that together have twice epsilon·N pairs. A rest too short for a round is not counted.
         let body = parameters.events.saturating_sub(parameters.threads - 1 + closing_events(parameters));
         let rounds = (2.0 * parameters.epsilon * parameters.events as f64 / pairs as f64).ceil().max(1.0);
         let length = ((body as f64 / rounds).floor().max(shortest)) as u64;
@@ -134,7 +134,7 @@ impl Rounds {
         let main_lines = MainLines::new(symbols, &mut sites)?;
         let barrier = Barrier::post_wait(symbols, &mut sites, threads)?;
         let lines = sites.lines(symbols, "status.c", 77)?;
-        // The only races are the planted ones, and threads have something of their own to touch.
+        // The only races are the planted ones, and each thread has private variables.
         let quiet = Parameters {
             raciness: 0.0,
             sharing: parameters.sharing.min(0.5),

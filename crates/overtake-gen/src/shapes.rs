@@ -18,9 +18,9 @@ pub struct Shape {
     pub name: &'static str,
     /// One line of help.
     pub description: &'static str,
-    /// The parameters that make a difference, besides events, threads, locations and seed, which always do.
+    /// The parameters that this shape uses, besides those of [`ALWAYS_RELEVANT`].
     pub relevant: &'static [Parameter],
-    /// What is used where nothing else is asked for.
+    /// The default parameters.
     pub defaults: Parameters,
     pub(crate) build: Build,
 }

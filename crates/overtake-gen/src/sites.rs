@@ -4,8 +4,8 @@ use overtake_trace::{LocationId, Result, Symbols, VarId};
 
 /// Numbers the places in the source of the imaginary program.
 ///
-/// Every place gets its own location `file.c:line` as long as there are fewer than the limit; after that places share the
-/// locations there are. Without any locations every place is unknown.
+/// Every place gets its own location `file.c:line` as long as there are fewer than the limit; further places share the
+/// existing locations. With a limit of 0, every location is unknown.
 #[derive(Debug)]
 pub(crate) struct Sites {
     limit: u64,

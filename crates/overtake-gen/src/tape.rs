@@ -1,9 +1,9 @@
-//! What generators write on.
+//! The output of generators.
 
 use overtake_trace::{Action, Event, LocationId, ThreadId, VarId};
 use std::collections::BTreeSet;
 
-/// The events of the block being filled, and how long the whole trace is to be.
+/// The events of the block being filled, and the length of the whole trace.
 #[derive(Debug)]
 pub(crate) struct Tape {
     pub(crate) events: Vec<Event>,
@@ -28,13 +28,13 @@ impl Tape {
         self.handed_out + self.events.len() as u64
     }
 
-    /// How many events the trace still takes. More may be written, and are cut off.
+    /// How many events the trace still needs. If more are written, the rest is cut off.
     #[inline]
     pub(crate) fn left(&self) -> u64 {
         self.total.saturating_sub(self.index())
     }
 
-    /// Events not yet handed out, of those the trace takes.
+    /// How many events of the trace are not handed out yet.
     pub(crate) fn unread(&self) -> u64 {
         self.total - self.handed_out
     }
@@ -51,8 +51,8 @@ impl Tape {
 
 /// Writes the events of one shape.
 ///
-/// Generators hold the whole state of the traced program (who holds what, where each thread is), so that every event
-/// they write is legal at its place, and a trace cut anywhere is well formed.
+/// Generators hold the whole state of the traced program (who holds which lock, where each thread is), so that every event
+/// they write is allowed at its place, and a trace that is cut anywhere is well formed.
 pub(crate) trait Generator: std::fmt::Debug {
     /// Appends events until the tape holds `until` or the trace is complete; may append a few more.
     fn fill(&mut self, tape: &mut Tape, until: usize);

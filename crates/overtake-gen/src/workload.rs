@@ -8,7 +8,7 @@ use crate::tape::{Expectation, Generator, Tape};
 
 /// A trace that is generated while it is read.
 ///
-/// It is well formed, has exactly as many events as asked for, and is the same for the same shape and parameters. All names
+/// It is well formed, has exactly the requested number of events, and is the same for the same shape and parameters. All names
 /// exist from the start; memory does not depend on the number of events.
 #[derive(Debug)]
 pub struct Workload {
@@ -31,23 +31,23 @@ impl Workload {
         Ok(Workload { shape, parameters, symbols, generator, tape: Tape::new(parameters.events) })
     }
 
-    /// The shape it was made of.
+    /// The shape of the trace.
     pub fn shape(&self) -> &'static Shape {
         self.shape
     }
 
-    /// The parameters it was made with.
+    /// The parameters of the trace.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// What the trace is known to contain by construction, once all of it has been read. `None` where the shape does not
-    /// know: a lock that is forgotten in one place may be made up for in another.
+    /// What the trace is known to contain by construction, once all of it has been read. `None` for shapes that do not
+    /// know it: where an access forgets its lock, something else may still order it.
     pub fn expectation(&self) -> Option<Expectation> {
         self.generator.expectation()
     }
 
-    /// Bytes of the generator's tables, names apart; they do not grow with the number of events.
+    /// Bytes of the generator's tables without the names. They do not grow with the number of events.
     pub fn state_bytes(&self) -> usize {
         self.generator.state_bytes()
     }

@@ -20,8 +20,8 @@ fn is_well_formed(trace: &Trace) -> bool {
     Checker::strict().check(&mut block, &mut trace.symbols.clone()).is_ok()
 }
 
-/// Holds every expectation of a gadget against the definition of its notion; predictable races are between the
-/// sync-preserving ones and the lock-cover ones.
+/// Compares every expectation of a gadget with the definition of its notion. The predictable races include the
+/// sync-preserving ones and are included in the lock-cover ones.
 fn assert_expected(gadget: &Gadget, what: &str) {
     assert!(is_well_formed(&gadget.trace), "{what}");
     let indexed = |pairs: BTreeSet<(usize, usize)>| -> BTreeSet<(EventIndex, EventIndex)> {

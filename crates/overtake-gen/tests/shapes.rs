@@ -1,4 +1,4 @@
-//! Every shape, held to what it promises.
+//! Every shape keeps its promises.
 
 mod support;
 
@@ -8,7 +8,7 @@ use overtake_gen::{Parameters, SHAPES, Shape, Workload, find_shape};
 use overtake_trace::{BLOCK_EVENTS, Block, Checker, Event, EventSource, MemoryOrder, Op, Trace, VarId};
 use support::race_pairs;
 
-/// Parameters small enough for brute force, but with every mechanism of the shape at work.
+/// Parameters small enough for brute force, but large enough that the shape uses all its mechanisms.
 fn small(shape: &'static Shape, seed: u64, events: u64) -> Parameters {
     let defaults = shape.defaults;
     Parameters {

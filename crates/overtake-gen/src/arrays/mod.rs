@@ -1,9 +1,9 @@
 //! Array sweeps: phases in which threads walk over arrays, with a barrier after each.
 //!
-//! What each thread touches is a [`pattern`]. Barriers are of `post` and `wait`, or of a lock if locks are asked for. Without
-//! raciness the trace has no happens-before race. With it, now and then another thread writes an element right after it was
-//! accessed: nothing lies between the two, so they race, and these elements are exactly the racy ones. Besides the elements there
-//! is one variable of the main thread's own.
+//! A [`pattern`] says which elements each thread accesses. Barriers consist of `post` and `wait`, or of a lock if the parameters ask for
+//! locks. With a raciness of 0 the trace has no happens-before race. Otherwise, now and then another thread writes an element right
+//! after it was accessed: the two are neighbours, so they race, and these elements are exactly the racy ones. Besides the elements
+//! there is one variable that only the main thread uses.
 
 pub(crate) mod pattern;
 
@@ -19,7 +19,7 @@ use crate::tape::{Expectation, Generator, Tape};
 
 use pattern::{Extent, Part, Pattern, Use};
 
-/// Elements that a thread walks over before another thread's turn.
+/// Elements that a thread accesses before another thread runs.
 const SLICE: u64 = 64;
 /// Most events for one element: two reads, a write, and a stray write.
 const EVENTS_PER_ELEMENT: u64 = 4;
@@ -45,14 +45,14 @@ pub(crate) struct Sweeps {
     rng: Rng,
 }
 
-/// Where accesses happen, by phase and kind: programs have a few loops each.
+/// The source locations of accesses, by phase and kind, as in a program with a few loops.
 #[derive(Debug)]
 struct Lines {
     reads: Vec<LocationId>,
     writes: Vec<LocationId>,
 }
 
-/// How far a thread is in the present phase.
+/// How far a thread is in the current phase.
 #[derive(Clone, Copy, Debug)]
 struct Walk {
     parts_done: u64,
@@ -123,8 +123,8 @@ impl Sweeps {
         }
     }
 
-    /// Whether there is room for all of the next phase: programs finish their sweeps. Strays are not counted; they may
-    /// cut the last phase short.
+    /// Whether the whole next phase fits into the trace, because programs finish their sweeps. Planted races are not counted; they
+    /// may cut the last phase short.
     fn next_phase_fits(&self, room: u64) -> bool {
         let Extent { threads, arrays, length, .. } = self.extent;
         if room / EVENTS_PER_ELEMENT / threads >= arrays * length {
@@ -143,7 +143,7 @@ impl Sweeps {
         true
     }
 
-    /// Goes on to the thread's next part if the present one is done; false if there is no more work.
+    /// Moves to the thread's next part if the current one is done. False if there is no more work.
     fn advance(&mut self, thread: u32) -> bool {
         let walk = &mut self.walks[thread as usize];
         while walk.next >= walk.part.end {

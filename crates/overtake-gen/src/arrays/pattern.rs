@@ -1,4 +1,4 @@
-//! Who touches which elements of an array in which phase.
+//! Which thread accesses which elements of an array in which phase.
 //!
 //! A pattern is a pure function: the work of a thread in a phase is a sequence of parts, each a strided range of one array.
 //! In every phase, parts of different threads that overlap are only read. So with a barrier between phases nothing races.
@@ -18,7 +18,7 @@ pub(crate) enum Pattern {
     Prefix,
     /// A matrix, diagonal after diagonal: each element is computed from those above and to the left.
     Wavefront,
-    /// The lower triangle of a matrix, rows dealt out to threads.
+    /// The lower triangle of a matrix; the rows are distributed among the threads.
     Triangular,
     /// Elements in random order; which thread owns which element is random as well.
     Random,
@@ -179,7 +179,7 @@ fn wavefront(extent: &Extent, phase: u64, thread: u64, number: u64) -> Option<Pa
     let width = extent.length.isqrt();
     let diagonal = phase % (2 * width).saturating_sub(1).max(1);
     let first_row = (diagonal + 1).saturating_sub(width);
-    // The first row of this diagonal that is dealt to this thread, then every T-th.
+    // This thread takes its first row of this diagonal, then every T-th.
     let offset = (thread + extent.threads - first_row % extent.threads) % extent.threads;
     let row = first_row + offset + number * extent.threads;
     let column = diagonal.checked_sub(row)?;
@@ -201,11 +201,11 @@ fn triangular(extent: &Extent, phase: u64, thread: u64, number: u64) -> Option<P
     if phase.is_multiple_of(2) {
         return range(0, row * width, row * width + row + 1, Use::Update);
     }
-    // Down a column: the diagonal and what is below it.
+    // A column: the diagonal and what is below it.
     Some(Part { array: 0, first: row * width + row, end: extent.length, step: width, usage: Use::Read })
 }
 
-/// Single elements in an order that has no pattern: element `scatter·k mod length` for the k dealt to the thread.
+/// Single elements in an irregular order: element `scatter·k mod length` for each k that belongs to the thread.
 fn scattered(extent: &Extent, phase: u64, thread: u64, number: u64, used: u64) -> Option<Part> {
     let rank = (thread + phase) % extent.threads + number * extent.threads;
     if rank >= used {
@@ -228,6 +228,6 @@ fn grow(extent: &Extent, phase: u64, thread: u64, number: u64) -> Option<Part> {
     if writing {
         return range(array, chunk * GROWTH, end, Use::Write);
     }
-    // Readers catch up with the last few chunks, not with everything there ever was.
+    // Readers read the last few chunks, not the whole array.
     range(array, chunk.saturating_sub(3) * GROWTH, end, Use::Read)
 }

@@ -7,7 +7,7 @@
 //! The write of `x` reaches the read of `y` through `lx`, `d_i` and `y.i` exactly if both have a one at `i`. So the pair races
 //! exactly if `x` and `y` are orthogonal. Nothing reaches a write, so all writes race with each other.
 //!
-//! A detector that remembers the last write only can miss the read of `y`.
+//! A detector that remembers only the last write can miss the race with the read of `y`.
 
 use overtake_trace::EventIndex;
 

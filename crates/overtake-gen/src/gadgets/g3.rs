@@ -1,7 +1,7 @@
 //! G3: hitting set as lock-set races.
 //!
-//! Thread 0 takes locks `l_i`, one for each `y_i` of the second set, writes `z_k` for each `x_k` of the first, and gives the
-//! locks back. Thread `j`, one per coordinate, holds `l_i` exactly if `y_i` has a zero at `j`, and writes `z_k` exactly if `x_k`
+//! Thread 0 acquires the locks `l_i`, one for each `y_i` of the second set, writes `z_k` for each `x_k` of the first, and releases the
+//! locks. Thread `j`, one per coordinate, holds `l_i` exactly if `y_i` has a zero at `j`, and writes `z_k` exactly if `x_k`
 //! has a one there. So `l_i` protects `z_k` exactly if `x_k` and `y_i` are orthogonal, and `z_k` is a lock-set race exactly if
 //! `x_k` is orthogonal to no vector of the second set.
 
@@ -14,7 +14,7 @@ use super::writer::Writer;
 use super::{Expected, Gadget, Notion, Races, Size};
 
 pub(super) fn random(size: &Size, rng: &mut Rng) -> Gadget {
-    // Denser than for pairs: a vector must meet *all* others about half the time.
+    // Denser than for pairs, so that a vector shares a one with *all* others about half the time.
     let density = (1.6 * balanced_density(size.dimension)).min(0.9);
     let first = random_vectors(size.vectors, size.dimension, density, rng);
     let second = random_vectors(size.vectors, size.dimension, density, rng);

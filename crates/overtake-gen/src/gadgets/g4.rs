@@ -10,8 +10,8 @@
 //! The write of `X_a` and the read of `Y_b` are a sync-preserving race exactly if some vector of the third set has, together with
 //! theirs, no coordinate at which all three are one. There are no other sync-preserving races.
 //!
-//! **Differs from the paper** in how the `K_k` and `T` take turns: strict alternation as printed is impossible, for both have
-//! the same number of rounds and `K_k` would have to begin and to end. They alternate in pairs.
+//! **Differs from the paper** in how the `K_k` and `T` alternate: strict alternation as printed is impossible, because both have
+//! the same number of rounds and `K_k` would have to have the first and the last one. They alternate in pairs.
 
 use overtake_trace::EventIndex;
 

@@ -30,7 +30,7 @@ pub(super) fn random_printed(size: &Size, rng: &mut Rng) -> Gadget {
     equality_as_printed(&first, &second)
 }
 
-/// Two strings that differ in one of four places.
+/// Two strings that differ in about one of four positions.
 fn random_strings(size: &Size, rng: &mut Rng) -> (Vec<bool>, Vec<bool>) {
     let first: Vec<bool> = (0..size.vectors).map(|_| rng.chance(0.5)).collect();
     let second = first.iter().map(|&bit| bit ^ rng.chance(0.25)).collect();
@@ -115,7 +115,7 @@ fn access(writer: &mut Writer, thread: &str, mut locks: Vec<String>, bit: bool) 
     )
 }
 
-/// This many subsets of the smallest set that has enough, smaller ones first.
+/// The first so many subsets of the smallest set that has enough subsets, ordered by size.
 struct Subsets {
     width: u32,
     sorted: Vec<u64>,

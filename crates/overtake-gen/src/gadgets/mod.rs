@@ -4,10 +4,10 @@
 //! 2021. G5: Mathur, Pavlogiannis and Viswanathan, *Optimal Prediction of Synchronization-Preserving Races*, POPL 2021.
 //! **Answer.** Each gadget comes with the exact set of races of one or more notions. It is computed from the vectors alone,
 //! by the predicate that the construction encodes, never by running a detector.
-//! **Differs from the papers** where the printed construction does not do what is claimed; each file says how.
+//! **Differs from the papers** where the printed construction does not have the claimed races; each file says how.
 //!
-//! Below, `cs(l)` stands for `acquire l; release l`, and `sync(l)` for `acquire l; read v; write v; release l` with a
-//! variable `v` used there only, so that a correct reordering with one `sync(l)` has all earlier ones of the trace.
+//! In these files, `cs(l)` stands for `acquire l; release l`, and `sync(l)` for `acquire l; read v; write v; release l` with a
+//! variable `v` of its own, so that a correct reordering that contains a `sync(l)` contains all earlier ones of the trace.
 
 mod g1;
 mod g2;
@@ -31,7 +31,7 @@ pub use g4::three_orthogonal_vectors_sync_preserving;
 pub use g5::{equality_as_printed, equality_sync_preserving};
 pub use vectors::Vector;
 
-/// A race notion that a gadget knows the races of.
+/// A race notion for which a gadget knows the races.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Notion {
     /// Happens-before races.
@@ -47,7 +47,7 @@ pub enum Notion {
 }
 
 impl Notion {
-    /// The name used in texts.
+    /// The name used in text.
     pub fn name(self) -> &'static str {
         match self {
             Notion::HappensBefore => "hb",
@@ -118,7 +118,7 @@ pub struct GadgetKind {
     pub name: &'static str,
     /// One line of help.
     pub description: &'static str,
-    /// The size where nothing else is asked for.
+    /// The size by default.
     pub default_size: Size,
     build: fn(&Size, &mut Rng) -> Gadget,
 }

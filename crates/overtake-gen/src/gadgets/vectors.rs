@@ -1,4 +1,4 @@
-//! Vectors of bits, and random ones that make gadgets interesting.
+//! Vectors of bits, and random ones with about as many orthogonal pairs as others.
 
 use crate::rng::Rng;
 

@@ -2,7 +2,7 @@
 
 use overtake_trace::{Action, Event, EventIndex, LocationId, LockId, ThreadId, Trace, VarId};
 
-/// A trace in the making. Names are made up as they are used; every operation has one line of code.
+/// A trace under construction. Names are added when they are first used.
 #[derive(Default, Debug)]
 pub(super) struct Writer {
     trace: Trace,

@@ -1,9 +1,9 @@
-//! Which variable is whose: guarded by a lock, constant, private to a thread.
+//! How each variable is used: guarded by a lock, constant, or private to a thread.
 
 use crate::parameters::{Parameter, ParameterError, Parameters, within};
 use crate::rng::Rng;
 
-/// Most fields of an object. Sections touch a few fields of one object, as methods do.
+/// Most fields of an object. Sections access a few fields of one object, as methods do.
 const FIELDS: u32 = 8;
 /// Elements of a heap block.
 pub(crate) const BLOCK_ELEMENTS: u32 = 4;
@@ -15,7 +15,7 @@ pub(crate) struct Region {
     pub(crate) count: u32,
 }
 
-/// Where each kind of variable lies. Everything counts towards the number of variables asked for.
+/// The ids of each kind of variable. All of them count towards the requested number of variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// Objects of `fields` variables each; object `o` is guarded by lock `o % locks`.
@@ -30,10 +30,10 @@ pub(crate) struct Layout {
     /// `private_each` variables per thread.
     private_first: u32,
     pub(crate) private_each: u32,
-    /// Objects of a thread's own, and of constants.
+    /// Objects of each thread, and of constants.
     pub(crate) private_objects: u32,
     constant_objects: u32,
-    /// Touched by the main thread alone.
+    /// Accessed by the main thread alone.
     pub(crate) main_only: u32,
     /// One flag per lock, where locks are built from atomics.
     pub(crate) flags: Region,
@@ -44,7 +44,7 @@ pub(crate) struct Layout {
     pub(crate) blocks: Region,
 }
 
-/// What the layout is to make room for besides guarded and private variables.
+/// What the layout has besides guarded and private variables.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Extras {
     pub(crate) constants: bool,
@@ -127,12 +127,12 @@ impl Layout {
         (var / self.fields) % self.locks
     }
 
-    /// How many fields an object of a thread's own has.
+    /// How many fields a private object has.
     pub(crate) fn private_fields(&self) -> u32 {
         self.private_each.min(FIELDS)
     }
 
-    /// The first variable of an object of a thread's own.
+    /// The first variable of a private object.
     #[inline]
     pub(crate) fn private(&self, thread: u32, object: u32) -> u32 {
         self.private_first + thread * self.private_each + object * self.private_fields()

@@ -1,7 +1,7 @@
 //! Runs the program: threads in time slices, each executing its routine step by step.
 //!
-//! A thread that wants a taken lock is not skipped: the holder runs instead, as on a real machine. Locks are taken in
-//! order of their number, so following holders always ends at a thread that can run.
+//! When a thread needs a lock that another thread holds, the holder runs instead, as on a real machine. Locks are acquired in
+//! order of their number, so that the chain of holders always ends at a thread that can run.
 
 use overtake_trace::{Action, Event, LocationId, Op, ThreadId, VarId};
 
@@ -41,9 +41,9 @@ struct Worker {
     group: u32,
     /// Slots held, one bit each.
     held: u8,
-    /// The object of its own that it used last.
+    /// The private object that it used last.
     object: u32,
-    /// Steps until the thread ends, where threads come and go.
+    /// Steps until the thread ends, in shapes whose threads come and go.
     steps_left: i64,
     bases: [u32; PLACES],
     locks: [u32; MAX_DEPTH],
@@ -57,7 +57,7 @@ struct Holders {
 }
 
 impl Holders {
-    /// Takes `lock` exclusively for `worker`, or says who is in the way.
+    /// Acquires `lock` exclusively for `worker`, or fails with the worker that holds it.
     #[inline]
     fn enter(&mut self, lock: u32, worker: u32) -> Result<(), u32> {
         let writer = &mut self.writer[lock as usize];
@@ -154,8 +154,7 @@ impl Machine {
         self.workers.len() as u32
     }
 
-    /// Writes `count` events, in slices of random threads. Stops early at a worker whose thread has come to its end, and
-    /// returns it.
+    /// Writes `count` events, in slices of random threads. Stops early when a worker's thread ends, and returns that worker.
     pub(crate) fn run(&mut self, tape: &mut Tape, count: u64) -> Option<u32> {
         let end = tape.index() + count;
         while tape.index() < end {
@@ -170,7 +169,7 @@ impl Machine {
         None
     }
 
-    /// Writes `count` events, beginning with `worker`; fewer if a thread comes to its end.
+    /// Writes `count` events, beginning with `worker`; fewer if a thread ends.
     fn run_slice(&mut self, tape: &mut Tape, worker: usize, count: u64) {
         let mut at = worker;
         let mut left = count;
@@ -196,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// Enters or leaves a section, or fails with the worker that is in the way.
+    /// Enters or leaves a section, or fails with the worker that must leave its section first.
     #[inline]
     fn take_effect(&mut self, at: usize, step: Step) -> Result<(), u32> {
         let worker = &mut self.workers[at];
@@ -233,7 +232,7 @@ impl Machine {
         Event::from_parts(ThreadId(worker.thread), step.op, step.order, operand, step.location)
     }
 
-    /// A plain access as it is, or, now and then, another access that forgets its lock.
+    /// Returns the plain access, or now and then another access instead, which forgets its lock.
     #[inline]
     fn forget_lock(&mut self, at: usize, access: Event, index: u64) -> Event {
         let var = access.operand();
@@ -249,7 +248,7 @@ impl Machine {
         access
     }
 
-    /// An access to a variable that another thread touched a while ago, without the lock that guards it.
+    /// An access to a variable that another thread accessed a while ago, without the lock that guards it.
     #[cold]
     fn stray(&mut self, at: usize) -> Option<Event> {
         let thread = self.workers[at].thread;
@@ -296,18 +295,18 @@ impl Machine {
         }
     }
 
-    /// The thread that a worker is at present.
+    /// The thread that a worker runs now.
     pub(crate) fn thread(&self, worker: u32) -> u32 {
         self.workers[worker as usize].thread
     }
 
-    /// Makes a worker that is between two routines another thread.
+    /// Lets a worker that is between two routines run another thread.
     pub(crate) fn restart(&mut self, worker: u32, thread: u32, steps: i64) {
         let fresh = Worker::new(thread, self.workers[worker as usize].group, &self.layout);
         self.workers[worker as usize] = Worker { steps_left: steps, ..fresh };
     }
 
-    /// Ends all open sections, skipping what else the routines would do: one event per section.
+    /// Ends all open sections with one event each, and skips the rest of the routines.
     pub(crate) fn leave_all(&mut self, tape: &mut Tape) {
         for at in 0..self.workers.len() {
             while self.workers[at].cursor < self.workers[at].end {
@@ -348,13 +347,13 @@ impl Worker {
         }
     }
 
-    /// Whether the worker is between two routines and its thread has done its share.
+    /// Whether the worker is between two routines and its thread has no steps left.
     #[inline]
     fn has_ended(&self) -> bool {
         self.steps_left <= 0 && self.cursor == self.end
     }
 
-    /// Chooses the objects outside of locks: mostly the next one of the thread's own, as loops do, and any constant.
+    /// Chooses the objects without a lock: mostly the thread's next private object, as in a loop, and any constant.
     #[inline]
     fn bind_private(&mut self, layout: &Layout, rng: &mut Rng) {
         let objects = layout.private_objects;

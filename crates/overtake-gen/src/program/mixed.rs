@@ -1,8 +1,8 @@
 //! Routines in which every operation occurs.
 //!
-//! Each class of locks is another way to exclude: mutexes, reader-writer locks, flags of atomics with every memory order
+//! Each class of locks excludes in another way: mutexes, reader-writer locks, atomic flags with every memory order
 //! that makes a lock, flags with relaxed atomics and fences, binary semaphores. All of them order what they guard, so a
-//! detector that gives an operation too little meaning reports races on a trace that has none.
+//! detector that misses an ordering reports races on a trace that has none.
 
 use overtake_trace::{MemoryOrder, Result, Symbols};
 
@@ -15,7 +15,7 @@ use MemoryOrder::{AcqRel, Acquire, Consume, Relaxed, Release, SeqCst, Volatile};
 
 /// How many classes of locks there are.
 pub(crate) const CLASSES: u32 = 10;
-/// The class whose locks are semaphores; its objects of `post` and `wait` are numbered by lock / [`CLASSES`].
+/// The class whose locks are semaphores. The object of lock `l` has number `l` / [`CLASSES`].
 const SEMAPHORES: u32 = 9;
 
 /// The ways to enter and leave a section, with the class of locks that each works on.

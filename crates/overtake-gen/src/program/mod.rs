@@ -1,9 +1,9 @@
 //! Threads that run lock-protected routines over shared objects: the shapes of ordinary concurrent programs.
 //!
-//! The main thread forks the others and works along; where threads come and go, it joins one and forks the next. Each thread calls
+//! The main thread forks the others and works like them; where threads come and go, it joins one and forks the next. Each thread calls
 //! routines ([`routine`]) in time slices ([`machine`]); objects belong to locks ([`layout`]); now and then an access forgets
-//! its lock ([`strays`]). At the end all sections are closed and all threads joined, so that the trace has exactly as many
-//! events as asked for.
+//! its lock ([`strays`]). At the end all sections are closed and all threads joined, so that the trace has exactly the requested
+//! number of events.
 
 pub(crate) mod layout;
 pub(crate) mod machine;
@@ -57,11 +57,11 @@ impl Style {
     }
 }
 
-/// Accesses of a section at most; beyond that, lock operations are thinned out by routines without locks.
+/// Most accesses of a section. If locks are to be rarer still, there are routines without locks.
 const SECTION_ACCESSES: f64 = 6.0;
 /// Accesses of a routine without locks.
 const FREE_ACCESSES: u32 = 16;
-/// Most routines of a kind: enough variety, and every one still in the menu.
+/// Most routines of a kind: enough for variety, few enough that each has an entry in the menu.
 const ROUTINES: usize = 256;
 
 /// Fills the tables and writes the program.
@@ -124,7 +124,7 @@ fn write_program(
     Ok(Program { steps, routines, menus, block_routine, stray_lines, classes })
 }
 
-/// Writes the routines of one group of threads, with at most `budget` lines of code between them.
+/// Writes the routines of one group of threads, with at most `budget` lines of code in all.
 fn group_menu(
     author: &mut Author<'_>,
     accesses: &mut AccessStyle<'_>,
@@ -181,7 +181,7 @@ fn group_menu(
     Ok(Menu::new(&weighted))
 }
 
-/// Adds routines without locks, called so often that each lock operation has `free_events` of their events beside it.
+/// Adds routines without locks, which are called so often that there are `free_events` of their events for each lock operation.
 fn add_free_routines(
     author: &mut Author<'_>,
     accesses: &mut AccessStyle<'_>,
@@ -222,7 +222,7 @@ impl MainLines {
         }
     }
 
-    /// The main thread fills up with accesses to `result`, a variable of its own, and joins `threads`.
+    /// The main thread accesses `result`, a variable of its own, as long as there is room, and then joins `threads`.
     pub(crate) fn finish(&self, tape: &mut Tape, result: VarId, threads: &[u32]) {
         while tape.left() > threads.len() as u64 {
             tape.push(0, Action::Write(result), self.result);
@@ -241,7 +241,7 @@ pub(crate) struct ProgramRun {
     threads: u32,
     /// The next thread to be forked.
     next_thread: u32,
-    /// Steps per thread, where threads come and go.
+    /// Steps of each thread, in shapes whose threads come and go.
     lifetime: i64,
     started: bool,
     finished: bool,
@@ -275,7 +275,7 @@ impl ProgramRun {
         })
     }
 
-    /// Joins the thread of a worker that has done its share and forks the next; the last threads stay.
+    /// Joins the thread of a worker that has no steps left and forks the next one. The last threads stay.
     fn replace(&mut self, tape: &mut Tape, worker: u32) {
         let ended = self.machine.thread(worker);
         if self.next_thread == self.threads {
@@ -305,7 +305,7 @@ impl Generator for ProgramRun {
         }
         while tape.events.len() < until && !self.finished {
             let closing = self.machine.open_sections + u64::from(self.machine.worker_count());
-            // A step takes one event and may open a section, which takes another to close. Two are for a change of threads.
+            // A step takes one event, and one more to close the section that it may open. A change of threads takes two.
             let room = tape.left().saturating_sub(closing + 2) / 2;
             if room == 0 {
                 self.finish(tape);

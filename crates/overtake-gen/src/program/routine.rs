@@ -1,8 +1,7 @@
 //! The code of the imaginary program: routines of a few steps, each step at a source location of its own.
 //!
-//! A thread calls one routine after the other. A call binds the routine's lock slots to locks and objects; the steps then
-//! name slots and fields only. So the same line of code always does the same operation, on changing objects, which is the
-//! repetition that recorded traces have.
+//! A thread calls one routine after the other. A call binds the routine's lock slots to locks and objects; the steps
+//! name only slots and fields. So a line of code always does the same operation, on changing objects, as in recorded traces.
 
 use overtake_trace::{LocationId, MemoryOrder, Op, OperandKind, Symbols};
 
@@ -13,7 +12,7 @@ use super::layout::Layout;
 
 /// Most locks that a routine holds at once.
 pub(crate) const MAX_DEPTH: usize = 8;
-/// Places after the lock slots: whose object a step accesses.
+/// Places after the lock slots; a place says which object a step accesses.
 pub(crate) const PRIVATE: u8 = MAX_DEPTH as u8;
 pub(crate) const CONSTANT: u8 = PRIVATE + 1;
 pub(crate) const ATOMIC: u8 = PRIVATE + 2;
@@ -21,7 +20,7 @@ pub(crate) const ELEMENT: u8 = PRIVATE + 3;
 pub(crate) const BLOCK: u8 = PRIVATE + 4;
 pub(crate) const PLACES: usize = BLOCK as usize + 1;
 
-/// What a step does; lock operations name a slot, accesses a place and a field.
+/// What a step does. Lock operations name a slot, accesses name a place and a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Read,
@@ -30,11 +29,11 @@ pub(crate) enum Kind {
     Release,
     AcquireShared,
     ReleaseShared,
-    /// A lock built from an atomic flag: taken by a read-modify-write.
+    /// Acquires a lock that is an atomic flag, by a read-modify-write.
     Take,
-    /// Given back by a store.
+    /// Releases such a lock by a store.
     Give,
-    /// Given back by a read-modify-write.
+    /// Releases such a lock by a read-modify-write.
     GiveRmw,
     /// A binary semaphore.
     WaitTurn,
@@ -164,7 +163,7 @@ pub(crate) struct Routine {
     pub(crate) class_locks: u32,
 }
 
-/// Which routine a thread calls next: a table to draw from, in which frequent routines have many entries.
+/// A table from which threads draw the routine to call next. Frequent routines have many entries.
 #[derive(Debug)]
 pub(crate) struct Menu {
     entries: Vec<u32>,
@@ -195,7 +194,7 @@ impl Menu {
     }
 }
 
-/// The weight of the `rank`-th routine of a kind: few are hot, many are cold, none is negligible.
+/// The weight of the `rank`-th routine of a kind: few are called often, many are called rarely, none almost never.
 pub(crate) fn weight_of_rank(rank: usize) -> f64 {
     1.0 / (rank as f64 + 4.0)
 }
@@ -204,7 +203,7 @@ pub(crate) fn weight_of_rank(rank: usize) -> f64 {
 const FILES: [&str; 8] =
     ["worker.c", "queue.c", "cache.c", "table.c", "session.c", "index.c", "pool.c", "log.c"];
 
-/// Collects steps while giving each a location.
+/// Collects steps and gives each a location.
 #[derive(Debug)]
 pub(crate) struct Author<'a> {
     pub(crate) symbols: &'a mut Symbols,
@@ -249,7 +248,7 @@ impl Author<'_> {
     }
 }
 
-/// Decides yes or no so that the weighted share of yes comes out as asked, whatever the order.
+/// Answers yes or no so that yes gets a given share of the total weight, whatever the order.
 #[derive(Default, Debug)]
 pub(crate) struct Dither {
     owed: f64,
@@ -296,7 +295,7 @@ impl AccessStyle<'_> {
         } else if has_private {
             (PRIVATE, self.layout.private_fields())
         } else {
-            return Ok(most); // there is nothing that may be touched here
+            return Ok(most); // there is no variable that may be accessed here
         };
         let field = author.rng.below(fields) as u8;
         let only_reads = count == 1 && (reads_only || author.rng.chance(0.65));
@@ -309,10 +308,10 @@ impl AccessStyle<'_> {
         Ok(count)
     }
 
-    /// Writes a routine that takes `depth` locks, with `accesses` accesses spread over its sections.
+    /// Writes a routine that acquires `depth` locks, with `accesses` accesses spread over its sections.
     ///
-    /// Locks are taken in order of their number, so that no two routines can wait for each other; they are given back in
-    /// reverse or, in one of four, hand over hand.
+    /// Locks are acquired in order of their number, so that no two routines can wait for each other. They are released in
+    /// reverse or, in one of four routines, hand over hand.
     pub(crate) fn locked_routine(
         &mut self,
         author: &mut Author<'_>,
@@ -324,7 +323,7 @@ impl AccessStyle<'_> {
     ) -> overtake_trace::Result<u32> {
         let mut held: Vec<u8> = Vec::new();
         let mut accesses_left = accesses;
-        let mut gaps = 2 * u32::from(depth) - 1; // stretches between two lock operations
+        let mut gaps = 2 * u32::from(depth) - 1; // between two lock operations
         let hand_over_hand = depth > 1 && author.rng.chance(0.25);
         let leaving: Vec<u8> = if hand_over_hand { (0..depth).collect() } else { (0..depth).rev().collect() };
         for slot in 0..depth {
@@ -344,7 +343,7 @@ impl AccessStyle<'_> {
         Ok(author.finish_routine(depth, class))
     }
 
-    /// Writes one stretch's part of the accesses that are left.
+    /// Writes one gap's part of the accesses that are left.
     fn stretch(
         &mut self,
         author: &mut Author<'_>,

@@ -1,17 +1,17 @@
 //! Accesses that forget their lock.
 //!
 //! Now and then an ordinary access is remembered; `distance` events later another thread, which does not hold the lock,
-//! touches the same variable. Whether that is a race depends on what happened in between: near ones mostly race in the
-//! run itself, farther ones only in another interleaving, which is what predictive detectors are for.
+//! accesses the same variable. Whether that is a race depends on the events in between: near pairs mostly race in the
+//! run itself, pairs further apart only in another interleaving, which predictive detectors find.
 
 use std::collections::VecDeque;
 
 use crate::rng::Rng;
 
-/// More planned races than this at once are not planned: memory stays bounded whatever the distance.
+/// Most races that are planned at the same time, so that memory is bounded whatever the distance.
 const MOST_PENDING: usize = 1 << 16;
 
-/// An access that another is to race with.
+/// An access that a later one is to race with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remembered {
     pub(crate) var: u32,
@@ -36,7 +36,7 @@ impl Strays {
         Strays { rate, distance, countdown: rng.gap(rate), pending: VecDeque::new(), next_due: u64::MAX }
     }
 
-    /// Whether nothing is ever planned.
+    /// Whether no race is ever planned.
     pub(crate) fn is_never(&self) -> bool {
         self.rate <= 0.0
     }

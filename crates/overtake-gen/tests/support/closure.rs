@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_trace::{Action, LockId, ThreadId, Trace, VarId};
 
-/// What the definitions speak of, for every event.
+/// The relations of the definitions, for every event.
 struct Relations<'a> {
     trace: &'a Trace,
-    /// `prev`, last write, and what a join needs.
+    /// The event before in the thread, the last write, and what a join needs.
     needs: Vec<Vec<usize>>,
     /// The event before in the same thread, or the fork.
     previous: Vec<Option<usize>>,
@@ -71,8 +71,8 @@ impl Relations<'_> {
         pairs
     }
 
-    /// The smallest set around `start` that is closed under needs, and in which of two sections of a lock the earlier is
-    /// complete.
+    /// The smallest set that contains `start` and what its members need, and in which the earlier one of two sections of a lock
+    /// is complete.
     fn sync_preserving_closure(&self, start: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
         let mut closed = BTreeSet::new();
         let mut todo: Vec<usize> = start.into_iter().collect();

@@ -33,10 +33,10 @@ pub(crate) fn race_pairs(trace: &Trace) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// A variable, whether it is written, and whether atomically.
+/// A variable, whether the access writes, and whether it is atomic.
 type Touch = (VarId, bool, bool);
 
-/// What an event touches.
+/// The variables that an event accesses.
 fn touches(trace: &Trace, at: usize) -> Vec<Touch> {
     match trace.events[at].action() {
         Action::Read(var) => with_block(trace, at, (var, false, false)),
@@ -88,7 +88,7 @@ fn predecessors(trace: &Trace) -> Vec<Set> {
     before
 }
 
-/// The edges of `docs/semantics.md`, atomics apart.
+/// The edges of `docs/semantics.md`, except those of atomics.
 fn is_edge(events: &[Event], earlier: usize, later: usize) -> bool {
     let (from, to) = (&events[earlier], &events[later]);
     if from.thread() == to.thread() {
@@ -118,7 +118,7 @@ fn acquired(events: &[Event], at: usize, event: &Event) -> Vec<usize> {
     }
 }
 
-/// What the load or read-modify-write at `read` sees released: the release sequences that reach it.
+/// The events that are released to the load or read-modify-write at `read`, by the release sequences that reach it.
 fn released_to(events: &[Event], read: usize) -> Vec<usize> {
     let var = VarId(events[read].operand());
     let mut released = Vec::new();
