@@ -1,4 +1,4 @@
-//! Comparing something with the oracle on many random traces, and making failures small.
+//! Comparing a detector with the oracle on many random traces, and shrinking the traces that fail.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,23 +12,23 @@ use overtake_trace::{Block, Checker, EventSource, Trace};
 use crate::random::{self, Shape};
 use crate::text::show;
 
-/// How many random traces a test looks at: `usual`, or what the environment variable `OVERTAKE_RANDOM_TRACES` says.
+/// How many random traces a test uses: `usual`, or the number in the environment variable `OVERTAKE_RANDOM_TRACES`.
 pub fn random_traces(usual: u64) -> u64 {
     let asked = std::env::var("OVERTAKE_RANDOM_TRACES").ok();
     asked.and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
 
-/// The seeds of the random traces that a test looks at: all below `count`, or the one in the environment variable
-/// `OVERTAKE_RANDOM_SEED`, to look at a failure again.
+/// The seeds of the random traces that a test uses: all below `count`, or the one in the environment variable
+/// `OVERTAKE_RANDOM_SEED`, to repeat a failure.
 fn seeds(count: u64) -> Range<u64> {
     let asked = std::env::var("OVERTAKE_RANDOM_SEED").ok().and_then(|seed| seed.parse().ok());
     asked.map_or(0..count, |seed: u64| seed..seed.saturating_add(1))
 }
 
-/// Runs `check` on `count` random traces, the shapes taking turns, on all cores.
+/// Runs `check` on `count` random traces of alternating shapes, on all cores.
 ///
 /// # Panics
-/// If a check fails or panics: with the seed, the complaint, and a trace from which nothing more can be dropped.
+/// If a check fails or panics. The message has the seed, the complaint, and a shrunk trace that still fails.
 #[track_caller]
 pub fn for_each_random_trace(
     shapes: &[Shape],
@@ -68,7 +68,7 @@ pub fn for_each_random_trace(
     }
 }
 
-/// What `check` has against `trace`; a panic is a complaint.
+/// The complaint of `check` about `trace`. A panic is a complaint, too.
 fn complaint(check: &impl Fn(&Trace) -> Result<(), String>, trace: &Trace) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(|| check(trace))) {
         Ok(Ok(())) => None,
@@ -81,7 +81,7 @@ fn complaint(check: &impl Fn(&Trace) -> Result<(), String>, trace: &Trace) -> Op
     }
 }
 
-/// Complains unless the two hold the same, and says what is missing and what is too much.
+/// Fails unless the two have the same elements, and says what is missing and what is too much.
 pub fn same<T: Ord + Debug>(
     what: &str,
     expected: impl IntoIterator<Item = T>,
@@ -97,7 +97,7 @@ pub fn same<T: Ord + Debug>(
     Err(format!("{what}: missing {missing:?}, too much {extra:?}"))
 }
 
-/// Drops events as long as the rest still fails: runs of events first, then single ones, then pairs, which removes an
+/// Drops events as long as the rest still fails: runs of events first, then single ones, then pairs, such as an
 /// acquire with its release. A well-formed trace stays well formed.
 pub fn shrink(trace: &Trace, mut still_fails: impl FnMut(&Trace) -> bool) -> Trace {
     let well_formed = is_well_formed(trace);
@@ -117,7 +117,7 @@ pub fn shrink(trace: &Trace, mut still_fails: impl FnMut(&Trace) -> bool) -> Tra
     }
 }
 
-/// Drops every run of `length` events whose absence still fails.
+/// Drops every run of `length` events without which the trace still fails.
 fn drop_runs(smallest: &mut Trace, length: usize, accept: &mut impl FnMut(&Trace) -> bool) {
     let mut start = 0;
     while start < smallest.events.len() {
@@ -131,7 +131,7 @@ fn drop_runs(smallest: &mut Trace, length: usize, accept: &mut impl FnMut(&Trace
     }
 }
 
-/// Drops the first pair of events whose absence still fails; false if there is none.
+/// Drops the first pair of events without which the trace still fails. False if there is none.
 fn drop_pair(smallest: &mut Trace, accept: &mut impl FnMut(&Trace) -> bool) -> bool {
     let count = smallest.events.len();
     for (first, second) in (0..count).flat_map(|first| (first + 1..count).map(move |second| (first, second)))
@@ -150,7 +150,7 @@ fn without(trace: &Trace, dropped: impl Fn(usize) -> bool) -> Trace {
     Trace { symbols: trace.symbols.clone(), events: kept.map(|(_, &event)| event).collect() }
 }
 
-/// Whether the strict checker takes the trace.
+/// Whether the strict checker accepts the trace.
 pub fn is_well_formed(trace: &Trace) -> bool {
     let mut source = trace.source();
     let mut checker = Checker::strict();

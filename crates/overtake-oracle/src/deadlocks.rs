@@ -10,11 +10,11 @@ use overtake_trace::{EventIndex, Trace};
 use crate::history::{History, LockUse};
 use crate::sync_preserving::Closures;
 
-/// Acquires in distinct threads, each of a lock that the thread of the next one holds, the last one of a lock that the
-/// thread of the first holds. The one that comes first in the trace stands first.
+/// Acquires in distinct threads. Each acquires a lock that the thread of the next one holds, and the last one a lock that the
+/// thread of the first one holds. The acquire that comes first in the trace is first in the list.
 pub type Deadlock = Vec<EventIndex>;
 
-/// The cycles of acquires of which none is in the SP-closure of what directly precedes them.
+/// The cycles in which no acquire is in the SP-closure of the events that directly precede the acquires.
 pub fn sync_preserving_deadlocks(trace: &Trace) -> BTreeSet<Deadlock> {
     let history = History::new(trace);
     let closures = Closures::new(&history);
@@ -25,8 +25,8 @@ pub fn sync_preserving_deadlocks(trace: &Trace) -> BTreeSet<Deadlock> {
     cycles(&history).into_iter().filter(is_deadlock).map(|cycle| indices(&history, &cycle)).collect()
 }
 
-/// The cycles of acquires in distinct threads whose threads hold nothing that excludes each other, and of which none
-/// depends on another: what a look at the order of locks suspects.
+/// The cycles of acquires in distinct threads that the order of locks alone suspects: the threads hold no locks that exclude each
+/// other, and no acquire depends on another.
 pub fn lock_order_cycles(trace: &Trace) -> BTreeSet<Deadlock> {
     let history = History::new(trace);
     let needed = hard_dependencies(&history);
@@ -37,7 +37,7 @@ pub fn lock_order_cycles(trace: &Trace) -> BTreeSet<Deadlock> {
     cycles(&history).into_iter().filter(is_possible).map(|cycle| indices(&history, &cycle)).collect()
 }
 
-/// What each event needs by thread order, fork, join and wait, whatever reads saw.
+/// What each event needs because of thread order, fork, join and wait, whatever its reads saw.
 fn hard_dependencies(history: &History) -> Vec<crate::set::Set> {
     crate::set::before_or_at(history.steps.len(), |at, edges| {
         edges.extend(history.previous(at));

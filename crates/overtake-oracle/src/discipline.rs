@@ -7,7 +7,7 @@ use overtake_trace::{Action, LockId, Trace, VarId};
 use crate::Pair;
 use crate::history::{History, LockUse};
 
-/// Something held at an access: a lock, or the lock that an atomic access has of its variable.
+/// Something held at an access: a lock, or the imagined lock of its variable that an atomic access holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Held {
     what: Protector,
@@ -20,14 +20,14 @@ enum Protector {
     Variable(VarId),
 }
 
-/// The variables with a conflicting pair that no lock protects at all of their accesses, whoever makes them.
+/// The variables that have a conflicting pair, and that no lock protects at all of their accesses, in all threads.
 pub fn lock_set_variables(trace: &Trace) -> BTreeSet<VarId> {
     let history = History::new(trace);
     let with_conflict: BTreeSet<VarId> = history.conflicts().map(|(_, _, var)| var).collect();
     with_conflict.into_iter().filter(|&var| !is_protected(&history, var)).collect()
 }
 
-/// The conflicting pairs such that no lock is held at both accesses, by one of the two exclusively.
+/// The conflicting pairs without a lock that is held at both accesses, at least once exclusively.
 pub fn lock_cover_races(trace: &Trace) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let held: Vec<_> = (0..history.steps.len()).map(|at| held_at(&history, at)).collect();
@@ -39,7 +39,7 @@ pub fn lock_cover_races(trace: &Trace) -> BTreeSet<Pair> {
     })
 }
 
-/// Those of them that thread order, fork and join leave open.
+/// The lock-cover races that thread order, fork and join do not order.
 pub fn open_cover_races(trace: &Trace) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let open = history.races(|first, second| !is_forked_before(&history, first, second));

@@ -1,9 +1,9 @@
 //! Races and deadlocks by enumerating reorderings, for traces of about 16 events.
 //!
 //! A search through the states that correct reorderings reach, one event at a time. What may come next depends on the
-//! events done so far, which are a prefix of each thread, and on the write that each variable was left with; so two
-//! reorderings that agree on these are one state, and every state is visited once. Locks add nothing to a state: who
-//! holds what, and which acquire of a lock is the latest in the trace, follows from the events done.
+//! events done so far, which are a prefix of each thread, and on the last write of each variable. So two
+//! reorderings that agree on these are one state, and every state is visited once. Locks add nothing to a state: the events done
+//! determine who holds which lock, and which acquire of a lock is the latest in the trace.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -39,7 +39,7 @@ enum Reorderings {
     SyncPreserving,
 }
 
-/// What tells reorderings apart.
+/// What distinguishes reorderings.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct State {
     /// How many events of each thread are done.
@@ -53,15 +53,15 @@ struct Search {
     which: Reorderings,
     /// Positions of each thread's events.
     threads: Vec<Vec<usize>>,
-    /// Of each position, which event of its thread it is.
+    /// For each position, which event of its thread it is.
     rank: Vec<u32>,
-    /// Of each position, what must be done before it.
+    /// For each position, what must be done before it.
     needed: Vec<Vec<usize>>,
-    /// Of each position, what must be done for it to be next in its thread.
+    /// For each position, what must be done for it to be next in its thread.
     previous: Vec<Vec<usize>>,
-    /// Of each acquire, the end of its section.
+    /// For each acquire, the end of its section.
     release: Vec<Option<usize>>,
-    /// Of each position, the variables it reads with the writes it sees.
+    /// For each position, the variables it reads and the writes it sees.
     sees: Vec<Vec<(VarId, Option<u32>)>>,
 }
 
@@ -106,7 +106,7 @@ impl Search {
         deadlocks
     }
 
-    /// Shows every state that a reordering reaches to `look`.
+    /// Calls `look` with every state that a reordering reaches.
     fn visit(&self, mut look: impl FnMut(&State)) {
         let start = State {
             done: vec![0; self.threads.len()],
@@ -156,7 +156,7 @@ impl Search {
         self.rank[at] < state.done[self.history.steps[at].thread().index()]
     }
 
-    /// Whether the reordering may go on with `event`, the next one of its thread.
+    /// Whether the reordering may continue with `event`, the next one of its thread.
     fn may_run(&self, event: usize, state: &State) -> bool {
         self.needed[event].iter().all(|&at| self.is_done(at, state))
             && self.sees[event].iter().all(|&(var, write)| state.holds[var.index()] == write)
@@ -164,7 +164,7 @@ impl Search {
             && (self.which == Reorderings::Correct || self.keeps_order(event, state))
     }
 
-    /// No section that excludes the one which `event` begins is open.
+    /// Whether no open section excludes the one that `event` begins.
     fn locks_allow(&self, event: usize, state: &State) -> bool {
         let Some(wanted) = self.history.steps[event].acquires() else { return true };
         self.history.steps.iter().enumerate().all(|(at, step)| {
@@ -174,8 +174,8 @@ impl Search {
         })
     }
 
-    /// Nothing done so far comes later in the trace than `event` and is ordered with it: an acquire of its lock, unless
-    /// both are shared, or an atomic access to its variable.
+    /// Whether nothing that was done comes later in the trace than `event` and must keep its order with it: an acquire of its lock,
+    /// unless both are shared, or an atomic access to its variable.
     fn keeps_order(&self, event: usize, state: &State) -> bool {
         let steps = &self.history.steps;
         !(event + 1..steps.len()).filter(|&later| self.is_done(later, state)).any(|later| {

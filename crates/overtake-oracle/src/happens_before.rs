@@ -16,15 +16,15 @@ pub fn happens_before_races(trace: &Trace) -> BTreeSet<Pair> {
     history.races(|first, second| !before[second].contains(first))
 }
 
-/// The conflicting pairs whose first event is not before-or-at what directly precedes the second, in happens-before
-/// extended by an edge from each write to the reads that see it.
+/// The conflicting pairs whose first event is not ordered before or at what directly precedes the second. The order is
+/// happens-before with an additional edge from each write to the reads that see it.
 pub fn schedulable_races(trace: &Trace) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let before = happens_before(&history, |target, edges| edges.extend(history.seen_writes(target)));
     history.races(|first, second| !history.previous(second).any(|prev| before[prev].contains(first)))
 }
 
-/// What happens before or at each position, with further edges by target.
+/// What happens before or at each position. `more` adds edges, by their target.
 pub(crate) fn happens_before(history: &History, mut more: impl FnMut(usize, &mut Vec<usize>)) -> Vec<Set> {
     let mut atomic = vec![Vec::new(); history.steps.len()];
     for (from, to) in atomics::edges(history) {
@@ -37,7 +37,7 @@ pub(crate) fn happens_before(history: &History, mut more: impl FnMut(usize, &mut
     })
 }
 
-/// Whether `from`, earlier in the trace, is ordered before `to` by a row of the table of edges, atomics apart.
+/// Whether a row of the table of edges orders `from`, earlier in the trace, before `to`. Rows about atomics are not included.
 fn is_edge(from: &Step, to: &Step) -> bool {
     let thread_order = from.thread() == to.thread();
     let fork = from.forks() == Some(to.thread());

@@ -1,4 +1,4 @@
-//! A trace as the definitions see it: the checked events in a list, and the questions they ask about it.
+//! A trace as the definitions see it: the list of checked events, and what the definitions need to know about it.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::Pair;
 
 /// The events that [`Checker::repairing`] makes of a trace, in order.
 ///
-/// Definitions speak of *positions* in this list. An event that a repair inserted has a position of its own and the
-/// input index of the event it comes before, so positions, not indices, tell events apart.
+/// Definitions use *positions* in this list. An inserted event has a position of its own, but the
+/// input index of the event it comes before. So positions are unique, indices are not.
 #[derive(Clone, Debug)]
 pub struct History {
     /// The events.
@@ -27,7 +27,7 @@ pub struct Step {
     pub index: EventIndex,
     /// The event.
     pub event: Event,
-    /// The access to the variable it names, and the read of the heap block which that variable lies in.
+    /// The access to the variable it names, and the read of the heap block that contains the variable.
     touches: [Option<Touch>; 2],
 }
 
@@ -66,7 +66,7 @@ impl Step {
         self.event.thread()
     }
 
-    /// The accesses: none, one, or two if the variable lies in an allocated block.
+    /// The accesses: none, one, or two if the variable is in an allocated block.
     pub fn touches(&self) -> impl Iterator<Item = Touch> {
         self.touches.into_iter().flatten()
     }
@@ -139,16 +139,16 @@ impl History {
         reads.filter_map(move |touch| self.last_write(at, touch.var))
     }
 
-    /// What must have run for the event at `at` to be next: the event before it in its thread, and the forks of its thread
-    /// before it. This is the `prev` of the definitions; a thread forked late or twice has more than one.
+    /// What must have run before the event at `at` can be next: the event before it in its thread, and the earlier forks of its
+    /// thread. This is the `prev` of the definitions; in a thread that was forked late or twice there is more than one.
     pub fn previous(&self, at: usize) -> impl Iterator<Item = usize> {
         let thread = self.steps[at].thread();
         let in_thread = (0..at).rev().find(move |&i| self.steps[i].thread() == thread);
         in_thread.into_iter().chain((0..at).filter(move |&i| self.steps[i].forks() == Some(thread)))
     }
 
-    /// What else the event at `at` waits for: a join for the events and forks of the child before it, a wait for the posts
-    /// before it.
+    /// What else the event at `at` waits for: a join waits for all earlier events and forks of the child, a wait for all earlier
+    /// posts.
     pub fn awaited(&self, at: usize) -> impl Iterator<Item = usize> {
         let action = self.steps[at].event.action();
         (0..at).filter(move |&i| {
@@ -178,7 +178,7 @@ impl History {
         })
     }
 
-    /// Positions of the conflicting pairs, with the variable: different threads, one variable, a write among them, not both
+    /// Positions of the conflicting pairs, with the variable: different threads, one variable, at least one write, not both
     /// atomic.
     pub fn conflicts(&self) -> impl Iterator<Item = (usize, usize, VarId)> {
         (0..self.steps.len()).flat_map(move |second| {
@@ -233,7 +233,7 @@ fn touches(earlier: &[Step], symbols: &Symbols, action: Action) -> [Option<Touch
         Action::Free(block) => touch(block, false, true, false),
         _ => return [None; 2],
     };
-    // After a gap a block may be freed of which no event tells that it was allocated: its allocation is lost.
+    // After a gap, a block may be freed without an event that allocates it, because that event is lost.
     let allocated = |&block: &VarId| {
         let tells = [Action::Alloc(block), Action::Free(block)];
         earlier.iter().any(|step| tells.contains(&step.event.action()))

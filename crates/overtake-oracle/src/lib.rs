@@ -1,11 +1,11 @@
-//! Every race notion by its definition, by brute force, for small traces.
+//! Finds the races of every notion in small traces, by brute force from the definition.
 //!
 //! Detectors are tested against this crate, so it is slow and obvious where they are fast and clever: relations are
-//! transitive closures over explicit edges, reorderings are enumerated, nothing is a vector clock. What the events
-//! mean is stated in `docs/semantics.md`; each function here is one definition of that page.
+//! transitive closures over explicit edges, reorderings are enumerated, and there are no vector clocks. `docs/semantics.md` says what
+//! the events mean; each function here is one definition of that page.
 //!
-//! Traces are judged as [`Checker::repairing`](overtake_trace::Checker::repairing) mends them, and pairs carry
-//! indices of the input, so that a detector fed by the checker can be compared as it is:
+//! Traces are first repaired by [`Checker::repairing`](overtake_trace::Checker::repairing), and pairs have
+//! indices of the input, so that the races of a detector can be compared with them directly:
 //!
 //! ```
 //! use overtake_oracle::{happens_before_races, second_events, sync_preserving_races, trace};
@@ -15,7 +15,7 @@
 //! assert_eq!(second_events(&sync_preserving_races(&trace)).len(), 1);
 //! ```
 //!
-//! [`for_each_random_trace`] does such a comparison on many random traces and shrinks what fails.
+//! [`for_each_random_trace`] does such a comparison on many random traces and shrinks those that fail.
 #![forbid(unsafe_code)]
 
 mod atomics;
@@ -66,13 +66,13 @@ pub struct Pair {
     pub var: VarId,
 }
 
-/// Each event that is the second of a pair, once, ascending.
+/// The second events of the pairs, each once, in ascending order.
 pub fn second_events(pairs: &BTreeSet<Pair>) -> Vec<EventIndex> {
     let events: BTreeSet<_> = pairs.iter().map(|pair| pair.second).collect();
     events.into_iter().collect()
 }
 
-/// The pairs whose span, the number of events from the first to the second with both, is at most `window`.
+/// The pairs whose span is at most `window`: the number of events from the first to the second, including both.
 pub fn within(pairs: &BTreeSet<Pair>, window: u64) -> BTreeSet<Pair> {
     pairs.iter().copied().filter(|pair| pair.second.0 - pair.first.0 < window).collect()
 }

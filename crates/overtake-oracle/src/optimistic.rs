@@ -1,9 +1,9 @@
 //! Races by optimistic sync-reversal: reorderings that keep the order of the trace, except that sections left open come
 //! last.
 //!
-//! **Source.** Shi, Mathur and Pavlogiannis, *Optimistic Prediction of Synchronization-Reversal Data Races*, ICSE 2024; the
-//! formulation, for whole traces, is that of `docs/semantics.md`. It differs in one point: [`optimistic_races`] does not end
-//! sections of locks that only one thread takes. [`published_optimistic_races`] does, and finds fewer.
+//! **Source.** Shi, Mathur and Pavlogiannis, *Optimistic Prediction of Synchronization-Reversal Data Races*, ICSE 2024, as
+//! `docs/semantics.md` states it for whole traces. It differs in one point: [`optimistic_races`] does not end
+//! sections of locks that only one thread takes. [`published_optimistic_races`] does, and finds fewer races.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub fn optimistic_races(trace: &Trace) -> BTreeSet<Pair> {
     races(trace, is_shared)
 }
 
-/// The same as published: every section is ended that can be, whoever takes its lock.
+/// The same as published: every section that can be ended is ended, whoever takes its lock.
 pub fn published_optimistic_races(trace: &Trace) -> BTreeSet<Pair> {
     races(trace, |_, _| true)
 }
@@ -30,7 +30,7 @@ fn races(trace: &Trace, is_ended: Ends) -> BTreeSet<Pair> {
     history.races(|first, second| schedule(&history, &closures, is_ended, first, second).is_some())
 }
 
-/// Whether the section that the acquire at a position begins is to be ended if it can be.
+/// Whether the section that the acquire at a position begins is ended if that is possible.
 type Ends = fn(&History, usize) -> bool;
 
 /// The reordering after which two accesses are enabled together, if there is one.
@@ -72,7 +72,7 @@ fn schedule(
     linearise(history, closures, &chosen)
 }
 
-/// Whether the lock that an event acquires is one that another thread acquires, too.
+/// Whether another thread acquires the lock of an event, too.
 fn is_shared(history: &History, at: usize) -> bool {
     let step = &history.steps[at];
     let is_other_user = |other: &Step| {
@@ -82,7 +82,7 @@ fn is_shared(history: &History, at: usize) -> bool {
     history.steps.iter().any(is_other_user)
 }
 
-/// The chosen events in an order that respects every edge; none if there is no such order.
+/// The chosen events in an order that respects every edge. None if there is no such order.
 fn linearise(history: &History, closures: &Closures, chosen: &[usize]) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = Vec::new();
     while order.len() < chosen.len() {

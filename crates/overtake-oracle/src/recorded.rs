@@ -12,8 +12,8 @@ use crate::history::History;
 use crate::set::Set;
 use crate::sync_preserving::ordered_acquires;
 
-/// The sync-preserving races that a recording proves: conflicting pairs neither of which is in the SP-closure over all sources
-/// of what directly precedes the two.
+/// The sync-preserving races that a recording proves. The SP-closure, over all sources of reads, of what directly precedes the two
+/// accesses contains neither of them.
 pub fn recorded_races(trace: &Trace) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let known = Known::new(&history);
@@ -34,7 +34,8 @@ pub fn recorded_races(trace: &Trace) -> BTreeSet<Pair> {
     )
 }
 
-/// The schedulable races that a recording proves: happens-before instead of what sync-preserving reorderings keep.
+/// The schedulable races that a recording proves: as [`recorded_races`], with happens-before instead of the order that
+/// sync-preserving reorderings keep.
 pub fn recorded_schedulable_races(trace: &Trace) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let known = Known::new(&history);
@@ -52,7 +53,7 @@ pub fn recorded_schedulable_races(trace: &Trace) -> BTreeSet<Pair> {
     )
 }
 
-/// The conflicting pairs neither of which is in the closure of what directly precedes the two.
+/// The conflicting pairs for which the closure of what directly precedes the two contains neither of them.
 fn proved(
     history: &History,
     mut needs: impl FnMut(usize, &mut Vec<usize>),
@@ -122,8 +123,9 @@ impl Known<'_> {
     }
 }
 
-/// Another order of the same run that a recorder may come up with: what synchronises or allocates keeps its order, accesses stand anywhere
-/// between what surrounds them in their threads, and on the same side of every allocation. Each event comes with its index in `trace`.
+/// Another order of the same run that a recorder may produce. Synchronisation and allocations keep their order; an access is anywhere
+/// between its neighbours in its thread that synchronise, on the same side of every allocation. Each event comes with its index in
+/// `trace`.
 pub fn recorded_order(trace: &Trace, seed: u64) -> (Trace, Vec<usize>) {
     let mut random = seed | 1;
     let mut below = |bound: u64| {
@@ -132,13 +134,13 @@ pub fn recorded_order(trace: &Trace, seed: u64) -> (Trace, Vec<usize>) {
     };
     let is_plain = |event: &Event| matches!(event.op(), Op::Read | Op::Write);
     let events = &trace.events;
-    // Each event gets a slot between those of its neighbours that synchronise; equal slots are in thread order.
+    // Each event gets a slot between those of its neighbours that synchronise. Equal slots are in thread order.
     let mut slots = vec![0_u64; events.len()];
     for thread in events.iter().map(Event::thread).collect::<BTreeSet<_>>() {
         let own: Vec<usize> = (0..events.len()).filter(|&at| events[at].thread() == thread).collect();
         let is_anchor = |&at: &usize| match events[at].action() {
             Action::Fork(child) | Action::Join(child) if child == thread => true,
-            // Which block an address is in depends on it.
+            // An allocation decides in which block an address is.
             Action::Alloc(_) => true,
             _ => events[at].thread() == thread && !is_plain(&events[at]),
         };
@@ -152,7 +154,7 @@ pub fn recorded_order(trace: &Trace, seed: u64) -> (Trace, Vec<usize>) {
                 let next = anchors.partition_point(|&anchor| anchor < at);
                 let high = slot(anchors.get(next).copied().unwrap_or(events.len()));
                 low = low.max(next.checked_sub(1).map_or(0, |before| slot(anchors[before])));
-                // Rather early than late: accesses in a row share what room there is.
+                // Early slots are more likely, so that several accesses in a row find room.
                 let room = (high - low).saturating_sub(2) / (1 + below(3));
                 slots[at] = (low + 1 + below(room)).min(high - 1);
             }

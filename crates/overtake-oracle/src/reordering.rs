@@ -1,10 +1,10 @@
-//! Is a schedule a correct reordering of a trace? Replays it, event by event, against the definition.
+//! Checks whether a schedule is a correct reordering of a trace: replays it event by event and compares with the definition.
 //!
-//! Independent of everything else that reasons about reorderings: it keeps the locks held and the value of every
-//! variable as a machine would, and compares.
+//! This shares no code with anything else that reasons about reorderings. It keeps the held locks and the last write of every
+//! variable, as a machine would.
 //!
-//! A schedule names events by their input index. An event that a repair inserted has the index of the event it comes
-//! before, so such an index can mean several events; a schedule is correct if it is so under one reading.
+//! A schedule names events by their input index. An inserted event has the index of the event it comes
+//! before, so an index can mean several events. A schedule is correct if it is correct for one choice of these events.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct Violation {
     pub rule: Rule,
 }
 
-/// What a schedule must keep to.
+/// The rules for schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
     /// Scheduled events are events of the trace, each at most once.
@@ -39,14 +39,14 @@ pub enum Rule {
     Enabled,
     /// Racing events conflict.
     Conflict,
-    /// An acquire of a deadlock waits for a lock that the next thread of the circle holds.
+    /// An acquire of a deadlock waits for a lock that the next thread of the cycle holds.
     Waits,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rule = match self.rule {
-            Rule::OnceInTrace => "is not in the trace or scheduled twice",
+            Rule::OnceInTrace => "is not in the trace, or is scheduled twice",
             Rule::Previous => "is scheduled before what precedes it in its thread or the fork of its thread",
             Rule::Awaited => "is scheduled before something it waited for",
             Rule::Exclusion => "acquires a lock that is held",
@@ -88,7 +88,7 @@ pub fn check_race(
 }
 
 /// Whether `schedule` is a correct reordering of `trace` after which every one of `acquires` is enabled and waits for a lock
-/// that the thread of the next one holds, the last one for a lock of the first one's thread.
+/// that the thread of the next one holds. The last one waits for a lock of the first one's thread.
 pub fn check_deadlock(
     trace: &Trace,
     schedule: &[EventIndex],
@@ -146,8 +146,8 @@ struct Replay {
     values: BTreeMap<u32, usize>,
 }
 
-/// Runs `schedule` from `machine` on, and asks `at_end` when it is through. Where an index means several events, all are
-/// tried; the last complaint is returned if none is right.
+/// Runs `schedule` from `machine` on, and calls `at_end` at its end. Where an index means several events, all are
+/// tried. If none works, the last violation is returned.
 fn replay(
     history: &History,
     mut machine: Replay,

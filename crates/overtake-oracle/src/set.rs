@@ -33,9 +33,9 @@ impl Set {
 }
 
 /// For every position, what is before or at it: the reflexive and transitive closure of the edges `i → j`, `i < j`, that
-/// `sources` lists by target.
+/// `sources` lists for each target `j`.
 ///
-/// One sweep suffices: every edge into a position comes from a smaller one, whose row is complete.
+/// One pass suffices: every edge into a position comes from a smaller one, whose row is complete.
 pub(crate) fn before_or_at(count: usize, mut sources: impl FnMut(usize, &mut Vec<usize>)) -> Vec<Set> {
     let mut rows: Vec<Set> = Vec::with_capacity(count);
     let mut edges = Vec::new();

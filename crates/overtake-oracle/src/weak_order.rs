@@ -1,4 +1,4 @@
-//! Weak causal precedence: the least relation with three rules, as a fixpoint.
+//! Weak causal precedence: the smallest relation that satisfies three rules, as a fixpoint.
 //!
 //! **Source.** Kini, Mathur and Viswanathan, *Dynamic Race Prediction in Linear Time*, PLDI 2017; extended to all operations
 //! as `docs/semantics.md` says.
@@ -12,7 +12,7 @@ use crate::happens_before::happens_before;
 use crate::history::{History, Step};
 use crate::set::Set;
 
-/// The conflicting pairs that neither the weak order nor a common thread orders.
+/// The conflicting pairs that the weak order does not order.
 pub fn weak_order_races(trace: &Trace) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let weakly_before = weak_order(&history);
@@ -65,8 +65,8 @@ fn compose(happens: &[Set], edges: &[Vec<usize>]) -> Vec<Set> {
     weak
 }
 
-/// Order between threads that no reordering can change: fork, join, post, and atomic accesses to one variable of which one
-/// writes. A fork and a join have the child between them, whether it does something or not.
+/// Order between threads that no reordering can change: fork, join, post and wait, and atomic accesses to one variable of which one
+/// writes. A fork comes before a join of the same child, even if the child has no events.
 fn is_hard(from: &Step, to: &Step) -> bool {
     if let Action::Join(child) = to.event.action()
         && from.forks() == Some(child)
@@ -118,7 +118,7 @@ fn excluding<'a>(
     })
 }
 
-/// The releases of earlier sections that hold a conflict with the access at `to`, which is in a section of the same lock.
+/// The releases of earlier sections that contain a conflict with the access at `to`, which is in a section of the same lock.
 fn rule_a(history: &History, sections: &[Section], to: usize) -> Vec<usize> {
     let conflicts = |from: usize| {
         history.steps[from]

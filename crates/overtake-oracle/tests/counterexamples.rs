@@ -1,4 +1,4 @@
-//! Small traces on which published algorithms or well-known tools err, with what the definitions say.
+//! Small traces on which published algorithms or well-known tools are wrong, with the answers of the definitions.
 
 use overtake_oracle::{
     happens_before_races, lock_cover_races, lock_set_variables, predictable_races, reordering,
@@ -26,7 +26,7 @@ fn happens_before(text: &str) -> Vec<u64> {
     indices(second_events(&happens_before_races(&trace(text))))
 }
 
-/// A detector that gives a later variable the progress of an earlier one forgets the release of `l` by `v`.
+/// A detector that reuses the progress of an earlier variable for a later one forgets the release of `l` by `v`.
 const ADVANCED_CURSORS: &str = "v acq l; v w p; t r p; s acq m; s w g; v r g; v rel l; u w x; t acq l; t rel l; \
      v acq l; t w x; u w y; s r y; s rel m; t acq m; t w y";
 
@@ -36,7 +36,7 @@ fn a_later_variable_needs_the_sections_of_an_earlier_one() {
     assert_eq!(predictable(ADVANCED_CURSORS), [2, 5, 11, 13]);
 }
 
-/// An old complete section pulls an old open acquire into the ideal, whose release is within the window.
+/// An old complete section pulls an old open acquire, whose release is within the window, into the ideal.
 #[test]
 fn sections_outside_the_window_matter() {
     let text = ADVANCED_CURSORS.replace("v acq l; t w x", "v acq l; v rel l; t w x");
@@ -59,7 +59,7 @@ fn the_last_acquire_is_not_forgotten() {
     assert_eq!(sync_preserving("T0 acq l; T0 w x; T1 w x; T0 rel l; T1 acq l; T1 w x"), [2]);
 }
 
-/// Accesses seen by one second thread are still there for the next.
+/// A second thread must compare with all first accesses, also with those that another second thread has seen.
 #[test]
 fn second_threads_look_at_all_first_accesses() {
     let text = "T0 acq l; T0 w x; T0 rel l; T1 acq l; T1 r x; T1 rel l; T2 r x";
@@ -87,7 +87,7 @@ fn what_follows_the_second_access_may_be_used() {
     assert_eq!(sync_preserving(text), [5]);
 }
 
-/// Optimism about `l` would leave two sections of `m` open; the sync-preserving witness leaves `l` open instead.
+/// Ending the section of `l` would leave two sections of `m` open; the sync-preserving witness leaves `l` open instead.
 #[test]
 fn sync_preserving_is_not_optimistic_sync_reversal() {
     let text = "T1 acq m; T1 w x; T1 rel m; T0 acq l; T0 w y; T2 r y; T0 acq m; T2 r x; T0 rel l";
@@ -110,7 +110,7 @@ fn held_locks_are_per_thread() {
     assert_eq!(indices(second_events(&lock_cover_races(&trace(text)))), [2, 3]);
 }
 
-/// The second write shares the lock with the first; nothing predicts a race, whatever open sections do.
+/// Both writes hold the same lock; no notion predicts a race, although a section is open.
 #[test]
 fn open_sections_still_exclude() {
     let text = "T0 acq l; T0 w x; T0 rel l; T1 acq l; T1 w x";

@@ -1,7 +1,7 @@
 //! What each operation orders: one test per row of the table in `docs/semantics.md`.
 //!
-//! Happens-before tests bracket two writes of `x` by an operation and its counterpart: events 0 and last are the writes,
-//! and they race exactly if the two operations do not order them.
+//! Happens-before tests put operations between two writes of `x`: the first and the last event are the writes,
+//! and they race exactly if the operations do not order them.
 
 use overtake_oracle::{
     Pair, happens_before_races, lock_cover_races, lock_set_variables, predictable_races, schedulable_races,
@@ -16,7 +16,7 @@ fn races(notion: Notion, text: &str) -> Vec<(u64, u64)> {
     pairs.map(|Pair { first: EventIndex(first), second: EventIndex(second), .. }| (first, second)).collect()
 }
 
-/// Whether `between` orders a write of `x` by T0 before it with one by T1 after it.
+/// Whether `between` orders a write of `x` by T0, which comes before it, with one by T1, which comes after it.
 fn orders(between: &str) -> bool {
     let text = format!("T0 w x; {between}; T1 w x");
     let last = trace(&text).events.len() as u64 - 1;
@@ -200,7 +200,7 @@ fn atomics_race_with_plain_accesses_but_not_with_each_other() {
     assert_eq!(races(happens_before_races, "T0 store.relaxed x; T1 r x"), [(0, 1)]);
 }
 
-/// The load is ordered by what it acquires itself; whether it may be overtaken is asked before it runs.
+/// The load is ordered by what it acquires itself. Predictors decide before the load runs, so they may overtake it.
 #[test]
 fn a_load_that_synchronises_may_still_be_overtaken() {
     let text = "T0 w x; T0 store.release x; T1 load.acquire x";

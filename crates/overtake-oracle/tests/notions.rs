@@ -1,4 +1,4 @@
-//! The notions against each other: what is defined twice agrees, what is proved to be included is.
+//! The notions compared with each other: two definitions of one notion agree, and proved inclusions hold.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,8 +56,8 @@ fn sync_preserving_races_are_predictable_and_those_violate_the_discipline() {
     });
 }
 
-/// Without atomics: a relaxed store that is seen orders in the schedulable relation only, and an acquiring load is
-/// itself an edge's end in happens-before only.
+/// With atomics this does not hold: a relaxed store that is seen orders only in the schedulable relation, and an acquiring load is
+/// the end of an edge only in happens-before.
 #[test]
 fn the_first_race_without_atomics_is_schedulable() {
     let mut shapes = all_shapes(30);
@@ -98,8 +98,8 @@ fn ideals_in_trace_order_are_witnesses() {
     });
 }
 
-/// All schedules one by one, each judged by the checker, instead of a search through states. A gap stands for
-/// so many steps that there would be too many schedules.
+/// Tries all schedules one by one, each checked by `reordering`, instead of a search through states. Traces with a gap are left
+/// out: a gap becomes so many steps that there would be too many schedules.
 #[test]
 fn enumeration_agrees_with_the_checker_of_schedules() {
     let judged = AtomicU64::new(0);
@@ -140,7 +140,7 @@ fn races_by_all_schedules(trace: &Trace) -> (BTreeSet<Pair>, BTreeSet<Pair>) {
     (predictable, sync_preserving)
 }
 
-/// The tests above say nothing if random traces have no races that tell the notions apart.
+/// The tests above prove nothing unless random traces have races that distinguish the notions.
 #[test]
 fn random_traces_tell_the_notions_apart() {
     let count = |shape: Shape, differ: fn(&Trace) -> bool| {

@@ -1,4 +1,4 @@
-//! Notions beyond sync-preservation and deadlocks: definitions against enumeration of reorderings.
+//! Deadlocks and the notions beyond sync-preservation: definitions compared with an enumeration of reorderings.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -99,7 +99,7 @@ fn the_first_weak_order_race_is_predictable_or_a_deadlock_is() {
     });
 }
 
-/// The tests above say nothing if random traces do not tell the notions apart.
+/// The tests above prove nothing unless random traces distinguish the notions.
 #[test]
 fn random_traces_have_what_the_tests_ask_about() {
     let count = |shape: &Shape, has: fn(&Trace) -> bool| {
@@ -122,7 +122,7 @@ fn seconds(races: fn(&Trace) -> BTreeSet<overtake_oracle::Pair>, text: &str) -> 
     second_events(&races(&trace(text))).into_iter().map(|event| event.0).collect()
 }
 
-/// Traces on which published algorithms or well-known tools err.
+/// Traces on which published algorithms or well-known tools are wrong.
 #[test]
 fn counterexamples_for_optimistic_reversal() {
     let cycle = "T0 acq l; T0 r y; T0 w x; T2 w y; T1 r y; T0 rel l; T1 acq l; T1 rel l; T1 w x";

@@ -1,4 +1,4 @@
-//! Random traces are what they claim to be.
+//! Random traces have the properties that their shapes promise.
 
 use overtake_oracle::random::{self, Locations, Shape};
 use overtake_oracle::{for_each_random_trace, is_well_formed, same, show, shrink, trace};

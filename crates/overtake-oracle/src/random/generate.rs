@@ -49,7 +49,7 @@ impl Rng {
         from.get(self.below(from.len() as u32) as usize).copied()
     }
 
-    /// Drops about half of the entries, not all.
+    /// Drops some of the entries, but never all.
     fn keep_some<T>(&mut self, entries: &mut Vec<T>) {
         while entries.len() > 1 && self.percent(50) {
             entries.swap_remove(self.below(entries.len() as u32) as usize);
@@ -115,19 +115,19 @@ struct Generator<'a> {
     trace: Trace,
     threads: Vec<ThreadState>,
     locks: Vec<LockState>,
-    /// Variables that plain accesses choose from, and those that atomic ones do.
+    /// The variables for plain accesses, and those for atomic ones.
     plain: Vec<VarId>,
     atomic: Vec<VarId>,
     blocks: Vec<BlockState>,
-    /// Elements of the arrays that are swept over.
+    /// Elements of the arrays for sweeps.
     swept: Vec<Vec<VarId>>,
     objects: Vec<SyncId>,
     /// The weights of what threads do, by [`Doing`].
     weights: [u32; 9],
-    /// Of 100 plain accesses, how many are made with a lock held if one is free.
+    /// Of 100 plain accesses, how many are made under a lock, if one is free.
     discipline_percent: u32,
     write_percent: u32,
-    /// Of 100 events, how many are by the thread of the event before.
+    /// Of 100 events, how many are by the same thread as the event before.
     stay_percent: u32,
     current: ThreadId,
 }
@@ -225,7 +225,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Draws what this trace does more than others: some are full of locks, others of accesses.
+    /// Chooses what this trace does often: some traces have many lock operations, others many accesses.
     fn choose_habits(&mut self) {
         let some = |present: bool, weight: u32| if present { weight } else { 0 };
         let shape = self.shape;
@@ -252,7 +252,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Lets a thread do one thing. The thread stays the same for a while.
+    /// Lets a thread do one operation. The same thread runs for a while.
     fn step(&mut self) {
         if self.shape.fork_join && self.rng.percent(25) && !self.threads_with(Life::ToBeForked).is_empty() {
             return self.fork_or_join();
@@ -293,7 +293,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Whether the current thread now makes a plain access, rather than take a lock first.
+    /// Whether the current thread now makes a plain access without taking a lock first.
     fn is_careless(&mut self) -> bool {
         let holds_none = self.threads[self.current.0 as usize].held.is_empty();
         !(holds_none && self.shape.locks > 0 && self.rng.percent(self.discipline_percent))
@@ -308,7 +308,7 @@ impl<'a> Generator<'a> {
         self.emit(if write { Action::Write(var) } else { Action::Read(var) });
     }
 
-    /// Accesses some elements of an array in order: a run, a block, every so many, or a single one.
+    /// Accesses some elements of an array in order: a run, a block, every n-th, or a single one.
     fn sweep(&mut self) {
         let array = self.rng.below(self.swept.len() as u32) as usize;
         let length = self.swept[array].len() as u32;
@@ -353,7 +353,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Any variable; while a disciplined thread holds a lock, one that belongs to the lock.
+    /// Any variable. If a disciplined thread holds a lock, a variable that belongs to the lock.
     fn variable_to_access(&mut self) -> Option<VarId> {
         let held = &self.threads[self.current.0 as usize].held;
         if let Some((lock, _)) = self.rng.pick(held)
@@ -366,7 +366,7 @@ impl<'a> Generator<'a> {
         self.rng.pick(&self.plain)
     }
 
-    /// Releases a lock that is held, more readily the more are held, or acquires a free one.
+    /// Releases a held lock or acquires a free one. The more locks are held, the more likely is a release.
     fn lock(&mut self) {
         let held = self.threads[self.current.0 as usize].held.len() as u32;
         let stays = self.shape.nested_locks && held == 1 && self.rng.percent(60);
@@ -380,7 +380,7 @@ impl<'a> Generator<'a> {
         let mine = thread.held.iter().any(|&(held, _)| held == lock);
         if state.exclusive || mine || (state.readers > 0 && !shared) {
             return match held {
-                0 if self.rng.percent(self.discipline_percent) => {} // waits, so another thread may go on
+                0 if self.rng.percent(self.discipline_percent) => {} // waits, so that another thread may run
                 0 => self.access(),
                 _ => self.release(),
             };
@@ -447,7 +447,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Allocates a block, or frees one; accesses to freed blocks go on, as in programs that need us.
+    /// Allocates or frees a block. Accesses to freed blocks go on, as in programs with bugs.
     fn heap(&mut self) {
         let at = self.rng.below(self.blocks.len() as u32) as usize;
         let block = &mut self.blocks[at];
@@ -474,7 +474,7 @@ impl<'a> Generator<'a> {
         self.emit(action);
     }
 
-    /// An event of any thread, in whatever state it and its operand are.
+    /// An event of any thread, whatever the states of the thread and the operand are.
     fn anything(&mut self) {
         let thread = ThreadId(self.rng.below(self.shape.threads));
         let child = ThreadId(self.rng.below(self.shape.threads));

@@ -1,8 +1,8 @@
 //! Random small traces: random schedules of threads that do random things.
 //!
-//! Few variables and few locks, so that races and near-races are frequent. Each trace uses only some of them, and draws
-//! how much it locks and how disciplined it is, so that the notions come apart often. A trace is well formed by
-//! construction unless [`Shape::ill_formed`] asks otherwise. Same shape and seed, same trace.
+//! There are few variables and few locks, so that races and near-races are frequent. Each trace uses only some of them, and chooses
+//! at random how often it locks and how disciplined it is, so that the notions often differ. A trace is well formed by
+//! construction unless [`Shape::ill_formed`] is set. The same shape and seed give the same trace.
 
 mod generate;
 
@@ -23,7 +23,7 @@ pub struct Shape {
     pub arrays: u32,
     /// Elements of an array; some arrays of swept traces have fewer.
     pub array_elements: u32,
-    /// Arrays are accessed in sweeps: runs, blocks and strides, forwards and backwards. Some of them say their length.
+    /// Arrays are accessed in sweeps: runs, blocks and strides, forwards and backwards. Some arrays have a known length.
     pub sweeps: bool,
     /// Heap blocks of two elements that are allocated, accessed and freed.
     pub blocks: u32,
@@ -31,8 +31,8 @@ pub struct Shape {
     pub atomics: u32,
     /// Objects of `post` and `wait`.
     pub objects: u32,
-    /// The largest number of events, releases that close sections at the end apart. At least three quarters as many are
-    /// made.
+    /// The largest number of events, without the releases that close sections at the end. A trace has at least three quarters of
+    /// this.
     pub events: u32,
     /// Of 100 plain accesses, how many write.
     pub write_percent: u32,
@@ -46,9 +46,9 @@ pub struct Shape {
     pub fences: bool,
     /// Variables with atomic accesses have plain ones too, and elements of arrays and blocks atomic ones.
     pub mixed: bool,
-    /// Locks are released in any order; else the last one first.
+    /// Locks are released in any order; else the last acquired is released first.
     pub non_lifo: bool,
-    /// Threads take locks under locks more often than anything else, so that there are deadlocks.
+    /// Threads mostly acquire locks while they hold others, so that there are deadlocks.
     pub nested_locks: bool,
     /// Locks may still be held at the end, also by joined threads.
     pub open_sections: bool,
@@ -72,7 +72,7 @@ pub enum Locations {
 }
 
 impl Shape {
-    /// Reads, writes and exclusive locks in LIFO order, all closed at the end: what the papers begin with.
+    /// Reads, writes and exclusive locks in LIFO order, all released at the end: the basic model of the papers.
     pub fn core() -> Shape {
         Shape {
             threads: 3,
@@ -144,7 +144,7 @@ impl Shape {
         Shape { threads: 4, locks: 4, variables: 4, events: 40, ..Shape::threads_and_locks() }
     }
 
-    /// Locks taken under locks in all orders, so that there are deadlocks of two and three threads.
+    /// Nested locks in all orders, so that there are deadlocks of two and three threads.
     pub fn nested_locks() -> Shape {
         Shape { locks: 3, variables: 1, nested_locks: true, ..Shape::core() }
     }
