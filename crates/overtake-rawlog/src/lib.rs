@@ -2,47 +2,48 @@
 //!
 //! One directory per process, named `overtake.<random>.<pid>.<stamp>`, which only its owner may enter. In it:
 //!
-//! - `process`: lines `key value`, see [`process_keys`]; of lines with the same key the last counts;
+//! - `process`: lines `key value`, see [`process_keys`]; if a key occurs twice, the last line counts;
 //! - `cmdline`: the arguments, each followed by a zero byte, as the kernel gives them;
 //! - `options`, `suppressions`: what the program's own `__tsan_default_options` and `__tsan_default_suppressions` returned,
 //!   if it defines them; `options` has a second line with the value of `TSAN_OPTIONS`;
-//! - `threads`: the log file, with the records of all threads and what else is noted while the process runs (`piece`): memory maps, at
-//!   the start, some time after modules were loaded, before one is unloaded, and at the end, each after a line `stamp <n>`; further lines of the `process` file.
-//!   Threads are numbered from 0 in order of creation. A number may be missing (the thread never started).
+//! - `threads`: the log file (`piece`), with the records of all threads, memory maps, and further lines of the `process` file. A memory
+//!   map is written at the start, some time after modules were loaded, before one is unloaded, and at the end, each after a line
+//!   `stamp <n>`. Threads are numbered from 0 in order of creation. A number may be missing (the thread never started).
 //!
-//! One file, opened once: a process may lose the right to open files (`setuid`, `chroot`, a sandbox), or have more threads than it may have
-//! files.
+//! There is one log file, which is opened once: a process may lose the right to open files (`setuid`, `chroot`, a sandbox), or have more
+//! threads than it may open files.
 //!
 //! A record is one to four 64-bit words; the first has its [`RecordKind`] in the top byte, every other word has a zero top byte. A
-//! thread reserves the words of a record before it fills them, and fills the first word last: whatever moment the process
-//! dies at, a reader that passes over words with a zero top byte finds every complete record and nothing else
-//! ([`Records`]). A signal handler's records lie between those of the code it interrupted; it is the same thread.
+//! thread reserves the words of a record before it fills them, and fills the first word last: at whatever moment the process
+//! dies, a reader that skips words with a zero top byte finds every complete record and nothing else
+//! ([`Records`]). A signal handler's records lie between those of the code it interrupted, and belong to the same thread.
 //!
-//! **Brief records.** What is recorded most has a form of fewer words, in which a number of 8 bits stands for the program counter:
-//! that of the last [`RecordKind::Place`] with this number in the same chunk. [`Decoder`] turns them into what they stand for,
+//! **Brief records.** The most frequent records have a shorter form, in which a number of 8 bits stands for the program counter:
+//! that of the last [`RecordKind::Place`] with this number in the same chunk. [`Decoder`] turns them into the long form,
 //! so that readers need not know of them. Their first words have codes from [`BRIEF`] on ([`brief_access`], [`brief_run`],
 //! [`BRIEF_ACQUIRE`], [`BRIEF_RELEASE`], [`BRIEF_ACQUIRE_AGAIN`]), the number of the place as extra byte and the address as value.
 //!
 //! **Call stacks.** A chunk starts with a [`RecordKind::Chunk`] record followed by the thread's call stack, so that it can be
-//! read without those before it. [`RecordKind::Push`] and [`RecordKind::Cut`] say at which depth they apply, so that a frame
-//! that is written twice does no harm ([`push_depth`]). The stack written last is that of the records after it.
+//! read without the chunks before it. [`RecordKind::Push`] and [`RecordKind::Cut`] say at which depth they apply, so that a frame
+//! that is written twice does no harm ([`push_depth`]). Each record has the call stack that was written last before it.
 //!
-//! **Order.** Accesses carry no time. A synchronisation record carries a stamp; the stamps of one thread never decrease, and the
-//! stamps of operations on one object are in the order in which the operations took effect: a stamp is taken while the
-//! object is held (after it was taken, before it is given back), an atomic operation and its stamp are one step, a
-//! [`RecordKind::Post`] and the like are stamped before what they announce can be seen, a [`RecordKind::Wait`] and the like after.
-//! A lock given back by the thread that holds it needs no stamp of its own, because those who take it have theirs; nor does one
-//! that is taken by the thread that had it last: nobody else's operation on it lies between. The stamp of these is the
-//! one before in the thread.
+//! **Order.** Accesses carry no time. A synchronisation record carries a stamp. The stamps of one thread never decrease, and the
+//! stamps of operations on one object are in the order in which the operations took effect. For this, the stamp of a lock operation
+//! is taken while the lock is held (after the acquire, before the release), an atomic operation and its stamp are one step, a
+//! [`RecordKind::Post`] and the like are stamped before others can see their effect, a [`RecordKind::Wait`] and the like afterwards.
+//! A release by the thread that holds the lock needs no stamp of its own, because the next acquire has one. Nor does an acquire by
+//! the thread that had the lock last, because no other thread's operation on it lies between. Such records have the stamp
+//! of the record before in the thread.
 //!
 //! **Coalescing.** Unless the `process` file says `exact 1`, an access is left out if the same thread already recorded one of
 //! the same kind (or a write, for a read) to the same bytes since its last synchronisation record, allocation or release of that
 //! memory. Accesses by one instruction with one call stack at equal distances may share a record, a *run* ([`split_run`]): each
-//! lies somewhere between the run and the next synchronisation record, allocation or release, and no record of the thread
-//! in between writes its bytes, or for a write, accesses them. Bytes that were written again after their recorded write have a [`RecordKind::WriteAgain`] before that next record.
+//! happened somewhere between the run and the next synchronisation record, allocation or release, and no record of the thread
+//! in between writes its bytes, or for a write, accesses them. Bytes that were written again after their recorded write have a
+//! [`RecordKind::WriteAgain`] before that next record.
 //!
-//! **What a reader must be ready for.** Releases without an acquire (taken before a fork, or the acquire was given up with its
-//! chunk); acquires without a release (the owner ended, or the process did); recursive acquires; memory that no record allocated;
+//! **What a reader must expect.** Releases without an acquire (it came before a `fork`, or was dropped with its
+//! chunk); acquires without a release (the owner or the process ended); recursive acquires; memory that no record allocated;
 //! threads without end; forks of threads that never start (creating them failed).
 #![no_std]
 #![forbid(unsafe_code)]
@@ -68,11 +69,11 @@ pub mod process_keys {
     pub const EXACT: &str = "exact";
     /// Bytes the log may take; 0 is no limit.
     pub const MAX_BYTES: &str = "max_bytes";
-    /// Written at an orderly end, with how it came: `exit`, `_exit`, `abort`, or `exec` (if that failed, more may follow).
+    /// Written at an orderly end, with its cause: `exit`, `_exit`, `abort`, or `exec` (if that failed, more may follow).
     pub const ENDED: &str = "ended";
-    /// A child process, by its number, that could not be recorded, and the error number of why.
+    /// The number of a child process that could not be recorded, and the error number that says why.
     pub const UNRECORDED: &str = "unrecorded";
-    /// Events that could not be recorded because their thread was already over or never set up; written at the end.
+    /// Events that could not be recorded because their thread had already ended or was never set up; written at the end.
     pub const LOST: &str = "lost";
 }
 
@@ -97,9 +98,9 @@ pub struct ThreadHeader {
     pub stack_low: u64,
     /// Stack of the thread: first address above it; 0 if unknown.
     pub stack_high: u64,
-    /// Static thread-local storage and libc's own data of the thread lie in front of this address (the thread pointer).
+    /// The thread pointer. Static thread-local storage and libc's own data of the thread lie before this address.
     pub thread_pointer: u64,
-    /// Bytes of records that found no room (disk full). They are the last of the thread, or all of it.
+    /// Bytes of records that could not be stored (disk full): the last records of the thread, or all of them.
     pub lost_bytes: u64,
     /// Where in the file the thread's large tails are; 0 if it has none.
     pub large: u64,
@@ -142,12 +143,12 @@ record_kinds! {
     ReadRange = 3, 3;
     /// Write of a range at value; pc; length.
     WriteRange = 4, 3;
-    /// A function was called from the program counter value. Extra: the number of frames below it modulo 256 ([`push_depth`]).
+    /// A function was called; the call returns to value. Extra: the number of frames below it modulo 256 ([`push_depth`]).
     Push = 5, 1;
-    /// Only the outermost value frames of the call stack are left.
+    /// Only the outermost frames of the call stack are left; value is their number.
     Cut = 6, 1;
-    /// Start of a chunk: the outermost value frames of the call stack are those it had before (they were too many to repeat),
-    /// pushes of the others follow; stamp of its start, 0 in the first; number of the chunk.
+    /// Start of a chunk. The outermost frames, value of them, are those of the chunk before (too many to repeat);
+    /// pushes of the others follow. Stamp of its start, 0 in the first chunk; number of the chunk.
     Chunk = 7, 3;
     /// First record of the thread numbered value; address of its start function, 0 if unknown; stamp. Extra: 1 if it is the
     /// only thread of a child process after `fork`, 2 if it is a fiber.
@@ -158,15 +159,15 @@ record_kinds! {
     Fork = 10, 3;
     /// Thread number value was joined; pc; stamp.
     Join = 11, 3;
-    /// Lock at value taken exclusively; extra is [`acquire_extra`]; pc; stamp.
+    /// Lock at value acquired exclusively; extra is [`acquire_extra`]; pc; stamp.
     Acquire = 12, 3;
-    /// Lock at value given back; pc; stamp.
+    /// Lock at value released; pc; stamp.
     Release = 13, 3;
-    /// Lock at value taken shared; extra as above; pc; stamp.
+    /// Lock at value acquired shared; extra as above; pc; stamp.
     AcquireShared = 14, 3;
-    /// Lock at value given back, whichever mode the thread holds it in; extra is 0 or [`release_extra`]; pc; stamp.
+    /// Lock at value released, in whichever mode the thread holds it; extra is 0 or [`release_extra`]; pc; stamp.
     ReleaseAny = 15, 3;
-    /// The synchronisation object at value is new: what happened there before has nothing to do with it; pc; stamp.
+    /// The synchronisation object at value is new: it has nothing to do with earlier objects at this address; pc; stamp.
     Forget = 16, 3;
     /// Atomic load (or failed compare-exchange) at value; extra is [`atomic_extra`]; pc; stamp.
     AtomicLoad = 17, 3;
@@ -196,11 +197,11 @@ record_kinds! {
     CondSignal = 29, 3;
     /// Return from a wait on the condition variable at value, extra 1 if it timed out; pc; stamp.
     CondWake = 30, 3;
-    /// Heap block allocated at value; pc; stamp; [`block_size`]. Extra: bytes behind it that the allocator rounded up to and programs
-    /// that ask may use.
+    /// Heap block allocated at value; pc; stamp; [`block_size`]. Extra: bytes that the allocator added by rounding up. Programs that
+    /// ask for the usable size may use them.
     Alloc = 31, 4;
-    /// Heap block at value freed; extra is 1 if that is no access: the thread ignores its accesses, or the loader frees; pc;
-    /// stamp.
+    /// Heap block at value freed; extra is 1 if this does not count as an access (the thread ignores its accesses, or the loader
+    /// frees); pc; stamp.
     Free = 32, 3;
     /// Memory mapped at value; pc; stamp; size.
     Map = 33, 4;
@@ -210,51 +211,51 @@ record_kinds! {
     FdPost = 35, 3;
     /// File descriptor value was read from; pc; stamp.
     FdWait = 36, 3;
-    /// File descriptor value now means the same object as the descriptor in the fourth word (the other end of a pipe, a
-    /// duplicate, [`NETWORK`]); pc; stamp. Extra: 1 if value was open before and meant something else.
+    /// File descriptor value now refers to the same object as the descriptor in the fourth word (the other end of a pipe, a
+    /// duplicate, [`NETWORK`]); pc; stamp. Extra: 1 if value was open before and referred to something else.
     FdAlias = 37, 4;
-    /// File descriptor value is a new object; pc; stamp.
+    /// File descriptor value refers to a new object; pc; stamp.
     FdForget = 38, 3;
-    /// The bytes from value, length in the fourth word, are not to be checked; pc; stamp.
+    /// The bytes from value on are not checked for races; pc; stamp; length.
     Benign = 39, 4;
-    /// Extra bytes (at most 64) at value were written again since this thread recorded its write of them; pc of one of these
+    /// This thread wrote extra bytes (at most 64) at value again after it had recorded its write of them; pc of one of these
     /// writes, whose call stack is not known.
     WriteAgain = 40, 2;
     /// Name of thread number value, up to 21 bytes, seven in each further word from the lowest byte on, zeros behind.
     ThreadName = 41, 4;
-    /// Named semaphore at value opened, perhaps once more; pc; stamp; number of tokens it has.
+    /// Named semaphore at value opened, perhaps again; pc; stamp; number of tokens it has.
     SemaphoreOpen = 42, 4;
     /// Reads of extra bytes each, the first at value; pc; [`run`]: distance and number.
     ReadRun = 43, 3;
     /// Writes of extra bytes each, the first at value; as above.
     WriteRun = 44, 3;
-    /// From here to the end of the chunk, or until it is said again, the number extra stands for the program counter value in
-    /// brief records.
+    /// In brief records, the number extra stands for the program counter value, from here to the end of the chunk or to the next
+    /// such record with this number.
     Place = 45, 1;
-    /// What goes into file descriptor value comes out of the descriptor in the fourth word from now on (`splice` and the like);
-    /// pc; stamp.
+    /// What is written to file descriptor value can be read from the descriptor in the fourth word from now on (`splice` and the
+    /// like); pc; stamp.
     FdMerge = 46, 4;
     /// The synchronisation object at value is destroyed; pc; stamp.
     Destroy = 47, 3;
-    /// Thread number value needs no join; pc; stamp.
+    /// Thread number value was detached and needs no join; pc; stamp.
     Detach = 48, 3;
-    /// The program did something wrong with what is at value; extra is a [`misuse`]; pc; stamp.
+    /// The program did something wrong with the object at value; extra is a [`misuse`]; pc; stamp.
     Misuse = 49, 3;
     /// File descriptor value is about to be closed; pc; stamp.
     FdClose = 50, 3;
     /// About to wait for the condition variable at value; pc; stamp.
     CondWait = 51, 3;
-    /// File descriptor value is used, which orders nothing; pc; stamp.
+    /// File descriptor value was used in a way that orders nothing; pc; stamp.
     FdUse = 52, 3;
 }
 
-/// Codes of brief records are not below this.
+/// The smallest code of brief records.
 pub const BRIEF: u8 = 0x40;
-/// Code of an [`RecordKind::Acquire`] whose extra byte is zero. Two words, the second is the stamp.
+/// Code of a [`RecordKind::Acquire`] whose extra byte is zero. Two words; the second is the stamp.
 pub const BRIEF_ACQUIRE: u8 = 0x60;
 /// Code of a [`RecordKind::Release`] by the thread that holds the lock. One word; the stamp is that of the record before.
 pub const BRIEF_RELEASE: u8 = 0x61;
-/// Code of an [`RecordKind::Acquire`], with a zero extra byte, of a lock that this thread had last. As above.
+/// Code of a [`RecordKind::Acquire`], with a zero extra byte, of a lock that this thread had last. One word, as above.
 pub const BRIEF_ACQUIRE_AGAIN: u8 = 0x62;
 const BRIEF_WRITE: u8 = 0x08;
 const BRIEF_RUN: u8 = 0x10;
@@ -266,7 +267,7 @@ pub const fn brief_access(write: bool, size: usize) -> u8 {
     BRIEF | if write { BRIEF_WRITE } else { 0 } | size.trailing_zeros() as u8
 }
 
-/// Code of a [`RecordKind::ReadRun`] or [`RecordKind::WriteRun`] of such accesses. Two words, the second is [`run`].
+/// Code of a [`RecordKind::ReadRun`] or [`RecordKind::WriteRun`] of such accesses. Two words; the second is [`run`].
 #[inline]
 pub const fn brief_run(write: bool, size: usize) -> u8 {
     brief_access(write, size) | BRIEF_RUN
@@ -278,8 +279,8 @@ pub const fn brief_head(code: u8, place: u8, address: u64) -> u64 {
     ((code as u64) << 56) | ((place as u64) << VALUE_BITS) | (address & ((1 << VALUE_BITS) - 1))
 }
 
-/// What [`RecordKind::FdAlias`] calls the object that all sockets between processes share: whoever reads from the network
-/// comes after whoever wrote to it.
+/// In [`RecordKind::FdAlias`], the object that all sockets between processes share: a read from the network
+/// comes after all earlier writes to it.
 pub const NETWORK: u64 = 0xffff_ffff;
 
 /// Number of low bits of a first word that hold the value.
@@ -291,7 +292,7 @@ pub const fn head(kind: RecordKind, extra: u8, value: u64) -> u64 {
     ((kind as u64) << 56) | ((extra as u64) << VALUE_BITS) | (value & ((1 << VALUE_BITS) - 1))
 }
 
-/// Takes a first word apart; `None` if the word is not the first of a record.
+/// The parts of a first word; `None` if the word is not the first of a record.
 #[inline]
 pub const fn split_head(word: u64) -> Option<(RecordKind, u8, u64)> {
     match RecordKind::from_code((word >> 56) as u8) {
@@ -312,16 +313,16 @@ pub const fn split_atomic_extra(extra: u8) -> (u64, u8) {
     (1 << (extra & 15), extra >> 4)
 }
 
-/// Third word of a run of one access; `stride` is the distance in bytes to the next, if there will be one.
+/// Third word of a run that has one access so far; `stride` is the distance in bytes to the next one.
 #[inline]
 pub const fn run(stride: i32) -> u64 {
     stride as u32 as u64 | ONE_MORE
 }
 
-/// A run has at most this many accesses: what one record may stand for has a limit that readers can rely on.
+/// Most accesses of a run, so that readers can rely on a limit.
 pub const LONGEST_RUN: u64 = 1024;
 
-/// What adds an access to a run.
+/// Added to the third word of a run for each further access.
 pub const ONE_MORE: u64 = 1 << 32;
 
 /// Distance in bytes from one access to the next, and number of accesses, from the third word of a run.
@@ -331,8 +332,8 @@ pub const fn split_run(word: u64) -> (i64, u64) {
     (word as u32 as i32 as i64, if count < LONGEST_RUN { count } else { LONGEST_RUN })
 }
 
-/// Extra byte of [`RecordKind::Acquire`]: whether the caller would not have waited, and whether the last owner ended without
-/// giving the lock back (robust mutexes).
+/// Extra byte of [`RecordKind::Acquire`]: whether it was a `trylock`, which does not wait, and whether the last owner ended without
+/// a release (robust mutexes).
 #[inline]
 pub const fn acquire_extra(tried: bool, owner_died: bool) -> u8 {
     tried as u8 | (owner_died as u8) << 1
@@ -340,30 +341,30 @@ pub const fn acquire_extra(tried: bool, owner_died: bool) -> u8 {
 
 /// Codes of [`RecordKind::Misuse`].
 pub mod misuse {
-    /// Value is a lock that libc says is none: it was destroyed or never made.
+    /// Value is a lock that libc refuses as invalid: it was destroyed or never initialised.
     pub const INVALID_LOCK: u8 = 1;
-    /// Value is a signal whose handler left another `errno`.
+    /// Value is a signal whose handler changed `errno` and did not restore it.
     pub const ERRNO: u8 = 2;
     /// A signal handler called a function that it must not call.
     pub const UNSAFE_CALL: u8 = 3;
-    /// A thread held a lock where it must hold none. Sealing knows which.
+    /// The thread must hold no lock here. Sealing knows whether it holds one.
     pub const MUST_HOLD_NONE: u8 = 4;
-    /// Value is a lock that libc refuses to give to the thread that holds it.
+    /// Value is a lock that libc refuses to give to the thread that already holds it.
     pub const DOUBLE_LOCK: u8 = 5;
 }
 
-/// How a lock is given back, by the word of the program.
+/// The mode in which the program says that it releases a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReleaseMode {
-    /// Whichever mode it is held in.
+    /// The program does not say: the mode in which the lock is held.
     Any = 0,
-    /// As one that is held exclusively.
+    /// Exclusive.
     Exclusive = 1,
-    /// As one that is held shared.
+    /// Shared.
     Shared = 2,
 }
 
-/// Extra byte of [`RecordKind::ReleaseAny`] where the program says in which mode it holds the lock.
+/// Extra byte of [`RecordKind::ReleaseAny`] if the program says in which mode it holds the lock.
 #[inline]
 pub const fn release_extra(shared: bool) -> u8 {
     if shared { ReleaseMode::Shared as u8 } else { ReleaseMode::Exclusive as u8 }
@@ -381,7 +382,7 @@ pub const fn split_release_extra(extra: u8) -> ReleaseMode {
 
 const BLOCK_IS_IGNORED: u64 = 1 << 55;
 
-/// Fourth word of [`RecordKind::Alloc`]: the size that was asked for, and whether allocating counts as an access.
+/// Fourth word of [`RecordKind::Alloc`]: the requested size, and whether allocating counts as an access.
 #[inline]
 pub const fn block_size(bytes: u64, is_access: bool) -> u64 {
     bytes & (BLOCK_IS_IGNORED - 1) | if is_access { 0 } else { BLOCK_IS_IGNORED }
@@ -393,8 +394,8 @@ pub const fn split_block_size(word: u64) -> (u64, bool) {
     (word & (BLOCK_IS_IGNORED - 1), word & BLOCK_IS_IGNORED == 0)
 }
 
-/// Depth at which a [`RecordKind::Push`] with this extra byte puts its frame: the deepest that is not above the `frames` there
-/// are. The frames from that depth on are gone.
+/// Depth at which a [`RecordKind::Push`] with this extra byte puts its frame: the largest possible one that is at most `frames`, the
+/// current number of frames. The old frames from that depth on are gone.
 #[inline]
 pub const fn push_depth(extra: u8, frames: usize) -> usize {
     frames.saturating_sub((frames as u8).wrapping_sub(extra) as usize)

@@ -1,16 +1,17 @@
-//! What a log file is made of.
+//! The pieces of a log file.
 //!
-//! The first page is a [`FileHeader`]. Behind it, up to [`FileHeader::end`], lie *pieces*, each with a [`PieceHeader`] in front. Room
-//! for a piece is reserved before it is written, so that threads write theirs at the same time: a piece that a dead process never
-//! came to write is a gap, which readers pass over by looking for the next header.
+//! The first page is a [`FileHeader`]. After it, up to [`FileHeader::end`], come *pieces*, each with a [`PieceHeader`] in front. Room
+//! for a piece is reserved before it is written, so that threads can write at the same time. If the process dies before it writes a
+//! piece, that is a gap, which readers skip by looking for the next header.
 //!
 //! - [`PieceKind::Slot`] and [`PieceKind::Large`] are mapped and start at pages. A slot belongs to one thread at a time: its first
-//!   page has a [`ThreadHeader`](crate::ThreadHeader) at [`THREAD_AT`] while a thread uses it, and two small *tails* follow. A large piece has two large tails behind
-//!   its first page and belongs to the thread whose header says so. A thread records into a tail, which is mapped, and so survives
-//!   the process; when it is full it is copied into a piece of its own and the thread goes on in the other tail.
-//! - [`PieceKind::Chunk`] is such a copy: the records of a thread with a number that counts up from 0. [`PieceKind::Last`] is the last one of a
+//!   page has a [`ThreadHeader`](crate::ThreadHeader) at [`THREAD_AT`] while a thread uses it, and two small *tails* follow. A large
+//!   piece has two large tails behind its first page and belongs to the thread whose header names it. A thread records into a tail,
+//!   which is mapped from the file and so survives the process. A full tail is copied into a piece of its own, and the thread
+//!   continues in the other tail.
+//! - [`PieceKind::Chunk`] is such a copy: records of a thread, with a number that counts up from 0. [`PieceKind::Last`] is the last chunk of a
 //!   thread that has ended; its thread header follows the records. Both have a checksum.
-//! - A tail starts with a header of kind [`PieceKind::Tail`]. The last one of a thread counts if there is no chunk with its number.
+//! - A tail starts with a header of kind [`PieceKind::Tail`]. The last tail of a thread counts if there is no chunk with its number.
 //! - [`PieceKind::Process`] has lines like those of the `process` file, [`PieceKind::Map`] a part of the memory map with its number.
 
 use crate::ThreadHeader;
@@ -29,14 +30,14 @@ pub const THREAD_HEADER_BYTES: usize = size_of::<ThreadHeader>();
 /// Bytes of a piece's header.
 pub const PIECE_HEADER_BYTES: usize = size_of::<PieceHeader>();
 
-/// Size of a chunk, and of a tail, at first: many threads do little.
+/// Size of the first chunks and tails of a thread. It is small because many threads do little.
 pub const SMALL_TAIL_BYTES: usize = 8 << 10;
-/// Size of a chunk, and of a tail, later.
+/// Size of later chunks and tails.
 pub const LARGE_TAIL_BYTES: usize = 128 << 10;
-/// Number of chunks that are made in small tails.
+/// Number of chunks that are written in small tails.
 pub const SMALL_CHUNKS: u64 = 4;
 
-/// Size of the tail in which the chunk with this number is made, its header included.
+/// Size of the tail in which the chunk with this number is written, including its header.
 #[inline]
 pub const fn tail_bytes(number: u64) -> usize {
     if number < SMALL_CHUNKS { SMALL_TAIL_BYTES } else { LARGE_TAIL_BYTES }
@@ -50,9 +51,9 @@ pub struct FileHeader {
     pub magic: u64,
     /// Where the next piece goes.
     pub end: u64,
-    /// Bytes of records given up to stay within the size limit.
+    /// Bytes of records that were dropped to stay within the size limit.
     pub dropped_bytes: u64,
-    /// The error number of the system call that first kept records from being written; 0 if none did.
+    /// The error number of the first system call that failed to write records; 0 if none failed.
     pub loss: u64,
 }
 
@@ -88,9 +89,9 @@ pub struct PieceHeader {
     pub thread: u32,
     /// The number of a chunk, a tail or a map; where a slot or a large piece is in the file.
     pub number: u64,
-    /// Bytes behind this header; 0 of a tail.
+    /// Bytes behind this header; 0 for a tail.
     pub bytes: u64,
-    /// Of what is behind this header, and of the words above; 0 of what is mapped.
+    /// Checksum of the bytes behind this header and of the fields above; 0 for pieces that are mapped.
     pub checksum: u64,
 }
 
@@ -111,7 +112,7 @@ impl PieceHeader {
         (magic == PIECE_MAGIC && header.kind().is_some()).then_some(header)
     }
 
-    /// What it is; `None` if that is unknown.
+    /// The kind; `None` if it is unknown.
     pub const fn kind(&self) -> Option<PieceKind> {
         Some(match self.kind {
             1 => PieceKind::Slot,
@@ -130,10 +131,11 @@ impl PieceHeader {
         self.bytes.saturating_add(PIECE_HEADER_BYTES as u64 + 7) & !7
     }
 
-    /// The checksum that belongs into this header if these bytes, and zeros up to a whole word, are behind it.
+    /// The checksum of this header and of `bytes` behind it, which are padded with zeros to whole words.
     ///
-    /// Two sums: of the words, and of the first sum after each word. So a changed word changes the one, and words that changed places
-    /// the other. (Two additions for each word: records are written at a rate at which a better sum would be noticed.)
+    /// There are two sums: the first adds the words, the second adds the first sum after each word. A changed word changes the first,
+    /// exchanged words change the second. (This takes two additions for each word. Records are written so fast that a better checksum
+    /// would cost noticeable time.)
     pub fn sum(&self, bytes: &[u8]) -> u64 {
         let mut sums = Sums { plain: 0, running: 0 };
         sums.add(u64::from(self.kind) | u64::from(self.thread) << 32);

@@ -1,18 +1,18 @@
-//! Reading records back.
+//! Reading records.
 
 use crate::{
     BRIEF, BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, BRIEF_RUN, BRIEF_SIZE, BRIEF_WRITE, RecordKind,
     THREAD_HEADER_BYTES, THREAD_MAGIC, ThreadHeader, VALUE_BITS, split_head,
 };
 
-/// One record of a thread. Brief records are read as what they stand for.
+/// One record of a thread. Brief records are read as their long form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Offset of its first word in the bytes read.
     pub offset: usize,
-    /// Number of words it has there.
+    /// Number of words it has in the log.
     pub length: usize,
-    /// What it says.
+    /// Its kind.
     pub kind: RecordKind,
     /// 8 bits.
     pub extra: u8,
@@ -23,7 +23,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The stamp, of kinds that have one.
+    /// The stamp, for kinds that have one.
     pub fn stamp(&self) -> Option<u64> {
         use RecordKind as K;
         match self.kind {
@@ -37,7 +37,7 @@ impl Record {
     }
 }
 
-/// Understands the records of a thread, one after the other.
+/// Decodes the records of a thread, one after the other.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     /// The program counters that places stand for.
@@ -52,7 +52,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The record whose first word is at `offset`, which comes next; `None` if no complete record starts there.
+    /// The next record, whose first word is at `offset`; `None` if no complete record starts there.
     #[inline]
     pub fn read(&mut self, bytes: &[u8], offset: usize) -> Option<Record> {
         let record = self.peek(bytes, offset)?;
@@ -64,7 +64,7 @@ impl Decoder {
         Some(record)
     }
 
-    /// As [`read`](Self::read) for a record further ahead, whose program counter may be wrong if it is brief.
+    /// As [`read`](Self::read), for a record further ahead. If it is brief, its program counter may be wrong.
     #[inline]
     pub fn peek(&self, bytes: &[u8], offset: usize) -> Option<Record> {
         let first = word(bytes, offset)?;
@@ -120,7 +120,7 @@ fn further_word(bytes: &[u8], offset: usize) -> Option<u64> {
 
 /// The complete records in the bytes of chunks, in order.
 ///
-/// Words that do not belong to a complete record are passed over: reserved but never filled, or of an unknown kind.
+/// Words that do not belong to a complete record are skipped: they were reserved but never filled, or have an unknown kind.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
