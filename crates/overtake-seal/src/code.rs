@@ -1,8 +1,8 @@
-//! Program counters and data addresses turned into names, offline, from the modules' own debug information.
+//! Turns program counters and data addresses into names after the run, by the modules' own debug information.
 //!
-//! A library that was closed may have given its place to another one, or to a file. The log has a map from before each such
-//! change, with a stamp. Where maps differ, the one counts that was taken next after a record; a program counter there is *marked*
-//! with the number of its map, so that two instructions that were at one address stay two. Data that lies there afterwards is other data.
+//! After a library is closed, another library or a file may be mapped at its addresses. The log has a memory map from before each such
+//! change, with a stamp. Where maps differ, a record is read with the next map that was taken after it. A program counter there is *marked*
+//! with the number of its map, so that two instructions that were at one address stay two. Data at such addresses is new data, too.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,18 +21,18 @@ use crate::demangle::readable;
 pub(crate) struct Code {
     /// By address, without overlap.
     mappings: Vec<Mapping>,
-    /// The maps with their stamps, oldest first; none if they agree everywhere.
+    /// The maps with their stamps, oldest first; empty if they agree everywhere.
     maps: Vec<(u64, Vec<Mapping>)>,
     /// Where maps differ, by address.
     changing: Vec<Changing>,
-    /// The map that counts at present, and the newest that did.
+    /// The map in use now, and the newest that was in use.
     current: usize,
     newest: usize,
     modules: Vec<LoadedModule>,
     by_path: FxHashMap<PathBuf, usize>,
 }
 
-/// Addresses of programs have fewer bits; above them is the number of a map, counted from 1.
+/// Addresses of programs have at most this many bits. The bits above hold the number of a map, counted from 1.
 const ADDRESS_BITS: u32 = 48;
 const ADDRESSES: u64 = (1 << ADDRESS_BITS) - 1;
 const MOST_MAPS: usize = (1 << 16) - 2;
@@ -72,7 +72,7 @@ pub(crate) struct GlobalAt {
 }
 
 impl Code {
-    /// From texts in the form of `/proc/self/maps`, oldest first; the newest that knows an address counts.
+    /// Reads maps in the form of `/proc/self/maps`, oldest first. For each address, the newest map that has it counts.
     pub(crate) fn new(maps: &[Vec<u8>]) -> Code {
         let mut mappings: Vec<Mapping> = Vec::new();
         for map in maps.iter().rev() {
@@ -93,7 +93,7 @@ impl Code {
         Code { mappings, maps, changing, current: 0, newest: 0, modules, by_path }
     }
 
-    /// What is asked from now on was so at this time. Returns the addresses at which something else is now than before.
+    /// From now on, questions are about this time. Returns the addresses at which something else is mapped than before.
     #[inline]
     pub(crate) fn set_time(&mut self, time: u64) -> Vec<Range<u64>> {
         let Some(last) = self.maps.len().checked_sub(1) else { return Vec::new() };
@@ -118,7 +118,7 @@ impl Code {
         replaced
     }
 
-    /// An address that stays apart from the same one at another time, if something else was mapped there then.
+    /// The address with the number of its map, if something else is mapped there at another time.
     #[inline]
     pub(crate) fn marked(&self, address: u64) -> u64 {
         if self.maps.is_empty() || !self.is_changing(address) {
@@ -132,8 +132,8 @@ impl Code {
         after.checked_sub(1).is_some_and(|before| address < self.changing[before].end)
     }
 
-    /// The mapping at an address, by the map that it is marked with, else that before, else the newest; and the address without the
-    /// mark.
+    /// The mapping at an address, and the address without its mark. The map is the one that the address is marked with, else the one
+    /// before that, else the newest.
     fn mapping_at(&self, marked: u64) -> Option<(&Mapping, u64)> {
         let (map, address) = ((marked >> ADDRESS_BITS) as usize, marked & ADDRESSES);
         if map == 0 || map > self.maps.len() {
@@ -188,18 +188,18 @@ impl Code {
         })
     }
 
-    /// The path and the name of the module that a data address lies in, and where in it.
+    /// The path and the name of the module that contains a data address, and the offset in the module.
     pub(crate) fn module_at(&mut self, address: u64) -> Option<(&str, &str, u64)> {
         let (module, address) = self.locate(self.marked(address))?;
         (!module.name.is_empty()).then_some((&*module.facts.path, &*module.name, address))
     }
 
-    /// What is known of the modules that were asked about.
+    /// What is known of the modules that were looked up.
     pub(crate) fn modules(&self) -> Vec<Module> {
         self.modules.iter().map(|module| module.facts.clone()).collect()
     }
 
-    /// The module at a run-time address, and the address as the module's file has it.
+    /// The module at a run-time address, and the address as in the module's file.
     fn locate(&mut self, marked: u64) -> Option<(&LoadedModule, u64)> {
         let (mapping, address) = self.mapping_at(marked)?;
         let mapping = mapping.clone();
@@ -219,16 +219,16 @@ impl Code {
             .find(|&&(offset, size, _)| (offset..offset.saturating_add(size)).contains(&in_file));
         let address = match segment {
             Some(&(offset, _, virtual_address)) => (in_file - offset).wrapping_add(virtual_address),
-            // A file that is gone, or is none: where in it is all there is to say.
+            // The file is gone, or is not a module: only the offset in it is known.
             None if module.segments.is_empty() => in_file,
-            // Zero-initialised data lies behind its segment's bytes in the file, on a page of its own in memory.
+            // Zero-initialised data follows its segment's bytes in memory, but is not in the file.
             None => module.virtual_address_behind(in_file)?,
         };
         Some((module, address))
     }
 }
 
-/// The mapping of a map, which is in the order of addresses, that an address is in.
+/// The mapping that contains an address. Mappings are sorted by address.
 fn found(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
     let after = mappings.partition_point(|mapping| mapping.start <= address);
     mappings.get(after.checked_sub(1)?).filter(|mapping| mapping.contains(address))
@@ -308,7 +308,7 @@ impl Mapping {
     }
 }
 
-/// A path as `/proc/self/maps` has it: a line's end in it is written in digits.
+/// A path from `/proc/self/maps`, which writes a line end as `\012`.
 fn without_escapes(mut path: &[u8]) -> PathBuf {
     const ESCAPED: &[u8] = b"\\012";
     let mut bytes = Vec::with_capacity(path.len());
@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(code.marked(0x7f00_0000_0010), 0x7f00_0000_0010);
     }
 
-    /// What a library does while it is closed comes after the last map that it is in.
+    /// What a library does while it is being closed comes after the last map that contains it.
     #[test]
     fn a_library_that_is_just_gone_is_still_named() {
         let empty = b"stamp 20\n".to_vec();

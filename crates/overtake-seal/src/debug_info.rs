@@ -8,10 +8,10 @@ use object::{Object, ObjectSection};
 
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Bytes of a module; larger ones take too long for a name.
+/// Size of the largest module that is read, in bytes. Larger ones would take too long for a few names.
 const LARGEST: u64 = 1 << 30;
 
-/// The build id of a module in hexadecimal; empty if it has none. `None` if there is no such module, or it cannot be understood.
+/// The build id of a module in hexadecimal; empty if it has none. `None` if there is no such module, or it cannot be read.
 pub fn build_id(module: &Path) -> Option<String> {
     let data = fs::read(module).ok()?;
     object::File::parse(&*data).ok().map(|elf| build_id_of(&elf))
@@ -22,8 +22,8 @@ fn build_id_of(elf: &object::File<'_>) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Does some work with the debug information of a module, which must have this build id. `None` if there is no such module, or it
-/// cannot be understood.
+/// Calls a function with the debug information of a module, which must have this build id. `None` if there is no such module, or it
+/// cannot be read.
 pub(crate) fn read<T>(
     module: &Path,
     build_id: &str,

@@ -1,23 +1,23 @@
-//! Symbols as their programmers wrote them.
+//! Mangled symbols as names that people can read.
 //!
-//! A mangled name can be short and mean a text that is exponentially longer, and templates nest deeper than demanglers go by
-//! themselves. Both have limits here; a symbol beyond them stays as it is. Of a function whose result or parameters the demangler
-//! does not understand, the name alone is given.
+//! A short mangled name can stand for a text that is exponentially longer, and templates nest deeper than demanglers allow by
+//! default. Length and depth have limits here; a symbol beyond them stays as it is. If the demangler does not understand the result or
+//! the parameters of a function, only the function's name is given.
 
 use std::fmt;
 
 use addr2line::gimli;
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, DemangleWrite, ParseOptions};
 
-/// Bytes of a name. Names of a few thousand letters are common in C++.
+/// Longest name, in bytes. Names of a few thousand letters are common in C++.
 const LONGEST: usize = 64 << 10;
-/// Longer symbols are not searched for a name that can be read, and so many beginnings of a symbol are tried.
+/// The longest symbol whose beginnings are tried as names, and how many beginnings are tried.
 const LONGEST_SHORTENED: usize = 4 << 10;
 const MOST_TRIES: usize = 64;
 /// How deep the grammar of a name may nest; a level takes a few hundred bytes of stack.
 const DEEPEST: u32 = 600;
 
-/// The name of a symbol. C's are as they are: `x` must not become a C++ type.
+/// The name of a symbol. Names of C stay as they are: `x` must not become a C++ type.
 pub(crate) fn readable(symbol: &str) -> String {
     let demangled = match symbol.get(..2) {
         Some("_R") => addr2line::demangle(symbol, gimli::DW_LANG_Rust),
@@ -37,7 +37,7 @@ fn cpp(symbol: &str) -> Option<String> {
     Some(without_tags(&text.0))
 }
 
-/// A name without the tags by which compilers tell versions of a library apart: `ages` of `ages[abi:cxx11]`.
+/// A name without the tags by which compilers distinguish versions of a library: `ages` for `ages[abi:cxx11]`.
 fn without_tags(name: &str) -> String {
     let mut pieces = name.split("[abi:");
     let mut plain = pieces.next().unwrap_or_default().to_owned();
@@ -47,8 +47,8 @@ fn without_tags(name: &str) -> String {
     plain
 }
 
-/// A function's name with its template arguments, without result and parameters. In a mangled name they come last, behind an `E`: a
-/// beginning that is a whole name once `v` (no parameters) follows it is the name.
+/// A function's name with its template arguments, without result and parameters. In a mangled name, result and parameters come last,
+/// behind an `E`. So a beginning is tried as the name, with `v` (no parameters) appended.
 fn name_alone(symbol: &str) -> Option<String> {
     if symbol.len() > LONGEST_SHORTENED {
         return None;

@@ -1,12 +1,12 @@
 //! File descriptors as variables: opening and closing one write it, using it reads it.
 //!
-//! A descriptor that is opened anew is another variable. So is one that is used after it was closed: not every function that
-//! opens descriptors is seen.
+//! A descriptor that is opened again is a new variable. So is one that is used after it was closed: it must have been opened again by
+//! a function that is not recorded.
 
 use overtake_trace::{LocationId, Memory, MemoryKind, Result, Symbols, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
-/// The variables of the descriptors that are open, as far as they were used.
+/// The variables of the open descriptors that were used.
 #[derive(Default)]
 pub(crate) struct DescriptorVariables {
     open: FxHashMap<u64, VarId>,
@@ -34,7 +34,7 @@ impl DescriptorVariables {
         }
     }
 
-    /// The descriptor is not what it was.
+    /// The descriptor is closed; its number may get a new meaning.
     pub(crate) fn closed(&mut self, descriptor: u64) {
         self.open.remove(&descriptor);
     }

@@ -1,21 +1,21 @@
 //! Which records of an incomplete log are kept.
 //!
-//! A log that reached the size limit lost its oldest records, a thread whose records could not be written its newest. What
-//! they ordered is lost with them, also between other threads: an access that stays would race with one that a lost hand-over
-//! ordered after it. So the log is cut at one point for all threads: behind the last stamp that a thread may have lost at
+//! A log that reached the size limit lost its oldest records. A thread whose records could not be written lost its newest. What
+//! these records ordered is lost with them, also between other threads: two accesses would seem to race because the hand-over
+//! between them is lost. So the log is cut at the same points for all threads: after the last stamp that a thread may have lost at
 //! its start, and before the first stamp that a thread may have lost at its end. Between the two nothing is missing.
 //!
-//! Accesses between two stamps of a thread are kept if one of the stamps is: they may stand anywhere between the two.
+//! Accesses between two stamps of a thread are kept if one of the stamps is kept: they may have happened anywhere between the two.
 
 use crate::log::Log;
 use crate::scan::Scan;
 
-/// The stamps between which all threads' records are there.
+/// The stamps between which the records of all threads are complete.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Kept {
     /// Records up to this stamp may be missing.
     after: Option<u64>,
-    /// Records behind this stamp may be missing.
+    /// Records after this stamp may be missing.
     until: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Kept {
             after: cut.max(after_gone_threads(log, scan)),
             until: threads()
                 .filter(|(log, _)| log.lost_bytes > 0)
-                // A thread that lost all did nothing before its fork.
+                // A thread that lost all its records did nothing before its fork.
                 .map(|(log, thread)| thread.last.max(forked(log.number)))
                 .min(),
         }
@@ -50,13 +50,15 @@ impl Kept {
         self.after.is_none_or(|lost| after > lost) && self.until.is_none_or(|last| before <= last)
     }
 
-    /// What is missing, in sentences. So many events were left out because others are missing.
+    /// What is missing, in sentences. `left_out` is the number of events that were left out because others are missing.
     pub(crate) fn missing(&self, log: &Log, left_out: u64) -> Vec<String> {
         let dropped = log.dropped_bytes;
         let lost = log.threads.iter().map(|thread| thread.lost_bytes).sum::<u64>();
         let mut missing = Vec::new();
         if dropped > 0 {
-            missing.push(format!("{dropped} bytes of the log, the oldest, gave way to the size limit"));
+            missing.push(format!(
+                "the oldest {dropped} bytes of the log were dropped because of the size limit"
+            ));
         }
         if lost > 0 || !log.loss.is_empty() {
             let reason = if log.loss.is_empty() { "for an unknown reason" } else { &log.loss };
@@ -64,15 +66,15 @@ impl Kept {
         }
         if left_out > 0 {
             missing.push(format!(
-                "{left_out} events were left out because what other threads did at their time is missing"
+                "{left_out} events were left out because records of other threads from the same time are missing"
             ));
         }
         missing
     }
 }
 
-/// Threads may have ended and left nothing in the log: a stamp that is later than all of theirs. The log gives up what was written first,
-/// so any stamp will do that a thread made after it wrote a chunk that is still there.
+/// A stamp that is later than all stamps of threads that ended and left nothing in the log. The log drops the oldest chunks first,
+/// so any stamp is late enough that a thread made after it wrote a chunk that is still there.
 fn after_gone_threads(log: &Log, scan: &Scan) -> Option<u64> {
     let forked = scan.forks.keys().copied().max().unwrap_or(0);
     let newest = log.threads.iter().map(|thread| u64::from(thread.number)).max().unwrap_or(0).max(forked);

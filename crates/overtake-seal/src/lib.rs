@@ -1,8 +1,8 @@
 //! Raw logs of recorded programs turned into traces.
 //!
-//! A recorded process leaves a log per thread (see `overtake-rawlog`). Sealing reads them twice: once to learn how accesses cut
-//! memory into variables, once to merge the threads by their stamps into one well-formed trace, with bytes resolved to
-//! variables, objects to ids, and program counters to call stacks. Whatever a crash left behind is enough.
+//! A recorded process leaves a log with the records of each thread (see `overtake-rawlog`). Sealing reads it twice: once to find out
+//! how accesses divide memory into variables, once to merge the threads by their stamps into one well-formed trace, with bytes resolved to
+//! variables, objects to ids, and program counters to call stacks. The log of a crashed process can be sealed, too.
 #![forbid(unsafe_code)]
 
 mod code;
@@ -32,14 +32,14 @@ pub use sources::{sources_of, without_dots};
 
 use overtake_trace::{EventSink, Symbols};
 
-/// What sealing a log gave.
+/// The result of sealing a log.
 #[derive(Debug)]
 pub struct Sealed {
     /// Number of events written.
     pub events: u64,
     /// The names and stacks.
     pub symbols: Symbols,
-    /// What the log says of the process.
+    /// What the log says about the process.
     pub log: Log,
     /// Whether compiled code called the recorder, not only libc functions that are interposed.
     pub has_instrumented_code: bool,
@@ -50,7 +50,11 @@ pub fn seal(directory: &Path, out: &mut dyn EventSink) -> Result<Sealed> {
     let mut log = Log::open(directory)?;
     let scan = scan::scan(&log)?;
     if scan.shortened > 0 {
-        log.damage.push(format!("{} ranges of more than {} bytes cut", scan.shortened, scan::LONGEST_RANGE));
+        log.damage.push(format!(
+            "{} ranges of more than {} bytes were cut",
+            scan.shortened,
+            scan::LONGEST_RANGE
+        ));
     }
     log.damage.extend(scan.damage.iter().cloned());
     let has_instrumented_code = scan.has_instrumented_code;

@@ -1,4 +1,4 @@
-//! A log directory: what it says of the process, and the records of its threads.
+//! A log directory: what it says about the process, and the records of its threads.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,13 +18,13 @@ pub struct Log {
     pub directory: PathBuf,
     /// Process id.
     pub pid: u64,
-    /// How the process ended, if it did so in an orderly way.
+    /// How the process ended, if it ended in an orderly way.
     pub ended: Option<String>,
-    /// Events of threads that were over or never set up.
+    /// Events of threads that had ended or were never set up.
     pub lost_events: u64,
-    /// Bytes of records given up to stay within the size limit.
+    /// Bytes of records that were dropped to stay within the size limit.
     pub dropped_bytes: u64,
-    /// Why records could not be written; empty if all were.
+    /// Why records could not be written; empty if all were written.
     pub loss: String,
     /// Working directory at the start.
     pub working_directory: PathBuf,
@@ -53,11 +53,11 @@ pub struct ThreadLog {
     pub ended: bool,
     /// Bytes of records that could not be written.
     pub lost_bytes: u64,
-    /// Whether its first records gave way to the size limit.
+    /// Whether its first records were dropped because of the size limit.
     pub(crate) starts_late: bool,
-    /// Accesses that were left out because they repeat others: at least so many.
+    /// The least number of accesses that were left out because they repeat others.
     pub coalesced: u64,
-    /// Writes that stand for all those left out to the same bytes.
+    /// Records of writes that each stand for all writes to the same bytes that were left out.
     pub closing_writes: u64,
     /// Where in the file its records are, in order.
     extents: Vec<Extent>,
@@ -71,7 +71,7 @@ pub(crate) struct Extent {
     /// Where in the file they are.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
-    /// The header in front of them, with a checksum; none if the process ended before they got one.
+    /// The header in front of them, with a checksum; none if the process ended before it was written.
     pub(crate) header: Option<PieceHeader>,
 }
 
@@ -100,7 +100,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Whether every record that was made is in the log.
+    /// Whether no record is missing from the log.
     pub(crate) fn is_complete(&self) -> bool {
         let is_lossless = self.lost_events == 0 && self.dropped_bytes == 0 && self.loss.is_empty();
         is_lossless && self.damage.is_empty() && self.threads.iter().all(|thread| thread.lost_bytes == 0)
@@ -156,13 +156,13 @@ impl Log {
     fn note_unrecorded(&mut self, line: &str) {
         let (process, reason) = line.split_once(' ').unwrap_or((line, ""));
         let reason = reason.parse().map_or_else(|_| "for an unknown reason".to_owned(), self::reason);
-        self.damage.push(format!("process {process}, a child, was not recorded: {reason}"));
+        self.damage.push(format!("child process {process} was not recorded: {reason}"));
     }
 }
 
 /// What an error number of the recorder means.
 fn reason(number: i32) -> String {
-    /// `ENOSYS`: what the recorder notes for system calls that it does not make because the program would die of them.
+    /// `ENOSYS`: the recorder notes this for system calls that it does not make because a filter of the program would kill the program.
     const FORBIDDEN: i32 = 38;
     match number {
         FORBIDDEN => "the program's own sandbox forbids it".to_owned(),
@@ -202,7 +202,7 @@ impl ThreadLog {
         self.first_chunk().map(|extent| extent.offset)
     }
 
-    /// Bytes of records up to the end of that chunk.
+    /// Bytes of records up to the end of the first chunk.
     pub(crate) fn end_of_first_chunk(&self) -> Option<u64> {
         self.first_chunk().map(|extent| extent.start + extent.bytes)
     }
@@ -222,17 +222,17 @@ impl ThreadLog {
     }
 }
 
-/// Reads the records of a thread, one extent after the other, passing over what was reserved but never filled, and over extents that
+/// Reads the records of a thread, one extent after the other. Skips what was reserved but never filled, and extents that
 /// do not match their checksum.
 ///
-/// The file is open only while an extent of it is read: a program may have more threads than a process may have files.
-/// Offsets count the bytes of records before.
+/// The file is open only while an extent is read: a program may have more threads than a process may have open files.
+/// An offset is the number of bytes of records before.
 #[derive(Debug)]
 pub struct Reader<'a> {
     log: &'a ThreadLog,
     decoder: Decoder,
     bytes: Vec<u8>,
-    /// Those to come.
+    /// The extents that are not read yet.
     extents: std::slice::Iter<'a, Extent>,
     /// Offset of the extent.
     start: u64,
@@ -262,13 +262,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Offset in the file of the next record, or of something before it.
+    /// Offset of the next record, or of something before it.
     #[inline]
     pub(crate) fn offset(&self) -> u64 {
         self.start + self.next as u64
     }
 
-    /// The first record from here to the end of the extent that `wanted` accepts, with its offset.
+    /// The first record that `wanted` accepts, with its offset, from here to the end of the extent.
     pub(crate) fn find_ahead<T>(&self, wanted: impl Fn(&Record) -> Option<T>) -> Option<(u64, T)> {
         let mut at = self.next;
         while at < self.limit {
@@ -286,7 +286,7 @@ impl Reader<'_> {
         self.start + self.limit as u64
     }
 
-    /// The numbers of chunks so far that are damaged and were left out.
+    /// The numbers of the chunks that were left out so far because they are damaged.
     pub(crate) fn damaged(&self) -> &[u64] {
         &self.damaged
     }

@@ -1,8 +1,8 @@
 //! Members of global variables, from debug information: byte 8 of `counters` is `counters.hits`.
 //!
-//! Asked only about the variables of findings, so that debug information is read only when there is something to report. Variables are
-//! found by address, as the module's symbols have it. Where the answer is not clear (unions, bit fields that share a byte, members
-//! that the C++ library keeps to itself) the path ends before it.
+//! Only the variables of findings are looked up, so that debug information is read only when there is something to report. Variables are
+//! found by their address in the module's symbols. Where several members have the same byte (unions, bit fields), and at private members
+//! of the C++ library, the path ends.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::demangle::readable;
 
 type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
 
-/// Types of types of types: more are a cycle.
+/// How deep types may nest. Deeper ones are a cycle in damaged debug information.
 const DEEPEST: usize = 64;
 
 /// A byte of a global variable.
@@ -26,8 +26,8 @@ pub struct GlobalByte {
     pub offset: u64,
 }
 
-/// Which member each byte belongs to, such as `.hits` or `[3].name`; empty for one that is not part of a member, or not known. The
-/// module must have this build id, or none may be given.
+/// Which member each byte belongs to, such as `.hits` or `[3].name`; empty if the byte is in no member, or not known. The
+/// module must have this build id, unless it is empty.
 pub fn members(module: &Path, build_id: &str, bytes: &[GlobalByte]) -> Vec<String> {
     let found = debug_info::read(module, build_id, |elf, dwarf| {
         let addresses: Vec<Option<u64>> = bytes.iter().map(|byte| address_of(elf, &byte.variable)).collect();
@@ -36,7 +36,7 @@ pub fn members(module: &Path, build_id: &str, bytes: &[GlobalByte]) -> Vec<Strin
     found.unwrap_or_else(|| vec![String::new(); bytes.len()])
 }
 
-/// Where a variable is. Several of one name cannot be told apart.
+/// The address of a variable. None if several have this name.
 fn address_of(elf: &object::File<'_>, variable: &str) -> Option<u64> {
     let mut addresses = elf
         .symbols()
@@ -82,7 +82,7 @@ struct Types<'a, 'data> {
 }
 
 impl<'data> Types<'_, 'data> {
-    /// Where a variable is that has a fixed address.
+    /// The address of a variable, if it is fixed.
     fn address(&self, variable: &Entry<'data>) -> Option<u64> {
         let location = variable.attr_value(gimli::DW_AT_location)?.exprloc_value()?;
         let mut operations = location.operations(self.unit.encoding());
@@ -94,7 +94,7 @@ impl<'data> Types<'_, 'data> {
         operations.next().ok()?.is_none().then_some(address)
     }
 
-    /// The type of a variable or member; a definition may leave it to the declaration.
+    /// The type of a variable or member. If the definition has none, that of the declaration.
     fn type_of(&self, entry: &Entry<'data>) -> Option<UnitOffset> {
         match entry.attr_value(gimli::DW_AT_type) {
             Some(AttributeValue::UnitRef(offset)) => Some(offset),
@@ -115,7 +115,7 @@ impl<'data> Types<'_, 'data> {
         entry.attr_value(name)?.udata_value()
     }
 
-    /// A type without names and qualifiers.
+    /// The type behind typedefs and qualifiers.
     fn plain(&self, mut of: UnitOffset) -> Option<Entry<'data>> {
         for _ in 0..DEEPEST {
             let entry = self.unit.entry(of).ok()?;
@@ -169,7 +169,7 @@ impl<'data> Types<'_, 'data> {
         Some(())
     }
 
-    /// The way to a byte of a type.
+    /// The path to a byte of a type.
     fn path(&self, mut of: UnitOffset, mut offset: u64) -> Option<String> {
         let mut path = String::new();
         for _ in 0..DEEPEST {
@@ -186,7 +186,7 @@ impl<'data> Types<'_, 'data> {
         Some(path)
     }
 
-    /// The only member at a byte: what to add to the path, the byte of the member, and its type.
+    /// The only member at a byte: its part of the path, the offset of the byte in the member, and the member's type.
     fn member(&self, of: &Entry<'data>, offset: u64) -> Option<(String, u64, UnitOffset)> {
         let mut found = Vec::new();
         self.children(of.offset(), |child| {
@@ -197,7 +197,7 @@ impl<'data> Types<'_, 'data> {
             let bits = self.number(child, gimli::DW_AT_data_bit_offset).map(|bits| bits / 8);
             let start = self.number(child, gimli::DW_AT_data_member_location).or(bits);
             let Some(of) = self.type_of(child) else { return Some(()) };
-            // A static member has no place.
+            // A static member has no offset.
             let Some(start) = start else { return Some(()) };
             let size = self.size(of, 0).unwrap_or(0);
             if (start..start.saturating_add(size)).contains(&offset) {
@@ -212,7 +212,7 @@ impl<'data> Types<'_, 'data> {
         if name.starts_with("_M_") || name.starts_with("__") {
             return None;
         }
-        // Bases and members without a name have no part in an expression.
+        // Base classes and members without a name do not appear in an expression.
         let name = if name.is_empty() { String::new() } else { format!(".{name}") };
         Some((name, *rest, *of))
     }

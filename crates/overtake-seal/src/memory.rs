@@ -1,9 +1,9 @@
 //! Addresses turned into variables.
 //!
 //! Memory is divided into *areas*: heap blocks, stacks of threads, mappings, globals. An area is an array of the trace, its
-//! variables are elements indexed by byte offset. The variables that start in a word are made when the word is first touched and
-//! forgotten when another area takes its place, so that reused memory is new variables. A freed block stays until then: an access to
-//! it meets the free. Memory is cut where areas start and end, so that no variable outlives its area.
+//! variables are elements indexed by byte offset. The variables that start in a word are made when the word is first accessed and
+//! forgotten when another area takes its place, so that reused memory has new variables. A freed block stays until then, so that an
+//! access to it is compared with the free. Memory is cut where areas start and end, so that no variable outlives its area.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,17 +19,17 @@ use crate::pages::{Cuts, PAGE_WORDS};
 /// What is at which address now.
 pub(crate) struct AddressSpace {
     cuts: Cuts,
-    /// The first variable that starts in each word, in the places that the cuts have.
+    /// The first variable that starts in each word; the pages are numbered as those of the cuts.
     variables: Vec<[u32; PAGE_WORDS]>,
     areas: BTreeMap<u64, Area>,
-    /// The area that was asked for last.
+    /// The area that was looked up last.
     latest: Option<(Range<u64>, ArrayId)>,
     names: FxHashMap<String, u32>,
     heap_blocks: u64,
     elsewhere: Option<ArrayId>,
     /// Data of modules without symbols, by path.
     of_modules: FxHashMap<String, ArrayId>,
-    /// Ranges that are not to be checked.
+    /// Ranges that are not checked.
     benign: Vec<Range<u64>>,
 }
 
@@ -37,12 +37,12 @@ struct Area {
     end: u64,
     memory: Memory,
     name: AreaName,
-    /// The array, once a word of the area was touched.
+    /// The array, once a word of the area was accessed.
     array: Option<ArrayId>,
     freed_by: Option<ThreadId>,
 }
 
-/// Most areas are never named.
+/// The name of an area. The text is made only when it is needed: most areas are never named.
 enum AreaName {
     Heap(u64),
     Mapping,
@@ -67,8 +67,8 @@ impl AddressSpace {
         }
     }
 
-    /// A heap block comes into being, with `more` bytes behind it that are its own as well. Its allocation is an event of the
-    /// thread, unless that is no access.
+    /// A heap block is allocated, with `more` bytes behind it that belong to it as well. The allocation is an event of the
+    /// thread, unless it does not count as an access.
     pub(crate) fn alloc(
         &mut self,
         start: u64,
@@ -94,8 +94,8 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// A heap block is freed. Returns the variable of the block if its allocation is in the trace, and who freed it before, if
-    /// anybody did.
+    /// A heap block is freed. Returns the variable of the block if its allocation is in the trace, and the thread that freed it before,
+    /// if any.
     pub(crate) fn free(
         &mut self,
         start: u64,
@@ -139,7 +139,7 @@ impl AddressSpace {
         }
     }
 
-    /// Memory is mapped: whatever was there is gone.
+    /// Memory is mapped. What was there before is gone.
     pub(crate) fn map(
         &mut self,
         start: u64,
@@ -158,7 +158,7 @@ impl AddressSpace {
         self.clear(start..start.saturating_add(bytes));
     }
 
-    /// Accesses to these bytes are not to be checked from now on.
+    /// Accesses to these bytes are not checked from now on.
     pub(crate) fn ignore(&mut self, start: u64, bytes: u64) {
         self.benign.push(start..start.saturating_add(bytes));
     }
@@ -169,7 +169,7 @@ impl AddressSpace {
         self.areas.insert(start, Area { end, memory, name, array: None, freed_by: None });
     }
 
-    /// Ends what is within a range. An area that starts before it stays, unless it is a freed block: a heap in a mapping.
+    /// Ends the areas within a range. An area that starts before it stays (a heap in a mapping), unless it is a freed block.
     fn clear(&mut self, range: Range<u64>) {
         self.latest = None;
         let before = self.areas.range(..range.start).next_back();
@@ -186,7 +186,7 @@ impl AddressSpace {
         }
     }
 
-    /// The variables of an access, handed to `each` in address order. The scan has cut memory where the access starts and ends.
+    /// Calls `each` with the variables of an access, in address order. The scan has cut memory where the access starts and ends.
     #[inline]
     pub(crate) fn variables(
         &mut self,
@@ -230,7 +230,7 @@ impl AddressSpace {
         place
     }
 
-    /// An access that the scan did not see: a log that changes while it is read. What is known of the word's bytes is forgotten.
+    /// An access that the scan did not see, because the log changed while it was read. Forgets the variables of the word.
     #[cold]
     fn late_cut(&mut self, start: u64, place: usize) -> u8 {
         let at = (start / 8) as usize % PAGE_WORDS;
@@ -251,7 +251,7 @@ impl AddressSpace {
     fn touch(&mut self, word: u64, place: usize, context: &mut Naming<'_>) -> Result<u32> {
         let cuts = self.cuts.pages[place][word as usize % PAGE_WORDS];
         let mut elements = [None; 8];
-        // Areas need not start at words: neighbouring globals may share one.
+        // An area may start within a word: neighbouring globals may share one.
         for byte in (0..8).filter(|byte| cuts & (1 << byte) != 0) {
             let address = word * 8 + byte;
             let (array, base) = self.array_at(address, context)?;
@@ -280,7 +280,7 @@ impl AddressSpace {
             Some(array) => array,
             None => area.make_array(start, &mut self.names, context)?,
         };
-        // A range that ends where the next area starts: what is cached must not hide an inner area.
+        // The cached range ends where the next area starts, so that it does not hide an inner area.
         let end = self.areas.range(start + 1..).next().map_or(u64::MAX, |(&next, _)| next);
         let end = self.areas.get(&start).map_or(end, |area| area.end.min(end));
         self.latest = Some((start..end, array));
@@ -297,7 +297,7 @@ impl AddressSpace {
             self.areas.insert(start, area);
             return Ok((array, start));
         }
-        // Without symbols, the module is what is known.
+        // Without symbols, only the module is known.
         if let Some((path, module, offset)) = context.code.module_at(address) {
             let array = match self.of_modules.get(path) {
                 Some(array) => *array,
@@ -369,19 +369,19 @@ impl AreaName {
     }
 }
 
-/// A name that no other area has: static variables of several files may bear one name, and so may modules.
+/// A name that no other area has. Static variables of several files may have the same name, and so may modules.
 fn unused(name: String, names: &mut FxHashMap<String, u32>) -> String {
     let count = names.entry(name.clone()).or_default();
     *count += 1;
     if *count > 1 { format!("{name}~{count}") } else { name }
 }
 
-/// A C++ name without what text traces reserve.
+/// A C++ name without the characters that text traces reserve.
 fn printable(name: &str) -> String {
     name.replace(['|', '\n', '\r'], "_")
 }
 
-/// What naming a variable needs, and where an allocation event goes.
+/// What is needed to name a variable, and the list that allocation events are added to.
 pub(crate) struct Naming<'a> {
     pub(crate) symbols: &'a mut Symbols,
     pub(crate) code: &'a mut Code,

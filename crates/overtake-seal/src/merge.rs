@@ -1,8 +1,8 @@
-//! The second pass: the threads' records in one order, as events.
+//! The second pass: merges the records of all threads into one order, as events.
 //!
-//! Order between threads comes from stamps. The accesses between two stamps of a thread may stand anywhere between them
-//! without changing what happens before what, or what a race-free read sees; they are spread by their places in the file, in
-//! batches, so that traces compress and caches stay warm.
+//! Order between threads comes from stamps. The accesses between two stamps of a thread may be put anywhere between them
+//! without changing what happens before what, or what a race-free read sees. They are spread evenly by their position in the log, in
+//! batches, so that traces compress well and caches stay warm.
 //!
 //! Stamps of operations on one object are in the order in which they took effect, and a thread's never decrease; so the merged
 //! trace is well formed.
@@ -32,10 +32,10 @@ use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, ranges
 use crate::stacks::{Node, Stacks, ThreadStack};
 use faults::Leaks;
 
-/// Accesses of one thread that stand together. Larger batches compress better and interleave less finely.
+/// Accesses of one thread that follow each other. Larger batches compress better and interleave less finely.
 const BATCH: usize = 64;
 
-/// When a record happens, and which comes first of several at one time: what lets others go on comes before what waits.
+/// The time of a record, and its rank among records of the same time: what lets others continue comes before what waits.
 type Moment = (u64, u8);
 
 /// Merges a log into `out`. Returns the number of events.
@@ -66,20 +66,20 @@ pub(crate) fn merge(log: &Log, mut scan: Scan, out: &mut dyn EventSink) -> Resul
 struct Cursor<'a> {
     log: &'a ThreadLog,
     scan: &'a ThreadScan,
-    /// Read when the thread's turn comes: most threads of a program with thousands never live at the same time.
+    /// Reading begins at the thread's start, not before: of thousands of threads, few run at the same time.
     reader: Reader<'a>,
     started: bool,
     peeked: Option<Record>,
     stack: ThreadStack,
-    /// The stamps around the accesses that are due.
+    /// The stamps around the current accesses.
     before: Stamp,
     after: Stamp,
-    /// When the thread is over at the latest.
+    /// The latest time at which the thread may have ended.
     end: u64,
     recent: Vec<(Node, u64, LocationId)>,
 }
 
-/// Locations that each thread looks up again and again; a power of two.
+/// How many recently used locations each thread remembers; a power of two.
 const RECENT_LOCATIONS: usize = 256;
 
 impl<'a> Cursor<'a> {
@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
         Ok(std::mem::replace(&mut self.peeked, next))
     }
 
-    /// A region without stamps starts here, at `time`: finds the stamp that ends it.
+    /// A region without stamps starts here, at `time`. Finds the stamp that ends it.
     fn enter_region(&mut self, time: u64) {
         self.before = Stamp { offset: self.reader.offset(), time };
         let peeked = self.peeked.as_ref().and_then(stamp_of).map(|time| (self.reader.offset(), time));
@@ -128,7 +128,7 @@ impl<'a> Cursor<'a> {
         self.after.time = self.after.time.max(time);
     }
 
-    /// When the next record happens.
+    /// The time of the next record.
     fn moment(&self) -> Option<Moment> {
         let next = self.peeked.as_ref()?;
         if let Some(stamp) = stamp_of(next) {
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Marks the program counter of a record.
+/// Marks the program counter of a record with its map.
 #[inline]
 fn mark(record: &mut Record, code: &Code) {
     match record.kind {
@@ -151,7 +151,7 @@ fn mark(record: &mut Record, code: &Code) {
     }
 }
 
-/// Stamps may be equal where the clock is coarse.
+/// The order of records with equal stamps, which occur if the clock is coarse.
 fn rank(kind: RecordKind) -> u8 {
     use RecordKind as K;
     match kind {
@@ -169,18 +169,18 @@ struct Merger {
     objects: Objects,
     descriptors: DescriptorVariables,
     leaks: Leaks,
-    /// Synchronisation objects that are made or destroyed at some time: using them reads them.
+    /// Synchronisation objects that are created or destroyed at some time: using them reads them.
     mortal: FxHashSet<u64>,
     /// No record of the log is lost.
     is_complete: bool,
-    /// The process is the child of a `fork`: it may hold locks that it never took.
+    /// The process is the child of a `fork`: it may hold locks that it never acquired.
     is_child: bool,
     events: Vec<Event>,
     written: u64,
     /// Threads by their number in the log.
     by_number: FxHashMap<u64, ThreadId>,
     kept: Kept,
-    /// Records were kept that synchronise.
+    /// A record that synchronises was kept.
     is_in_kept: bool,
     /// Events that are not kept.
     left_out: u64,
@@ -224,7 +224,7 @@ impl Merger {
         })
     }
 
-    /// Says what is kept, before the first record.
+    /// Sets which records are kept, before the first record.
     fn keep(&mut self, kept: Kept) {
         self.kept = kept;
         if kept.starts_late() && !self.symbols.threads.is_empty() {
@@ -232,7 +232,7 @@ impl Merger {
         }
     }
 
-    /// Leaves the events from `start` on out, unless they are kept.
+    /// Removes the events from `start` on, unless they are kept.
     fn keep_events(&mut self, start: usize, are_kept: bool) {
         if !are_kept {
             self.left_out += (self.events.len() - start) as u64;
@@ -247,7 +247,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Does the records of a thread until another thread's turn comes. Returns when its own comes again.
+    /// Handles the records of a thread until another thread is next. Returns the time of this thread's next record.
     fn go_on(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -300,7 +300,7 @@ impl Merger {
             RecordKind::Read | RecordKind::ReadRange | RecordKind::ReadRun => Action::Read,
             RecordKind::Write | RecordKind::WriteRange | RecordKind::WriteRun => Action::Write,
             RecordKind::WriteAgain => {
-                // The calls that led to it are not known.
+                // The call stack of a write that was left out is not known.
                 let Merger { stacks, code, symbols, .. } = self;
                 let location = stacks.location(Node::ROOT, record.words[0], 0, code, symbols)?;
                 return self.access(record, thread, location, Action::Write);
@@ -368,7 +368,7 @@ impl Merger {
                 return Ok(());
             }
             RecordKind::ThreadEnd => {
-                // Whoever takes a robust lock of this thread later comes after its end.
+                // A later acquire of a robust lock that this thread held comes after its end.
                 let ended = self.objects.release_all(thread);
                 self.events.extend(ended.into_iter().map(|section| section.release(LocationId::UNKNOWN)));
                 return Ok(());
@@ -469,7 +469,7 @@ impl Merger {
         })
     }
 
-    /// Memory that comes, goes, or is not looked at.
+    /// Memory that is allocated, freed, mapped, unmapped, or not checked.
     fn change_memory(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
         let (address, number) = (record.value, record.words[2]);
         let Merger { symbols, code, memory, objects, events, .. } = self;
@@ -520,7 +520,7 @@ impl Merger {
         let Merger { symbols, code, memory, objects, events, .. } = self;
         let taken = objects.acquire(address, thread, mode, symbols, || memory.describe(address, code))?;
         let Some(Taken { lock, stale, after }) = taken else { return Ok(()) };
-        // A lock given back by code that is not recorded.
+        // Code that is not recorded has released the lock.
         events.extend(stale.into_iter().map(|section| section.release(LocationId::UNKNOWN)));
         let acquire = match mode {
             LockMode::Exclusive => Action::Acquire(lock),
@@ -538,11 +538,11 @@ impl Merger {
             Release::Nothing => {}
             Release::Own(section) => events.push(section.release(location)),
             Release::ByOther(section, post) => {
-                // The section ends where its owner is; who comes next comes after the one that ended it.
+                // The section ends in its owner's thread; the next acquire comes after the thread that ended it.
                 events.push(section.release(LocationId::UNKNOWN));
                 events.push(Event::new(thread, Action::Post(post), location));
             }
-            // Acquired where records are missing: nobody knows whom it excluded until now.
+            // The lock was acquired where records are missing: it is not known what it excluded until now.
             Release::Unheld if self.kept.starts_late() => {
                 events.push(Event::new(thread, Action::Gap, location));
             }
@@ -562,7 +562,7 @@ impl Merger {
     }
 }
 
-/// C's numbering of memory orders.
+/// The memory order with this number in C.
 fn memory_order(number: u8) -> MemoryOrder {
     match number {
         0 => MemoryOrder::Relaxed,

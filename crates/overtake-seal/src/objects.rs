@@ -1,6 +1,6 @@
 //! Locks and other synchronisation objects, keyed by address and generation.
 //!
-//! This is a store: it knows what lies at which address, names it, and makes ids. What operations mean is said by `overtake_rules`:
+//! This is a store: it knows which object is at which address, names it, and makes ids. `overtake_rules` says what operations mean:
 //! who holds a lock, and which posts and waits semaphores, barriers, condition variables and descriptors become.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,16 +15,16 @@ use rustc_hash::FxHashMap;
 #[derive(Default)]
 pub(crate) struct Objects {
     at: BTreeMap<u64, Object>,
-    /// How many objects bore each name.
+    /// How many objects had each name.
     names: FxHashMap<String, u32>,
     descriptors: Descriptors<BTreeMap<u64, u64>>,
     /// How many locks each thread holds.
     held: FxHashMap<ThreadId, u32>,
-    /// Records are missing, so that what objects were before is not known.
+    /// Records are missing, so that the earlier states of objects are not known.
     lost_track: bool,
 }
 
-/// One address may serve several roles in the eyes of the log (a condition variable has its own posts); it has one name.
+/// The object at an address. The log may use one address in several roles (a condition variable has its own posts), but it has one name.
 #[derive(Default)]
 struct Object {
     name: String,
@@ -33,16 +33,16 @@ struct Object {
     handover: Handover<SyncId>,
     post: Option<SyncId>,
     generation: u64,
-    /// What happened to it since it was set up is known.
+    /// Everything that happened to it since it was set up is known.
     is_known: bool,
     semaphore: Semaphore<VecDeque<SyncId>>,
     barrier: Barrier<BTreeMap<ThreadId, u64>>,
     condition: Condition<SyncId>,
-    /// It was destroyed and not made anew.
+    /// It was destroyed and not created again.
     destroyed: bool,
     /// It was misused, which is reported once.
     misused: bool,
-    /// It was made or taken in this log: a release without an acquire is wrong.
+    /// It was created or acquired in this log, so that a release without an acquire is wrong.
     known: bool,
 }
 
@@ -69,12 +69,12 @@ impl Section {
     }
 }
 
-/// How a release ends a section.
+/// Which section a release ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Release {
-    /// Not at all: an inner level of a recursive lock, or a section that another acquire ended.
+    /// None: it leaves an inner level of a recursive lock, or another acquire ended the section before.
     Nothing,
-    /// Not at all: the thread does not seem to hold the lock.
+    /// None: the thread does not seem to hold the lock.
     Unheld,
     /// The section of the releasing thread ends.
     Own(Section),
@@ -82,17 +82,17 @@ pub(crate) enum Release {
     ByOther(Section, SyncId),
 }
 
-/// A lock that was taken.
+/// The result of an acquire.
 pub(crate) struct Taken {
     pub(crate) lock: LockId,
     /// Sections of threads whose release is missing.
     pub(crate) stale: Vec<Section>,
-    /// The thread comes after this post as well.
+    /// A post that the acquire has to wait for.
     pub(crate) after: Option<SyncId>,
 }
 
 impl Objects {
-    /// Records are missing up to here: nothing is known of what they did to objects that were there.
+    /// Records before this point are missing: what they did to existing objects is not known.
     pub(crate) fn lose_track(&mut self) {
         self.lost_track = true;
         self.held.clear();
@@ -103,7 +103,7 @@ impl Objects {
         }
     }
 
-    /// What was at these addresses is gone.
+    /// The objects at these addresses are gone.
     pub(crate) fn forget(&mut self, start: u64, bytes: u64) {
         let end = start.saturating_add(bytes.max(1));
         let gone: Vec<u64> = self.at.range(start..end).map(|(&address, _)| address).collect();
@@ -124,13 +124,13 @@ impl Objects {
         })
     }
 
-    /// The object at an address is made: what was there is gone.
+    /// An object is created at an address. What was there before is gone.
     pub(crate) fn create(&mut self, address: u64, describe: impl FnOnce() -> String) {
         self.at.remove(&address);
         self.object(address, describe).known = true;
     }
 
-    /// The object at an address is destroyed. Whoever holds it has it no longer: the sections that end.
+    /// The object at an address is destroyed. Nobody holds it any longer: returns the sections that end.
     pub(crate) fn destroy(&mut self, address: u64, describe: impl FnOnce() -> String) -> Vec<Section> {
         let object = self.object(address, describe);
         object.destroyed = true;
@@ -144,7 +144,7 @@ impl Objects {
         ended
     }
 
-    /// What is wrong with taking the lock now.
+    /// What is wrong with acquiring the lock now.
     pub(crate) fn fault_of_acquire(
         &self,
         address: u64,
@@ -162,8 +162,8 @@ impl Objects {
         }
     }
 
-    /// What is wrong with giving the lock back now. Of a lock that the log does not know `inherited` says whether it may have been
-    /// taken before the log began.
+    /// What is wrong with releasing the lock now. `inherited` says whether a lock that is new to the log may have been acquired before
+    /// the log began.
     pub(crate) fn fault_of_release(
         &self,
         address: u64,
@@ -180,14 +180,14 @@ impl Objects {
             (ReleaseMode::Exclusive, Some(LockMode::Shared), _) => Some(MisuseKind::WriteUnlockOfReadLocked),
             (_, Some(_), _) => None,
             (_, None, None) => Some(MisuseKind::UnlockOfUnlocked),
-            // A lock that is held shared may be given back by any thread, if only as often as it was taken.
+            // Any thread may release a lock that is held shared, as often as it was acquired.
             (ReleaseMode::Any | ReleaseMode::Shared, None, Some(LockMode::Shared)) => None,
             (ReleaseMode::Shared, None, _) => Some(MisuseKind::ReadUnlockOfWriteLocked),
             (_, None, _) => Some(MisuseKind::UnlockByOther),
         }
     }
 
-    /// Name of the object at an address, if this is the first time that it is misused.
+    /// Name of the object at an address, if this is its first misuse.
     pub(crate) fn first_misuse(&mut self, address: u64, describe: impl FnOnce() -> String) -> Option<String> {
         let object = self.object(address, describe);
         let is_first = !std::mem::replace(&mut object.misused, true);
@@ -200,7 +200,7 @@ impl Objects {
         held.map(|object| &*object.name)
     }
 
-    /// A lock is taken. `None` if the thread has it already.
+    /// A lock is acquired. `None` if the thread already holds it.
     pub(crate) fn acquire(
         &mut self,
         address: u64,
@@ -229,7 +229,7 @@ impl Objects {
         Ok(Some(Taken { lock, stale, after }))
     }
 
-    /// A lock is given back.
+    /// A lock is released.
     pub(crate) fn release(
         &mut self,
         address: u64,
@@ -252,7 +252,7 @@ impl Objects {
         Ok(release)
     }
 
-    /// A thread is over: its sections end.
+    /// A thread has ended, and so do its sections.
     pub(crate) fn release_all(&mut self, thread: ThreadId) -> Vec<Section> {
         if self.held.remove(&thread).unwrap_or(0) == 0 {
             return Vec::new();
@@ -294,12 +294,12 @@ impl Objects {
         object.is_known = true;
     }
 
-    /// A named semaphore is opened and has so many tokens.
+    /// A named semaphore is opened and has this many tokens.
     pub(crate) fn semaphore_open(&mut self, address: u64, tokens: u64, describe: impl FnOnce() -> String) {
         self.object(address, describe).semaphore.open(tokens);
     }
 
-    /// A token is added; each is an object of its own, unless nobody knows who took which: then all are one.
+    /// A token is added. Each is an object of its own, unless it is not known who took which: then all tokens are one object.
     pub(crate) fn semaphore_post(
         &mut self,
         address: u64,
@@ -315,19 +315,19 @@ impl Objects {
         Ok(post)
     }
 
-    /// A token is taken: the first added that is still there. `None` for one that nobody posted.
+    /// A token is taken: the oldest that is still there. `None` for a token that nobody posted.
     pub(crate) fn semaphore_wait(&mut self, address: u64) -> Option<SyncId> {
         let object = self.at.get_mut(&address)?;
         if object.is_known { object.semaphore.wait() } else { object.post }
     }
 
-    /// A barrier is set up for `width` threads a round.
+    /// A barrier is initialised with `width` threads per round.
     pub(crate) fn barrier_init(&mut self, address: u64, width: u64, describe: impl FnOnce() -> String) {
         self.at.remove(&address);
         self.object(address, describe).barrier.init(width);
     }
 
-    /// A thread arrives at a barrier: the object of its round.
+    /// A thread arrives at a barrier. Returns the object of its round.
     pub(crate) fn barrier_arrive(
         &mut self,
         address: u64,
@@ -340,7 +340,7 @@ impl Objects {
         symbols.objects.intern_generation(object.name.as_bytes(), round)
     }
 
-    /// A thread leaves a barrier: the object of the round it arrived in.
+    /// A thread leaves a barrier. Returns the object of the round it arrived in.
     pub(crate) fn barrier_leave(
         &mut self,
         address: u64,
@@ -352,7 +352,7 @@ impl Objects {
         symbols.objects.intern_generation(object.name.as_bytes(), round).map(Some)
     }
 
-    /// A condition variable is signalled: the object of this signal.
+    /// A condition variable is signalled. Returns the object of this signal.
     pub(crate) fn signal(
         &mut self,
         address: u64,
@@ -365,22 +365,22 @@ impl Objects {
         Ok(signal)
     }
 
-    /// A waiter of a condition variable wakes: the latest signal let it through.
+    /// A waiter of a condition variable wakes. Returns the object of the latest signal.
     pub(crate) fn wake(&self, address: u64) -> Option<SyncId> {
         self.at.get(&address)?.condition.wake()
     }
 
-    /// The object of a file descriptor; both ends of a pipe are one.
+    /// The object of a file descriptor. Both ends of a pipe have the same object.
     pub(crate) fn descriptor(&mut self, descriptor: u64, symbols: &mut Symbols) -> Result<SyncId> {
         symbols.objects.intern_generation(b"file", self.descriptors.channel(descriptor))
     }
 
-    /// `descriptor` means the same as `other` from now on.
+    /// `descriptor` has the object of `other` from now on.
     pub(crate) fn alias_descriptor(&mut self, descriptor: u64, other: u64) {
         self.descriptors.alias(descriptor, other);
     }
 
-    /// Whatever means the same as `from` means the same as `to` from now on. The object that `from` was until then, if it was
+    /// All descriptors with the object of `from` have the object of `to` from now on. Returns the old object of `from`, if it was
     /// another one.
     pub(crate) fn merge_descriptors(
         &mut self,

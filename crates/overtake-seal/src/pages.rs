@@ -1,5 +1,5 @@
-//! What is known of each 8-byte word of memory, in pages: programs touch memory in runs, so the table of pages is looked into
-//! seldom and the words of a page share cache lines.
+//! What is known of each 8-byte word of memory, stored in pages. Programs access memory in runs, so that look-ups in the table of pages
+//! are rare and the words of a page share cache lines.
 
 use rustc_hash::FxHashMap;
 
@@ -43,7 +43,7 @@ impl Directory {
         place as usize
     }
 
-    /// The places of all pages within a range of words, with the words of each that are meant.
+    /// The places of all pages within a range of words, with the words of each page that are in the range.
     pub(crate) fn within(&self, words: std::ops::Range<u64>) -> Vec<(usize, std::ops::Range<usize>)> {
         if words.is_empty() {
             return Vec::new();
@@ -64,11 +64,10 @@ impl Directory {
     }
 }
 
-/// Cuts of memory. Bit `i` of a word's mask: some access starts or ends before byte `i` of it.
+/// Cuts of memory. Bit `i` of a word's mask is set if some access starts or ends before byte `i` of the word.
 ///
-/// A variable is what lies between two cuts: bytes that are never accessed apart from each other. An `int` and one of its bytes
-/// accessed elsewhere conflict, two neighbouring `char`s do not, and a megabyte that is only ever copied as a whole is one
-/// variable.
+/// A variable is the memory between two cuts: bytes that are always accessed together. An access to an `int` and one to a byte of it
+/// conflict, accesses to two neighbouring `char`s do not, and a megabyte that is only copied as a whole is one variable.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts {
     pub(crate) directory: Directory,
@@ -123,7 +122,7 @@ impl Cuts {
         &mut self.pages[place][word as usize % PAGE_WORDS]
     }
 
-    /// The place of the page of a word, made if it is new.
+    /// The place of the page of a word; the page is made if it is new.
     #[inline]
     pub(crate) fn place(&mut self, word: u64) -> usize {
         match self.directory.find(word) {
@@ -135,7 +134,7 @@ impl Cuts {
         }
     }
 
-    /// Takes all cuts of `other` as well.
+    /// Adds all cuts of `other`.
     pub(crate) fn add(&mut self, other: Cuts) {
         if self.pages.is_empty() {
             *self = other;

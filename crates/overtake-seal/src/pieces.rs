@@ -1,7 +1,7 @@
 //! The pieces of a log file, found by their headers, and which of them make up the log of a thread.
 //!
-//! Headers say where the next piece is. Where there is none, the next one is looked for: the room may never have been written. Every
-//! byte that is neither in a piece nor zero, every chunk that is missing between others, is damage and is named.
+//! Headers say where the next piece is. If there is no header, the next one is searched: the room may never have been written. Every
+//! byte that is neither in a piece nor zero, and every chunk that is missing between others, is reported as damage.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use overtake_rawlog::{
 
 use crate::log::{Extent, ThreadLog};
 
-/// What a log file holds.
+/// The contents of a log file.
 #[derive(Default)]
 pub(crate) struct Contents {
     pub(crate) threads: Vec<ThreadLog>,
@@ -25,12 +25,12 @@ pub(crate) struct Contents {
     /// Further lines about the process.
     pub(crate) process: Vec<u8>,
     pub(crate) dropped_bytes: u64,
-    /// Error number of what kept records from being written; 0 if nothing did.
+    /// Error number of the first failure to write records; 0 if there was none.
     pub(crate) loss: u64,
     pub(crate) damage: Vec<String>,
 }
 
-/// Reads what is in a log file, but for the records.
+/// Reads the contents of a log file, except the records.
 pub(crate) fn read(path: &Path) -> io::Result<Contents> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -60,7 +60,7 @@ struct Finder {
     length: u64,
     contents: Contents,
     maps: BTreeMap<u64, Vec<u8>>,
-    /// By number: chunks by theirs, and what is known of the thread.
+    /// For each thread number: its chunks by their numbers, and the thread's header.
     threads: BTreeMap<u32, (BTreeMap<u64, Extent>, Option<ThreadHeader>)>,
     /// The slots that threads used.
     slots: Vec<(u64, ThreadHeader)>,
@@ -82,14 +82,14 @@ impl Finder {
         Ok(())
     }
 
-    /// So many bytes from a place on, or as many as there are.
+    /// `count` bytes from `at` on, or fewer at the end of the file.
     fn bytes(&self, at: u64, count: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; count.min(self.length.saturating_sub(at)) as usize];
         self.file.read_exact_at(&mut bytes, at)?;
         Ok(bytes)
     }
 
-    /// Where the next header is behind a place that has none. Says so if what is between them is more than unwritten room.
+    /// Where the next header is behind a place that has none. Reports damage if the bytes between them are not all zero.
     fn next_header(&mut self, from: u64) -> io::Result<u64> {
         const STEP: u64 = 1 << 16;
         let (mut at, mut is_damaged) = (from, false);
@@ -109,8 +109,8 @@ impl Finder {
         Ok(self.length)
     }
 
-    /// Says so if the file is shorter than it was. Pieces that threads were about to write when the process died are still in their
-    /// tails.
+    /// Reports damage if the end of the file is missing. Pieces that threads were about to write when the process died are still in
+    /// their tails.
     fn note_missing_end(&mut self, header: &FileHeader) {
         let on_the_way = (self.threads.len() as u64 + 1) * LARGE_TAIL_BYTES as u64;
         if header.end > self.length.saturating_add(on_the_way) {
@@ -123,11 +123,11 @@ impl Finder {
         if is_damaged {
             self.contents
                 .damage
-                .push(format!("{} bytes from byte {from} of the log on make no sense", to - from));
+                .push(format!("{} bytes of the log, from byte {from} on, make no sense", to - from));
         }
     }
 
-    /// Takes a piece. False if it cannot be one.
+    /// Takes a piece. False if it is not a valid one.
     fn take(&mut self, at: u64, header: &PieceHeader) -> io::Result<bool> {
         let behind = at + PIECE_HEADER_BYTES as u64;
         match header.kind() {
@@ -173,8 +173,8 @@ impl Finder {
         Ok(())
     }
 
-    /// Takes what a thread had in its tail when the process ended: the one with the highest number, unless it is in a chunk already. The
-    /// others always are, or gave way to the size limit.
+    /// Takes the records that a thread had in its tail when the process ended: the tail with the highest number, unless there is a chunk
+    /// with this number. The other tails have become chunks, or were dropped because of the size limit.
     fn take_tails(&mut self, slot: u64, header: &ThreadHeader) -> io::Result<()> {
         let small = SMALL_TAIL_BYTES as u64;
         let mut tails = vec![(slot, 0, small), (slot, 1, small)];

@@ -1,4 +1,4 @@
-//! The first pass over a log: how accesses cut words into variables, and where stamps are.
+//! The first pass over a log: how accesses divide memory into variables, and where stamps are.
 
 use std::thread;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::log::{Log, ThreadLog};
 use crate::pages::Cuts;
 
-/// Where a stamp is in the file of a thread.
+/// Where a stamp is among the records of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stamp {
     pub(crate) offset: u64,
@@ -23,12 +23,12 @@ pub(crate) struct ThreadScan {
     pub(crate) start: u64,
     /// Its last stamp.
     pub(crate) last: u64,
-    /// The first stamp in each piece of the file that has one.
+    /// The first stamp in each extent that has one.
     stamps: Vec<Stamp>,
 }
 
 impl ThreadScan {
-    /// The first stamp at or behind the start of a piece.
+    /// The first stamp at or after an offset, which is the start of an extent.
     pub(crate) fn stamp_from(&self, piece: u64) -> Option<Stamp> {
         let at = self.stamps.partition_point(|stamp| stamp.offset < piece);
         self.stamps.get(at).copied()
@@ -49,26 +49,26 @@ pub(crate) struct Scan {
     joins: FxHashMap<u64, u64>,
     /// The largest stamp of all.
     pub(crate) last_stamp: u64,
-    /// Addresses of synchronisation objects that the program makes or destroys.
+    /// Addresses of synchronisation objects that the program creates or destroys.
     pub(crate) mortal: FxHashSet<u64>,
     /// Chunks that do not match their checksums, for people.
     pub(crate) damage: Vec<String>,
-    /// Ranges too long to be true.
+    /// How many ranges were too long to be valid and were cut.
     pub(crate) shortened: u64,
     /// Whether compiled code called the recorder, not only libc functions that are interposed.
     pub(crate) has_instrumented_code: bool,
 }
 
-/// Longest range that one record is believed to access.
+/// Longest range of one record. Longer ones are damage and are cut.
 pub(crate) const LONGEST_RANGE: u64 = 1 << 30;
 
-/// The stamp of a record that synchronises. That of a chunk only repeats one.
+/// The stamp of a record that synchronises. The stamp of a chunk only repeats an earlier one.
 #[inline]
 pub(crate) fn stamp_of(record: &Record) -> Option<u64> {
     if record.kind == RecordKind::Chunk { None } else { record.stamp() }
 }
 
-/// The bytes that an access of a record accesses; 0 if it is none.
+/// How many bytes one access of a record has; 0 if the record is not an access.
 #[inline]
 pub(crate) fn accessed_bytes(record: &Record) -> u64 {
     match record.kind {
@@ -82,8 +82,8 @@ pub(crate) fn accessed_bytes(record: &Record) -> u64 {
     }
 }
 
-/// The ranges of bytes that a record accesses, each at once: addresses and lengths. Accesses of a run that lie side by side are
-/// one range; others are at equal distances.
+/// The ranges of bytes that a record accesses, as addresses and lengths. Accesses of a run that are side by side are
+/// one range; others are ranges at equal distances.
 #[inline]
 pub(crate) fn ranges(record: &Record) -> impl Iterator<Item = (u64, u64)> + use<> {
     let bytes = accessed_bytes(record);
@@ -99,10 +99,10 @@ pub(crate) fn ranges(record: &Record) -> impl Iterator<Item = (u64, u64)> + use<
         .map(move |number| (first.wrapping_add_signed(stride.wrapping_mul(number as i64)) & ADDRESSES, bytes))
 }
 
-/// The addresses that programs have; damaged runs may lead out of them.
+/// The addresses of programs. Damaged runs may lead beyond them.
 const ADDRESSES: u64 = (1 << 48) - 1;
 
-/// Reads the log of every thread once, on all cores. Where threads cannot be started, this one does the work.
+/// Reads the log of every thread once, on all cores. If threads cannot be started, the calling thread does the work.
 pub(crate) fn scan(log: &Log) -> Result<Scan> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(log.threads.len().max(1));
     let work = |worker: usize| {
@@ -115,7 +115,7 @@ pub(crate) fn scan(log: &Log) -> Result<Scan> {
         let started = (0..workers).map(|worker| {
             thread::Builder::new().spawn_scoped(scope, move || work(worker)).map_err(|_| worker)
         });
-        // All are started before the first is waited for.
+        // All threads are started before the first is joined.
         let started: Vec<_> = started.collect();
         let done = started.into_iter().map(|started| match started {
             Ok(running) => running.join().expect("a scan does not panic"),
@@ -149,12 +149,12 @@ impl Scan {
         }
     }
 
-    /// When a thread is over at the latest: its log may end before its end.
+    /// The latest time at which a thread may have ended. Its log may end earlier.
     pub(crate) fn end_of(&self, number: u32) -> u64 {
         self.joins.get(&u64::from(number)).copied().unwrap_or(self.last_stamp)
     }
 
-    /// The name given last counts.
+    /// Names a thread; the name that was given last counts.
     fn name_thread(&mut self, number: u64, order: u64, name: String) {
         let known = self.names.entry(number).or_default();
         if known.0 <= order {
@@ -230,13 +230,13 @@ impl Scan {
     }
 }
 
-/// Whether a record makes or destroys the synchronisation object at its address.
+/// Whether a record creates or destroys the synchronisation object at its address.
 pub(crate) fn makes_or_ends_object(kind: RecordKind) -> bool {
     use RecordKind as K;
     matches!(kind, K::Forget | K::Destroy | K::BarrierInit | K::SemaphoreInit)
 }
 
-/// Whether a record uses the synchronisation object at its address, which then must exist.
+/// Whether a record uses the synchronisation object at its address.
 pub(crate) fn uses_object(kind: RecordKind) -> bool {
     use RecordKind as K;
     let is_lock = matches!(kind, K::Acquire | K::AcquireShared);

@@ -1,8 +1,8 @@
-//! Which source files may be shown: those that a module's debug information names and that lie where the module was built.
+//! Which source files may be shown: those that a module's debug information names and that are where the module was built.
 //!
-//! A trace names files, and so does `#line "/etc/passwd"`; neither makes a file a source. Of a module count the directories that its
-//! units were compiled in, those of the files that were given to the compiler, and the repositories that these lie in. Links are
-//! followed before anything is compared.
+//! A trace names files, and so does `#line "/etc/passwd"`; neither makes a file a source. A module was built in the directories in which
+//! its units were compiled, in those of the compiled files, and in the repositories that contain these. Links are
+//! resolved before paths are compared.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,16 +14,16 @@ use addr2line::gimli::{self, Dwarf, Unit};
 
 use crate::debug_info::{self, Slice};
 
-/// What the root of a repository has.
+/// Directories that mark the root of a repository.
 const REPOSITORIES: [&str; 3] = [".git", ".hg", ".svn"];
 
-/// Of files, those that are sources of a module, which must have this build id.
+/// Those of `files` that are sources of a module, which must have this build id.
 pub fn sources_of(module: &Path, build_id: &str, files: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     let read = debug_info::read(module, build_id, |_, dwarf| Ok(Named::read(dwarf, files)?.below_roots()));
     read.unwrap_or_default()
 }
 
-/// A path without `.` and `..`, by its letters alone.
+/// A path without `.` and `..`, without a look at the file system.
 pub fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -38,12 +38,12 @@ pub fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
-/// What debug information says.
+/// What debug information names.
 #[derive(Default)]
 struct Named {
     /// The wanted files that it names.
     files: BTreeSet<PathBuf>,
-    /// Where units were compiled, and where the files are that were compiled.
+    /// Where units were compiled, and where the compiled files are.
     directories: BTreeSet<PathBuf>,
 }
 
@@ -68,7 +68,7 @@ impl Named {
         }
         let absolute = self.directories.iter().filter(|directory| directory.is_absolute());
         let roots = absolute.flat_map(|directory| [Some(&**directory), repository(directory)]).flatten();
-        // All of the file system is no place to build in.
+        // The root of the file system does not count as a place to build in.
         let roots =
             roots.filter_map(|root| fs::canonicalize(root).ok()).filter(|root| root.parent().is_some());
         let roots: BTreeSet<PathBuf> = roots.collect();
@@ -80,7 +80,7 @@ impl Named {
     }
 }
 
-/// The root of the repository that a directory lies in.
+/// The root of the repository that contains a directory.
 fn repository(directory: &Path) -> Option<&Path> {
     let mut above = directory.ancestors();
     above.find(|directory| REPOSITORIES.iter().any(|name| directory.join(name).exists()))

@@ -1,8 +1,7 @@
 //! Call stacks as a tree, and locations as its nodes.
 //!
-//! A location is a program counter together with the calls that led to it. A call that occurs on the stack already is recursion:
-//! the stack is cut back to where it occurred first, so that a recursive program has as many stacks as it has shapes of
-//! calls, not as many as it has calls.
+//! A location is a program counter together with the calls that led to it. A call that is already on the stack is recursion:
+//! the stack is cut back to the first occurrence, so that the depth of a recursion does not multiply the number of stacks.
 
 use overtake_rawlog::push_depth;
 use overtake_trace::{Frame, LocationId, Result, Site, Symbols};
@@ -34,7 +33,7 @@ pub(crate) struct Stacks {
     names: FxHashMap<String, u32>,
 }
 
-/// The calls one thread is in.
+/// The call stack of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadStack {
     /// Outermost calls that are not known.
@@ -48,7 +47,7 @@ impl ThreadStack {
         self.nodes.last().copied().unwrap_or(Node::ROOT)
     }
 
-    /// A call at the depth that `extra` says, see [`push_depth`].
+    /// A call at the depth that `extra` gives, see [`push_depth`].
     pub(crate) fn push(&mut self, call: u64, extra: u8, stacks: &mut Stacks) {
         let frames = self.unknown as usize + self.nodes.len();
         self.cut(push_depth(extra, frames) as u64);
@@ -62,7 +61,7 @@ impl ThreadStack {
         self.nodes.truncate((depth - self.unknown) as usize);
     }
 
-    /// The outermost `kept` calls are those there were; the others follow. What was given up is not known.
+    /// Only the outermost `kept` calls stay; the others follow. Calls whose records were dropped are not known.
     pub(crate) fn restart(&mut self, kept: u64) {
         self.cut(kept);
         if (self.nodes.len() as u64) < kept - self.unknown {
@@ -109,7 +108,7 @@ impl Stacks {
         None
     }
 
-    /// The location of a program counter below the calls of `node`. An instruction accesses so many bytes each time.
+    /// The location of a program counter below the calls of `node`. The instruction accesses `bytes` bytes each time.
     #[inline]
     pub(crate) fn location(
         &mut self,

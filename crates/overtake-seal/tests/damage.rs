@@ -1,4 +1,4 @@
-//! Logs cut anywhere, and logs of noise: never a panic, and always a well-formed trace.
+//! Logs that are cut anywhere, and logs of random words: sealing never panics, and always makes a well-formed trace.
 
 mod support;
 
@@ -8,7 +8,7 @@ use overtake_trace::{Event, EventSink, Result, Symbols};
 use proptest::prelude::*;
 use support::{LogMaker, seal_strictly};
 
-/// A log with something of everything, threads taking turns.
+/// A log with all kinds of records, in which threads alternate.
 fn busy(choices: &[(usize, u8)]) -> LogMaker {
     let mut log = LogMaker::new(3).with_stack(1, 0x7000, 0x8000).with_stack(2, 0x7000, 0x8000);
     let mut holds = [false; 3];
@@ -97,7 +97,7 @@ proptest! {
     fn noise_is_no_reason_to_panic(words in prop::collection::vec((any::<u8>(), any::<u64>()), 0..100), pieces in 1..4_usize) {
         let mut log = LogMaker::new(pieces);
         for (at, (kind, word)) in words.iter().enumerate() {
-            // Lengths of ranges stay small, or the noise takes hours.
+            // Lengths of ranges stay small, because large ones would take hours.
             let word = if kind % 50 < 45 { (u64::from(kind % 50) << 56) | (word & 0xff_0000_0000_ffff) } else { word & 0xfff };
             log.raw(at % pieces, &[word]);
         }

@@ -1,4 +1,4 @@
-//! What records say of faults: misuse of locks, objects and descriptors that are used while they come or go, double frees.
+//! Faults in logs: misuse of locks, objects and descriptors that are used while they are created or destroyed, double frees.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Logs of which records are missing: the cut is made at one point for all threads.
+//! Logs with missing records: they are cut at the same point for all threads.
 
 mod support;
 
@@ -7,7 +7,7 @@ use support::LogMaker;
 
 const LOCK: u64 = 0x9000;
 
-/// Two threads that write the same under a lock, in turn; the second forgets its first records when `cut` says so.
+/// Two threads write the same variable under a lock, in turn; `cut` removes records.
 fn hand_over(cut: impl Fn(&mut LogMaker)) -> Vec<String> {
     let mut log = LogMaker::new(2);
     log.sync(0, K::ThreadStart, 0).sync(0, K::Fork, 1);
@@ -53,10 +53,10 @@ fn the_trace_says_what_is_missing() {
     log.drop_oldest(0);
     log.sync(0, K::Release, LOCK).write(0, 0x100, 4);
     let missing = log.sealed_with_gaps().sealed.symbols.program.missing;
-    assert!(missing[0].ends_with("bytes of the log, the oldest, gave way to the size limit"), "{missing:?}");
+    assert!(missing[0].ends_with("bytes of the log were dropped because of the size limit"), "{missing:?}");
 }
 
-/// Which token a wait took is not known if posts are missing: it comes after all of them.
+/// If posts are missing, it is not known which token a wait took, so that it comes after all posts.
 #[test]
 fn a_semaphore_whose_posts_are_missing_orders_all_posts_before_a_wait() {
     let mut log = LogMaker::new(3);

@@ -221,7 +221,7 @@ fn both_ends_of_a_pipe_are_one_object_until_they_are_closed() {
     assert_ne!(lines[1], lines[2]);
 }
 
-/// The thread that passes on has what was written before, and what is written later meets the reader at once.
+/// The thread that passes on comes after what was written before; what is written later reaches the reader directly.
 #[test]
 fn what_is_passed_on_from_one_pipe_comes_out_of_the_other() {
     let mut log = LogMaker::new(3);

@@ -1,4 +1,4 @@
-//! Bytes that are never accessed apart from each other are one variable; whatever else memory goes through, accesses share a
+//! Bytes that are always accessed together are one variable. However memory is used, accesses share a
 //! variable exactly if they share a byte.
 
 mod support;
@@ -12,7 +12,7 @@ use support::LogMaker;
 
 const BASE: u64 = 0x5000;
 
-/// Something a thread does to the bytes behind [`BASE`].
+/// An operation of a thread on the bytes from [`BASE`] on.
 #[derive(Clone, Debug)]
 enum Step {
     Access { start: u64, bytes: u8 },
@@ -38,7 +38,7 @@ impl Step {
         }
     }
 
-    /// The bytes that it accesses; none if it makes them new.
+    /// The bytes that it accesses; none if it is an allocation.
     fn bytes(&self) -> BTreeSet<u64> {
         match *self {
             Step::Access { start, bytes } => (start..start + u64::from(bytes)).collect(),
@@ -79,7 +79,7 @@ proptest! {
             step.record(&mut log, 0x2000 + number as u64);
         }
         let trace = log.sealed();
-        // Every record has a place of its own, so that its events can be told from others.
+        // Every record has a location of its own, which identifies its events.
         let mut of_records: Vec<(Op, BTreeSet<VarId>)> = Vec::new();
         let mut last = None;
         for event in &trace.events {
@@ -91,7 +91,7 @@ proptest! {
             variables.insert(VarId(event.operand()));
         }
         prop_assert_eq!(of_records.len(), steps.len());
-        // Bytes with how often they were made new.
+        // How often each byte was allocated anew.
         let mut generations = vec![0_u32; 40_000];
         let mut touched = Vec::new();
         for step in &steps {

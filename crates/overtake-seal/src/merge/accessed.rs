@@ -1,5 +1,5 @@
-//! Synchronisation objects and descriptors as variables, and blocks that end: what an operation does to the thing itself, besides what
-//! it orders.
+//! Synchronisation objects and descriptors as variables, and freed blocks: how an operation accesses the object itself, besides what it
+//! orders.
 
 use overtake_rawlog::{Record, RecordKind};
 use overtake_trace::{Action, Event, LocationId, MemoryOrder, MisuseKind, ThreadId};
@@ -10,8 +10,8 @@ use crate::memory::Naming;
 use crate::scan::{makes_or_ends_object, uses_object};
 
 impl Merger {
-    /// What an operation on an object or descriptor does to the object itself: to make or destroy it writes it, to use it reads it.
-    /// Reads of locks that are never made nor destroyed, and that lie in no block that may be freed, are left out.
+    /// Writes the access of an operation to its object or descriptor: creating or destroying an object writes it, using it reads it.
+    /// Reads of locks that are never created or destroyed, and that are not in a heap block, are left out.
     pub(super) fn touch_object(
         &mut self,
         record: &Record,
@@ -26,7 +26,7 @@ impl Merger {
                 return self.touch_descriptor(record, thread, location);
             }
             kind if makes_or_ends_object(kind) => Action::Write,
-            // As an atomic access, because locks that programs make themselves are.
+            // An atomic access, as for locks that programs build themselves.
             kind if uses_object(kind) && is_mortal() => |var| Action::Load(var, MemoryOrder::Relaxed),
             _ => return Ok(()),
         };
@@ -49,7 +49,7 @@ impl Merger {
                 descriptors.closed(descriptor);
                 Action::Write(var)
             }
-            // What replaces an open descriptor does so at once: whoever uses it meets the one or the other. So it only uses the old one.
+            // An open descriptor is replaced in one step: other threads use either the old or the new one. So this only reads the old one.
             K::FdAlias if record.extra == 1 => {
                 let var = descriptors.variable(descriptor, symbols)?;
                 descriptors.closed(descriptor);

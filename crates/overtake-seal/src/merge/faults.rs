@@ -1,8 +1,8 @@
-//! What the program did wrong, found while its records are merged: misuse of locks, threads that nobody joins, what signal handlers
-//! must not do.
+//! What the program did wrong, found while its records are merged: misuse of locks, threads that nobody joins, forbidden actions of
+//! signal handlers.
 //!
-//! A fault is said once for each object. Nothing is said of a log that has lost records, whose locks may have been taken or given back
-//! in what is missing; and in the child of a `fork` nothing of locks that the log has not seen before, which the parent may hold.
+//! A fault is reported once for each object. If the log has lost records, no faults are reported, because locks may have been acquired or
+//! released in them. In the child of a `fork`, nothing is reported about locks that are new to the log, because the parent may hold them.
 
 use overtake_rawlog::{Record, misuse, split_release_extra};
 use overtake_rules::LockMode;
@@ -13,7 +13,7 @@ use super::Merger;
 use crate::error::Result;
 use crate::log::Log;
 
-/// What is known of the threads that nobody has joined.
+/// The threads that nobody has joined.
 #[derive(Default)]
 pub(super) struct Leaks {
     /// By number in the log: where each was created.
@@ -32,7 +32,7 @@ impl Leaks {
 }
 
 impl Merger {
-    /// Writes that something was done wrong with an object, which may be nothing.
+    /// Writes the event of a misuse of an object, which may have no name.
     pub(super) fn misuse(
         &mut self,
         kind: MisuseKind,
@@ -45,7 +45,7 @@ impl Merger {
         Ok(())
     }
 
-    /// As [`misuse`](Self::misuse), of a lock, once.
+    /// As [`misuse`](Self::misuse), for a lock, and only once.
     pub(super) fn misuse_of_lock(
         &mut self,
         kind: MisuseKind,
@@ -60,7 +60,7 @@ impl Merger {
         }
     }
 
-    /// A lock is about to be taken. That its last holder ended without giving it back is no fault of who takes it.
+    /// A lock is about to be acquired. If its last holder ended without a release, the acquiring thread does nothing wrong.
     pub(super) fn check_acquire(
         &mut self,
         record: &Record,
@@ -75,7 +75,7 @@ impl Merger {
         }
     }
 
-    /// A lock is about to be given back.
+    /// A lock is about to be released.
     pub(super) fn check_release(
         &mut self,
         record: &Record,
@@ -98,14 +98,14 @@ impl Merger {
         if is_held {
             self.misuse_of_lock(MisuseKind::DestroyOfLocked, address, thread, location)?;
         }
-        // The next function may have a lock there that it need not initialise.
+        // The next function may have a lock at this address that it need not initialise.
         if self.memory.is_stack(address) {
             self.objects.forget(address, 1);
         }
         Ok(())
     }
 
-    /// What the recorder itself saw.
+    /// A misuse that the recorder noticed.
     pub(super) fn recorded_misuse(
         &mut self,
         code: u8,
@@ -129,7 +129,7 @@ impl Merger {
         }
     }
 
-    /// The log is over: threads that ended and that nobody joined or detached. They matter if the program ended as it wanted to.
+    /// At the end of the log, reports threads that ended and that nobody joined or detached, if the program ended by `exit`.
     pub(super) fn report_leaks(&mut self, log: &Log) -> Result<()> {
         if log.ended.as_deref() != Some("exit") || !self.is_complete {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Logs made by hand, and what sealing makes of them.
+//! Logs made by hand, and the traces that sealing makes of them.
 #![allow(dead_code, reason = "each test file uses some of this")]
 
 use std::path::Path;
@@ -93,13 +93,13 @@ impl LogMaker {
         self
     }
 
-    /// So did the process.
+    /// The process ended by `exit`.
     pub(crate) fn exits(&mut self) -> &mut LogMaker {
         self.exits = true;
         self
     }
 
-    /// The size limit takes what a thread recorded so far.
+    /// The size limit drops what a thread recorded so far.
     pub(crate) fn drop_oldest(&mut self, thread: usize) {
         self.dropped[thread] = self.threads[thread].len();
         self.raw(thread, &[head(RecordKind::Chunk, 0, 0), self.clock, 1]);
@@ -125,7 +125,7 @@ impl LogMaker {
         (&chunks[self.dropped[thread]..], tail)
     }
 
-    /// The number of a thread's first chunk that is there.
+    /// The number of a thread's first chunk in the log.
     fn first_chunk(&self, thread: usize) -> u64 {
         u64::from(self.dropped[thread] > 0)
     }
@@ -170,7 +170,7 @@ impl LogMaker {
         std::fs::write(directory.join("threads"), self.file()).expect("writable");
     }
 
-    /// Seals a log of which records are missing, so that the trace needs repairs.
+    /// Seals a log with missing records, so that the trace needs repairs.
     pub(crate) fn sealed_with_gaps(&self) -> SealedTrace {
         let directory = tempfile::tempdir().expect("writable");
         self.save(directory.path());
@@ -187,7 +187,7 @@ impl LogMaker {
     }
 }
 
-/// Words of a chunk. (Those of a real one are fewer; a record that crosses from one to the next would be lost.)
+/// Words of a chunk. (Real chunks have fewer: a record that crosses from one to the next would be lost.)
 const CHUNK_WORDS: usize = LARGE_TAIL_BYTES / 8;
 
 fn bytes(words: &[u64]) -> Vec<u8> {
@@ -228,7 +228,7 @@ impl SealedTrace {
 }
 
 impl SealedTrace {
-    /// As [`lines`](Self::lines), without what operations do to their objects themselves, and without faults.
+    /// As [`lines`](Self::lines), without plain accesses, loads and faults: only what orders threads.
     pub(crate) fn order(&self) -> Vec<String> {
         let mut lines = self.lines();
         lines.retain(|line| {
@@ -239,7 +239,7 @@ impl SealedTrace {
     }
 }
 
-/// Seals a log and checks the trace as strictly as can be.
+/// Seals a log and checks the trace with the strict checker.
 pub(crate) fn seal_strictly(directory: &Path) -> SealedTrace {
     let mut sink = Kept::default();
     let sealed = seal(directory, &mut sink).expect("the log can be sealed");
