@@ -1,14 +1,15 @@
-//! Short sequences of instructions that are either complete or not begun when a signal handler of the same thread runs.
+//! Short sequences of instructions that a signal handler of the same thread sees either complete or not begun.
 //!
-//! Each has one instruction by which it takes effect: it moves the cursor of the log, say, over words that were filled before. A
-//! thread that a signal interrupts before that goes on elsewhere when the handler is done, where it starts again, or does the same
-//! in another way. This costs nothing unless a signal arrives: no instruction needs to be atomic, and nothing that such a sequence
-//! looked up can be out of date. (The kernel does the same for threads that it moves to another processor: restartable sequences.)
+//! Each sequence takes effect by one instruction, for example one that moves the cursor of the log over words that were filled before.
+//! If a signal interrupts a thread before that instruction, the thread continues elsewhere after the handler: it starts the sequence
+//! again, or does the same in another way. This costs nothing unless a signal arrives: no instruction needs to be atomic, and what such
+//! a sequence looked up is never out of date. (The kernel's restartable sequences do the same for threads that move to another
+//! processor.)
 //!
-//! It counts on handlers being called by ours, which `libc_hooks::signals` sees to. A handler that a program sets up past libc, by a
-//! system call of its own, must not run instrumented code.
+//! This requires that our handler calls the program's handlers, which `libc_hooks::signals` ensures. A handler that a program installs
+//! without libc, by a system call of its own, must not run instrumented code.
 
-/// Where a thread goes on that was interrupted at an instruction from `from` up to, but without, `to`.
+/// Where a thread continues that was interrupted at an instruction from `from` up to, but without, `to`.
 pub(crate) struct Detour {
     from: Label,
     to: Label,
@@ -28,7 +29,7 @@ impl Detour {
     }
 }
 
-/// Assembly: a symbol of the library's own for the next instruction.
+/// Assembly: a symbol, private to the library, for the next instruction.
 macro_rules! here {
     ($what:literal $($of:tt)*) => {
         concat!(
@@ -52,7 +53,7 @@ macro_rules! labels {
 }
 pub(crate) use labels;
 
-/// Where to go on instead of at an instruction that a signal interrupted; `None` if it is in none of the sequences.
+/// Where to continue instead of at an instruction that a signal interrupted; `None` if it is in none of the sequences.
 fn instead_of(instruction: usize) -> Option<usize> {
     crate::abi::access_detours()
         .chain(crate::recorder::detours())
@@ -60,7 +61,7 @@ fn instead_of(instruction: usize) -> Option<usize> {
         .map(|detour| detour.target as usize)
 }
 
-/// Sends the code that a signal interrupted on a detour if need be.
+/// Sends the code that a signal interrupted on a detour, if it is in one of the sequences.
 pub(crate) fn take(context: &mut libc::ucontext_t) {
     let instruction = &mut context.uc_mcontext.gregs[libc::REG_RIP as usize];
     if let Some(target) = instead_of(*instruction as usize) {

@@ -1,4 +1,4 @@
-//! What the environment of the process asks for. That of a program with more rights than whoever started it asks for nothing.
+//! The settings in the environment of the process. If the program has more rights than the user who started it, they are ignored.
 
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -6,9 +6,9 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::abi;
 use crate::process::bytes;
 
-/// What the loader passed, as long as libc does not know it.
+/// The environment that the loader passed, until libc knows it.
 static GIVEN: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
-/// Whether the process has rights that whoever started it does not have.
+/// Whether the process has rights that the user who started it does not have.
 static IS_PRIVILEGED: AtomicBool = AtomicBool::new(false);
 /// An environment without variables.
 static EMPTY: Empty = Empty([core::ptr::null()]);
@@ -21,19 +21,19 @@ unsafe extern "C" {
     static mut environ: *const *const c_char;
 }
 
-/// Takes the environment that the loader passed.
+/// Stores the environment that the loader passed.
 pub(crate) fn take_given(given: *const *const c_char) {
     GIVEN.store(given.cast_mut(), Ordering::Relaxed);
 }
 
-/// Finds out whether to trust the environment. A setuid program, or one with capabilities, does not (the kernel marks such
+/// Finds out whether to trust the environment. A setuid program, or one with capabilities, does not trust it (the kernel marks such
 /// processes): its caller must not choose what runs, or what is written, with the program's rights.
 pub(crate) fn look_at_rights() {
     // SAFETY: reads what the kernel passed to the process.
     IS_PRIVILEGED.store(unsafe { libc::getauxval(libc::AT_SECURE) } != 0, Ordering::Relaxed);
 }
 
-/// From here on libc knows the environment. Programs write over the one they got, to show something in `ps`.
+/// Libc knows the environment now. The one that the loader passed may be overwritten: programs do so to change their line in `ps`.
 pub(crate) fn forget_given() {
     GIVEN.store(core::ptr::null_mut(), Ordering::Relaxed);
 }
@@ -56,7 +56,7 @@ pub(crate) fn setting(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
-/// The environment, which is empty if nobody may trust it.
+/// The environment, which is empty if it must not be trusted.
 pub(crate) fn variables() -> *const *const c_char {
     if IS_PRIVILEGED.load(Ordering::Relaxed) {
         return EMPTY.0.as_ptr();
@@ -73,7 +73,7 @@ pub(crate) fn number(text: &[u8]) -> u64 {
         .fold(0, |number: u64, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
 }
 
-/// What options say the exit code of a run with races is; the environment comes before the program's own.
+/// The exit code of a run with races according to the options. The environment has precedence over the program's own options.
 pub(crate) fn race_exit_code() -> Option<i32> {
     let value = |options: &[u8]| {
         let mut found = None;

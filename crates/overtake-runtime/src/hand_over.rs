@@ -1,6 +1,6 @@
-//! The end of a program that was started directly, not by `overtake run`: its log goes to an `overtake` that reports.
+//! The end of a program that was started directly, not by `overtake run`: it hands its log over to an `overtake`, which reports.
 //!
-//! Which one: `OVERTAKE_BIN`, else the one that built the program (`overtake_built_by`, a zero-terminated text that its
+//! That is the one in `OVERTAKE_BIN`, else the one that built the program (`overtake_built_by`, a zero-terminated text that the
 //! compiler wrapper links in), else the one in `PATH`.
 
 use core::arch::asm;
@@ -16,23 +16,24 @@ use crate::text::Text;
 
 /// Exit code of a run with races, unless options say otherwise.
 const RACE_EXIT_CODE: i32 = 66;
-/// Exit code of a run that was not checked, or in part only.
+/// Exit code of a run that was not checked, or only in part.
 const UNCHECKED_EXIT_CODE: i32 = 1;
-/// Exit code of the child that finds no `overtake`: what shells say for a command that is not found.
+/// Exit code of the child that finds no `overtake`; shells use the same for a command that is not found.
 const NOT_FOUND: i32 = 127;
 
-/// What came of the log.
+/// The result of handing over the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Fine,
     Races,
-    /// It was not checked, or in part only, and somebody said why.
+    /// It was not checked, or only in part, and a message said why.
     Unchecked,
 }
 
-/// Hands the log over and waits for the report, unless whoever started the program does. The exit code that the process must
-/// end with instead of `code`, because there were races, or because there may be some and nobody would notice. `flushes` says whether libc is about to write what is in the buffers of streams: then that
-/// comes before the report. A process that ends without it, perhaps a child with a copy of its parent's buffers, does not write it.
+/// Hands the log over and waits for the report, unless the program was started by `overtake run`. Returns the exit code with which the
+/// process must end instead of `code`, because there were races, or because there may be races that were not checked. `flushes` says
+/// whether libc is about to write the buffers of streams; then they are written before the report. A process that ends without flushing,
+/// perhaps a child with a copy of its parent's buffers, does not write them.
 pub(crate) fn hand_over(flushes: bool, code: i32) -> Option<i32> {
     if !process::is_started_directly() {
         return None;
@@ -54,15 +55,15 @@ pub(crate) fn hand_over(flushes: bool, code: i32) -> Option<i32> {
     }
 }
 
-/// Lets an `overtake` report before the process is over. Its exit code will be another's.
+/// Lets an `overtake` report before the process becomes another program or dies of a signal. The report does not change the exit code.
 pub(crate) fn report_early() {
     let _ = report();
 }
 
-/// Whether the log was handed over: a process that dies of a signal while it ends has no log any more.
+/// Whether the log was handed over. A process may die of a signal while it ends, after that.
 static IS_HANDED_OVER: AtomicBool = AtomicBool::new(false);
 
-/// In a child process: its log will be another.
+/// In a child process: it will have a log of its own.
 pub(crate) fn restart_after_fork() {
     IS_HANDED_OVER.store(false, Ordering::Relaxed);
 }
@@ -105,7 +106,7 @@ fn report() -> Outcome {
     }
 }
 
-/// Writes what the program printed. Without locks: another thread may hold one for ever.
+/// Writes what the program printed, without locks: another thread may hold one for ever.
 fn flush_output() {
     unsafe extern "C" {
         static stdout: *mut libc::FILE;
@@ -115,7 +116,7 @@ fn flush_output() {
     unsafe { fflush_unlocked(stdout) };
 }
 
-/// The program made a file of its own of descriptor 2: the report goes to the terminal, if there is one, else into a file beside the
+/// The program uses descriptor 2 for a file of its own. The report goes to the terminal, if there is one, else into a file beside the
 /// log.
 fn move_standard_error() {
     let mut path = Text::new();
@@ -128,12 +129,12 @@ fn move_standard_error() {
     }
 }
 
-/// Where a report goes that has no place else.
+/// The file for a report that can go nowhere else.
 fn report_path(path: &mut Text) -> Option<&[u8]> {
     path.push(process::directory().unwrap_or_default()).push(b".report").terminated()
 }
 
-/// Removes the file of a report in which there is nothing.
+/// Removes the file of a report if it is empty.
 fn remove_empty_report() {
     let mut path = Text::new();
     let Some(path) = report_path(&mut path) else { return };
@@ -146,7 +147,7 @@ fn remove_empty_report() {
     }
 }
 
-/// Nobody reports: says why, and how people can.
+/// No `overtake` reports: says why, and how to get the report later.
 fn leave_log(reason: Errno) -> Outcome {
     let log = process::directory().unwrap_or_default();
     let reason = if sandbox::is_filtered() { sandbox::FORBIDDEN } else { reason };

@@ -21,10 +21,10 @@ fn thread_stack() -> (u64, u64) {
     }
 }
 
-/// The main thread's stack: as high as the kernel made it, as low as it may grow. (libc would read the map with `fopen`, and
-/// is not ready for it this early.)
+/// The main thread's stack: from the lowest address to which it may grow to the end of its mapping. (libc would read the memory map with
+/// `fopen`, and is not ready for it this early.)
 fn main_stack() -> (u64, u64) {
-    /// The kernel keeps at least so much free below the stack.
+    /// The kernel keeps at least this much free below the stack.
     const GAP: u64 = 128 << 20;
     let local = 0_u8;
     let here = &raw const local as u64;

@@ -1,4 +1,4 @@
-//! The process as a whole: where its log goes, what the environment asks for, start and end.
+//! The process as a whole: where its log goes, its settings, start and end.
 //!
 //! Recording starts before the first constructor runs (`.preinit_array`), so that our `fork` handlers come first in a child and
 //! our exit handler comes last.
@@ -33,10 +33,10 @@ static STARTED_DIRECTLY: AtomicBool = AtomicBool::new(false);
 static SIZE_LIMIT: AtomicU64 = AtomicU64::new(0);
 static MAPS: AtomicU32 = AtomicU32::new(0);
 static NEW_MODULES: AtomicBool = AtomicBool::new(false);
-/// Stands for the file that descriptor 2 was at the start.
+/// A number for the file that descriptor 2 referred to at the start.
 static STANDARD_ERROR: AtomicU64 = AtomicU64::new(0);
 static LOSS_SAID: AtomicBool = AtomicBool::new(false);
-/// Where log directories are made, and the one of this process.
+/// The directory in which log directories are made, and the log directory of this process.
 static ROOT: Path = Path(UnsafeCell::new(Text::empty()));
 static DIRECTORY: Path = Path(UnsafeCell::new(Text::empty()));
 
@@ -60,7 +60,7 @@ unsafe extern "C" {
 static BEFORE_CONSTRUCTORS: extern "C" fn(c_int, *const *const c_char, *const *const c_char) =
     before_constructors;
 
-/// The loader calls this before any constructor, also before libc's own.
+/// The loader calls this before any constructor, also before those of libc.
 #[cfg_attr(
     not(feature = "staticlib"),
     allow(dead_code, reason = "only the static library is linked into programs")
@@ -80,7 +80,7 @@ pub(crate) fn is_recording() -> bool {
     PHASE.load(Ordering::Acquire) == RECORDING
 }
 
-/// Whether every access is to be recorded.
+/// Whether every access is recorded.
 pub(crate) fn is_exact() -> bool {
     EXACT.load(Ordering::Relaxed)
 }
@@ -96,7 +96,7 @@ pub(crate) fn directory() -> Option<&'static [u8]> {
     (PHASE.load(Ordering::Acquire) >= STARTING).then(|| unsafe { &*DIRECTORY.0.get() }.as_bytes())
 }
 
-/// Starts recording: makes the log directory, notes what the process is.
+/// Starts recording: makes the log directory and writes down what is known of the process.
 pub(crate) fn start() {
     if PHASE.compare_exchange(UNSTARTED, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
@@ -114,7 +114,7 @@ pub(crate) fn start() {
         say(&[b"no log can be made in ", root(), b" (", error.reason(), b"), the run is not recorded"]);
         return;
     }
-    // SAFETY: the handlers may run at any time from now on; libc copies what it is given.
+    // SAFETY: the handlers may run at any time from now on; libc copies its arguments.
     unsafe {
         __register_atfork(None, None, Some(after_fork_in_child), core::ptr::null_mut());
         register_at_exit();
@@ -130,7 +130,7 @@ pub(crate) fn start() {
     environment::forget_given();
 }
 
-/// Lets the environment choose what stands behind the hooks.
+/// Lets the environment choose the back end.
 fn choose_back_end() {
     if let Some(name) = setting(b"OVERTAKE_BACK_END").filter(|name| !name.is_empty())
         && !back_end::choose(name)
@@ -142,22 +142,22 @@ fn choose_back_end() {
     }
 }
 
-/// Whether the process has a log: other back ends than the recorder do without.
+/// Whether the process has a log. Back ends other than the recorder have none.
 fn has_log() -> bool {
     back_end::other().is_none()
 }
 
-/// Whether there should be a log but could not be made.
+/// Whether the log could not be made.
 pub(crate) fn is_unrecorded() -> bool {
     PHASE.load(Ordering::Acquire) == DISABLED
 }
 
-/// Whether nobody but the process itself sees to its log.
+/// Whether the process itself must hand its log over at its end.
 pub(crate) fn is_started_directly() -> bool {
     STARTED_DIRECTLY.load(Ordering::Relaxed)
 }
 
-/// Registers our exit handler past our own hook.
+/// Registers our exit handler, without going through our own hook.
 fn register_at_exit() {
     type Register = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
     static REAL: Real = Real::new("on_exit\0");
@@ -235,7 +235,7 @@ pub(crate) fn restart_after_fork() {
     }
 }
 
-/// This process, a child, has no log: says so in its parent's, and to people.
+/// This child process has no log: notes it in the parent's log, and prints a message.
 fn note_unrecorded(error: Errno) {
     let mut line = Text::new();
     line.push(keys::UNRECORDED.as_bytes()).push(b" ").push_number(u64::from(sys::process_id())).push(b" ");
@@ -252,7 +252,7 @@ fn note_unrecorded(error: Errno) {
 /// A zero-terminated text that stays.
 pub(crate) unsafe fn bytes(text: *const c_char) -> &'static [u8] {
     let mut length = 0;
-    // SAFETY: the caller's promise; volatile, lest the loop becomes a call of `strlen`.
+    // SAFETY: the caller's promise. Volatile, so that compilers do not make a call of `strlen` of the loop.
     unsafe {
         while text.add(length).read_volatile() != 0 {
             length += 1;
@@ -261,7 +261,7 @@ pub(crate) unsafe fn bytes(text: *const c_char) -> &'static [u8] {
     }
 }
 
-/// Makes the directory of the log, its file, and what tells about the process.
+/// Makes the directory of the log, the log file, and the files about the process.
 fn make_log() -> Result<(), Errno> {
     if !has_log() {
         return Ok(());
@@ -289,7 +289,7 @@ fn make_log() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Makes `<root>/overtake.<random>.<pid>.<stamp>`, which nobody can have made before, and nobody else may enter.
+/// Makes `<root>/overtake.<random>.<pid>.<stamp>`, whose name nobody can guess, and which nobody else may enter.
 fn make_directory() -> Result<(), Errno> {
     const ATTEMPTS: usize = 16;
     // SAFETY: see `Path`.
@@ -307,7 +307,7 @@ fn make_directory() -> Result<(), Errno> {
     Err(Errno(libc::EEXIST))
 }
 
-/// Removes the log: nobody needs it.
+/// Removes the log, because nobody needs it.
 pub(crate) fn remove_log() {
     for name in [&b"/threads"[..], b"/process", b"/cmdline", b"/options", b"/suppressions"] {
         let mut path = Text::new();
@@ -319,7 +319,7 @@ pub(crate) fn remove_log() {
     remove_directory();
 }
 
-/// The log was handed over, but the process goes on: what it does from now on is not recorded.
+/// The log was handed over, but the process continues: what it does from now on is not recorded.
 pub(crate) fn stop_recording() {
     if is_recording() {
         PHASE.store(DISABLED, Ordering::Release);
@@ -328,7 +328,7 @@ pub(crate) fn stop_recording() {
     }
 }
 
-/// Removes the directory of a log in which there is nothing else.
+/// Removes the directory of the log, which must be empty.
 fn remove_directory() {
     let mut path = Text::new();
     path.push(directory().unwrap_or_default());
@@ -349,14 +349,14 @@ fn append(name: &[u8], bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Appends what must not get lost: to the log file if it cannot be to the other.
+/// Appends to the `process` file, or to the log file if that fails.
 fn append_to_process_file(bytes: &[u8]) {
     if has_log() && append(b"/process", bytes).is_err() {
         let _ = store::append(PieceKind::Process, 0, bytes);
     }
 }
 
-/// Copies the memory map of now into the log, for symbolising later.
+/// Copies the current memory map into the log, for symbolising later.
 pub(crate) fn note_modules() {
     if PHASE.load(Ordering::Acquire) == UNSTARTED || !has_log() {
         return;
@@ -370,12 +370,12 @@ pub(crate) fn note_modules() {
     });
 }
 
-/// Modules may be loaded from now on: the next to change its chunk notes them.
+/// Modules may be loaded from now on: the next thread that starts a new chunk notes them.
 pub(crate) fn expect_new_modules() {
     NEW_MODULES.store(true, Ordering::Relaxed);
 }
 
-/// Whether modules may have been loaded since this was asked last.
+/// Whether modules may have been loaded since the last call of this function.
 #[inline]
 pub(crate) fn takes_new_modules() -> bool {
     NEW_MODULES.load(Ordering::Relaxed) && NEW_MODULES.swap(false, Ordering::Relaxed)
@@ -389,7 +389,7 @@ pub(crate) fn note_new_modules() {
     }
 }
 
-/// Reads a file of the kernel's part by part.
+/// Reads a file of the kernel part by part.
 fn read_file(path: &[u8], mut take: impl FnMut(&[u8])) {
     let Ok(source) = Fd::open(path, libc::O_RDONLY) else { return };
     let mut buffer = [const { core::mem::MaybeUninit::uninit() }; 4096];
@@ -400,8 +400,8 @@ fn read_file(path: &[u8], mut take: impl FnMut(&[u8])) {
     source.close();
 }
 
-/// Whether descriptor 2 is what it was at the start, or something that the program cannot want for itself alone: not a file that it opened
-/// after it had closed standard error.
+/// Whether descriptor 2 still is a standard error: what it was at the start, or not a file. If the program closed standard error, a file
+/// that it opened later may have this number.
 pub(crate) fn has_standard_error() -> bool {
     match Fd(2).identity() {
         Some(now) => now.as_number() == STANDARD_ERROR.load(Ordering::Relaxed) || !now.is_file,
@@ -409,7 +409,7 @@ pub(crate) fn has_standard_error() -> bool {
     }
 }
 
-/// One line on standard error.
+/// Prints a line on standard error.
 pub(crate) fn say(parts: &[&[u8]]) {
     if !has_standard_error() {
         return;
@@ -422,7 +422,7 @@ pub(crate) fn say(parts: &[&[u8]]) {
     Fd(2).write(line.push(b"\n").as_bytes());
 }
 
-/// Records of some thread cannot be written, for this reason; says so once.
+/// Records of some thread cannot be written, for this reason. Says so once.
 pub(crate) fn note_loss(error: Errno) {
     if !LOSS_SAID.swap(true, Ordering::Relaxed) {
         say(&[
@@ -435,7 +435,7 @@ pub(crate) fn note_loss(error: Errno) {
     }
 }
 
-/// An orderly end of the process, which came by `how`.
+/// An orderly end of the process, caused by `how`.
 pub(crate) fn finish(how: &[u8]) {
     if !is_recording() {
         return;
@@ -446,7 +446,7 @@ pub(crate) fn finish(how: &[u8]) {
         thread.recorder().note_coalesced();
     }
     if sandbox::is_filtered() {
-        note_new_modules(); // which the program could open, so that we can
+        note_new_modules(); // if the program could open modules, we can read the memory map
     } else {
         note_modules();
     }
@@ -463,10 +463,10 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     }
 }
 
-/// What `quick_exit` was called with.
+/// The exit code of `quick_exit`.
 static QUICK_CODE: AtomicI32 = AtomicI32::new(0);
 
-/// The process is about to end by `quick_exit`, which does not tell handlers its exit code.
+/// The process is about to end by `quick_exit`, which does not pass its exit code to handlers.
 pub(crate) fn note_quick_code(code: c_int) {
     QUICK_CODE.store(code, Ordering::Relaxed);
 }
@@ -475,7 +475,7 @@ extern "C" fn at_quick_end() {
     end_now(b"_exit", QUICK_CODE.load(Ordering::Relaxed));
 }
 
-/// The process ends with an exit code but without exit handlers; ends it here if its exit code must be another.
+/// The process ends with an exit code but without exit handlers. Ends it here if the exit code must be another.
 pub(crate) fn end_now(how: &[u8], code: c_int) {
     finish(how);
     if let Some(code) = hand_over::hand_over(false, code) {

@@ -1,12 +1,13 @@
 //! What the program forbids itself: system calls by `seccomp`, the time-stamp counter by `prctl`.
 //!
 //! A filter may kill the process for a system call that only we make. So each filter is run here, before the kernel gets it, on
-//! every system call as we would make it; those that it would answer with anything worse than an error are not made any more, and
-//! fail with [`FORBIDDEN`]. Filters cannot be taken back, so that what is forbidden once stays so. The strict mode forbids one thread
+//! every system call as we would make it. Calls for which it would do anything worse than return an error are not made any more, and
+//! fail with [`FORBIDDEN`]. Filters cannot be removed, so what is forbidden once stays forbidden. The strict mode forbids one thread
 //! nearly everything.
 //!
-//! **Approximations.** A filter holds for the thread that sets it and those it starts, or for all: here, for all. Of arguments that are
-//! addresses or descriptors a filter is shown zeros. A filter that was set by assembly, or before the program started, is not seen.
+//! **Approximations.** A filter applies to the thread that sets it and those it starts, or to all threads; here, always to all. The filter
+//! gets zeros for arguments that are addresses or descriptors. A filter that was set by assembly, or before the program started, is not
+//! seen.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -14,7 +15,7 @@ use crate::recorder::store;
 use crate::sys::Errno;
 use crate::{stamp, tls};
 
-/// What forbidden calls fail with.
+/// The error of forbidden calls.
 pub(crate) const FORBIDDEN: Errno = Errno(libc::ENOSYS);
 
 const CALLS: usize = 512;
@@ -71,7 +72,7 @@ pub(crate) fn system_call(number: i64, arguments: [usize; 3]) {
 
 fn enter_strict_mode() {
     store::prepare_reserve();
-    stamp::count_from_now_on(); // it forbids them as well
+    stamp::count_from_now_on(); // strict mode forbids the time-stamp counter as well
     let me = tls::thread_pointer();
     let before = STRICT_THREAD.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
     if before.is_err_and(|before| before != me) {
@@ -80,7 +81,7 @@ fn enter_strict_mode() {
     IS_FILTERED.store(true, Ordering::Relaxed);
 }
 
-/// Notes what a filter forbids. It may still fail to be set; then too much is forbidden.
+/// Notes what a filter forbids. If setting the filter fails later, too much is forbidden.
 fn filter(program: usize) {
     // SAFETY: the program passes a filter for the kernel to read, or null.
     let Some(filter) = (unsafe { (program as *const Filter).as_ref() }) else { return };
@@ -105,7 +106,7 @@ fn filter(program: usize) {
     IS_FILTERED.store(true, Ordering::Relaxed);
 }
 
-/// What `seccomp` takes: `struct sock_fprog`.
+/// The argument of `seccomp`: `struct sock_fprog`.
 #[repr(C)]
 struct Filter {
     length: u16,
@@ -122,7 +123,7 @@ struct Instruction {
     operand: u32,
 }
 
-/// Words of what a filter is asked about (`struct seccomp_data`): call, architecture, place of the call, six arguments.
+/// Words of a filter's input (`struct seccomp_data`): call, architecture, address of the call, six arguments.
 const QUESTION_WORDS: usize = 16;
 
 /// A system call as we make it.
@@ -157,7 +158,7 @@ fn harms(answer: u32) -> bool {
     )
 }
 
-/// What a filter answers. Instructions that the kernel would refuse end it, with leave.
+/// The answer of a filter. Instructions that the kernel would refuse end it, and the call is allowed.
 fn run(instructions: &[Instruction], question: &[u32; QUESTION_WORDS]) -> u32 {
     let mut machine = Machine { accumulator: 0, index: 0, memory: [0; 16] };
     let mut at = 0;
@@ -171,7 +172,7 @@ fn run(instructions: &[Instruction], question: &[u32; QUESTION_WORDS]) -> u32 {
     libc::SECCOMP_RET_ALLOW
 }
 
-/// The classic Berkeley packet filter, as far as `seccomp` takes it.
+/// The part of the classic Berkeley packet filter that `seccomp` uses.
 struct Machine {
     accumulator: u32,
     index: u32,
@@ -180,7 +181,7 @@ struct Machine {
 
 enum Step {
     Answer(u32),
-    /// So many instructions are passed over.
+    /// Skips this many instructions.
     Skip(usize),
     Unknown,
 }

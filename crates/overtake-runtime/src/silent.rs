@@ -1,5 +1,5 @@
-//! The back end that does nothing: the program runs with all hooks, and no log is made. The difference between such a run and a
-//! recorded one is what recording costs.
+//! The back end that does nothing: the program runs with all hooks, and there is no log. The difference in time between such a run and a
+//! recorded one is the cost of recording.
 
 use crate::back_end::{Access, BackEnd, Operation};
 use crate::thread::ThreadState;

@@ -1,9 +1,9 @@
 //! Stamps: the order of synchronisation operations of different threads.
 //!
-//! A stamp is the processor's time-stamp counter where it is invariant (it runs at one rate on all cores, in all power
-//! states) and the program may read it, else a shared counter. `rdtsc` may run ahead of earlier instructions; without a fence before it, the stamps of
-//! consecutive holders of a lock come out inverted. That matters after a lock is taken. Before one is given back it does
-//! not, as long as the thread's own stamps keep their order, and half of the cost is saved.
+//! A stamp is the processor's time-stamp counter if it is invariant (it runs at one rate on all cores, in all power
+//! states) and the program may read it, else a shared counter. `rdtsc` may run before earlier instructions; without a fence before it, the
+//! stamps of consecutive holders of a lock may be inverted. So there is a fence after an acquire. Before a release none is needed, as long
+//! as the thread's own stamps keep their order, which saves half of the cost.
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -21,8 +21,8 @@ pub(crate) fn source_name() -> &'static [u8] {
     if source() == TSC { b"tsc" } else { b"counter" }
 }
 
-/// A stamp that is not later than anything after this call. It may be earlier than what comes before it: the caller takes the
-/// stamp before if that is later.
+/// A stamp that is not later than anything after this call. It may be earlier than the last stamp of the thread: then the caller uses
+/// that one.
 #[inline]
 pub(crate) fn before() -> u64 {
     if source() == TSC {
@@ -33,7 +33,7 @@ pub(crate) fn before() -> u64 {
     }
 }
 
-/// The stamp of now, later than everything before. Stamps of causally ordered calls do not decrease.
+/// The current stamp, later than everything before. Stamps of causally ordered calls do not decrease.
 #[inline]
 pub(crate) fn now() -> u64 {
     if source() == TSC {
@@ -50,7 +50,7 @@ pub(crate) fn now() -> u64 {
 
 /// The time-stamp counter is about to be forbidden.
 pub(crate) fn count_from_now_on() {
-    /// Minutes: threads that are just reading the time-stamp counter come before.
+    /// Minutes ahead of the time-stamp counter, so that threads that are just reading it get earlier stamps.
     const AHEAD: u64 = 1 << 40;
     if source() == TSC {
         NEXT.store(now() + AHEAD, Ordering::SeqCst);

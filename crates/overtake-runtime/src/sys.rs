@@ -1,4 +1,4 @@
-//! System calls without libc: they leave `errno` alone and cannot reach a function that we interpose.
+//! System calls without libc: they do not change `errno` and do not call functions that we interpose.
 
 mod fd;
 
@@ -13,7 +13,7 @@ pub(crate) use fd::{Fd, Identity};
 pub(crate) struct Errno(pub(crate) i32);
 
 impl Errno {
-    /// What people call it.
+    /// The error in words.
     pub(crate) fn reason(self) -> &'static [u8] {
         match self.0 {
             libc::EACCES => b"permission denied",
@@ -74,9 +74,9 @@ pub(crate) fn map_private(bytes: usize) -> Result<*mut u8, Errno> {
     unsafe { syscall6(libc::SYS_mmap, [0, bytes, protection, flags, usize::MAX, 0]) }.map(|at| at as *mut u8)
 }
 
-/// Private zeroed memory of which the first `present` bytes are there already, in one large page if they fill one. Without
-/// this, the first read of a page maps one that all share, and the first write replaces it, which stops every other
-/// processor that runs the program.
+/// Private zeroed memory of which the first `present` bytes are mapped at once, in one large page if they fill one. Without
+/// this, the first read of a page would map the shared page of zeros, and the first write would replace it, which interrupts every
+/// other processor that runs the program.
 pub(crate) fn map_present(bytes: usize, present: usize) -> Result<*mut u8, Errno> {
     const LARGE_PAGE: usize = 2 << 20;
     let at = if present < LARGE_PAGE {
@@ -85,7 +85,7 @@ pub(crate) fn map_present(bytes: usize, present: usize) -> Result<*mut u8, Errno
         let room = map_private(bytes + LARGE_PAGE)?;
         let skipped = room.align_offset(LARGE_PAGE);
         let at = room.wrapping_add(skipped);
-        // SAFETY: both ends of a fresh mapping, around the part that is used.
+        // SAFETY: unmaps both ends of a fresh mapping, around the part that is used.
         unsafe {
             unmap(room, skipped);
             unmap(at.wrapping_add(bytes), LARGE_PAGE - skipped);
@@ -97,18 +97,18 @@ pub(crate) fn map_present(bytes: usize, present: usize) -> Result<*mut u8, Errno
     Ok(at)
 }
 
-/// Tells the kernel what to do with memory of ours; kernels that do not know how leave it as it is.
+/// Advises the kernel about our memory. Kernels that do not know the advice ignore it.
 fn advise(at: *mut u8, bytes: usize, advice: i32) {
     // SAFETY: neither advice that is given changes what the memory holds.
     let _ = unsafe { syscall6(libc::SYS_madvise, [at as usize, bytes, advice as usize, 0, 0, 0]) };
 }
 
-/// A range of a file, shared with it, all of which is there at once.
+/// Maps a range of a file, shared, with all pages present.
 pub(crate) fn map_file(file: Fd, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
     map_shared(file, offset, bytes, libc::MAP_SHARED | libc::MAP_POPULATE)
 }
 
-/// A range of a file, shared with it, page by page as it is used.
+/// Maps a range of a file, shared, with pages that become present when they are used.
 pub(crate) fn map_file_slowly(file: Fd, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
     map_shared(file, offset, bytes, libc::MAP_SHARED)
 }
@@ -171,7 +171,7 @@ pub(crate) fn may_read_time_stamps() -> bool {
     asked.is_err() || state != libc::PR_TSC_SIGSEGV
 }
 
-/// A number that nobody can guess.
+/// A random number that nobody can guess.
 pub(crate) fn random() -> u64 {
     let mut number = 0_u64;
     let room = &raw mut number as usize;
@@ -182,7 +182,7 @@ pub(crate) fn random() -> u64 {
     if filled == Ok(size_of::<u64>()) { number } else { random_of_start() }
 }
 
-/// What the kernel passed to the process as a random number, for kernels that give no other.
+/// The random number that the kernel passed to the process, for kernels that provide no other.
 fn random_of_start() -> u64 {
     // SAFETY: reads what the kernel passed to the process.
     let at = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const u64;
@@ -208,7 +208,7 @@ pub(crate) fn kernel_thread_id() -> u32 {
     unsafe { syscall6(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
 }
 
-/// Milliseconds since some moment in the past; the clock is never set.
+/// Milliseconds since some moment in the past, by a clock that is never set.
 pub(crate) fn milliseconds() -> u64 {
     let mut time = [0_i64; 2];
     let at = time.as_mut_ptr() as usize;
@@ -235,7 +235,7 @@ fn largest_file() -> u64 {
     limit(libc::RLIMIT_FSIZE).unwrap_or(u64::MAX)
 }
 
-/// Whether a descriptor was opened for writing only, as one end of every pipe is.
+/// Whether a descriptor can be written to: of a pipe, whether it is the end for writing.
 pub(crate) fn is_for_writing(file: i32) -> bool {
     // SAFETY: touches nothing.
     let flags = unsafe { syscall6(libc::SYS_fcntl, [file as usize, libc::F_GETFL as usize, 0, 0, 0, 0]) };
@@ -247,7 +247,7 @@ pub(crate) fn limit(resource: u32) -> Option<u64> {
     limits(resource).map(|[now, _]| now)
 }
 
-/// Lets this process have what the program forbade itself, as far as it can.
+/// Lifts the limits that the program set for itself, as far as possible.
 pub(crate) fn lift_limits() {
     let (option, allowed) = (libc::PR_SET_TSC as usize, libc::PR_TSC_ENABLE as usize);
     // SAFETY: touches no memory.
@@ -255,7 +255,7 @@ pub(crate) fn lift_limits() {
     for resource in [libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE, libc::RLIMIT_AS] {
         let least = if resource == libc::RLIMIT_NOFILE { 1 << 10 } else { u64::MAX };
         let Some([now, most]) = limits(resource) else { continue };
-        // Only root may have more than what is the most now.
+        // Only root may raise the highest value.
         if now < least && !set_limits(resource, [least, most.max(least)]) {
             set_limits(resource, [most, most]);
         }
@@ -307,13 +307,13 @@ fn filled(buffer: &[MaybeUninit<u8>], length: usize) -> Option<&[u8]> {
     Some(unsafe { core::slice::from_raw_parts(part.as_ptr().cast(), part.len()) })
 }
 
-/// Keeps signal handlers of this thread away while it lives. For short steps only: signals wait.
+/// Blocks all signals of this thread while it exists. For short steps only: signals wait.
 pub(crate) struct NoSignals {
     before: u64,
 }
 
 impl NoSignals {
-    /// Takes over from one that was forgotten, perhaps on another thread: `before` is what its drop gives back.
+    /// Takes over from one that was forgotten, perhaps on another thread: its drop restores the mask `before`.
     pub(crate) fn from_mask(before: u64) -> NoSignals {
         NoSignals { before }
     }
@@ -342,7 +342,7 @@ impl Drop for NoSignals {
     }
 }
 
-/// Lets this thread have a signal. Whether it was blocked.
+/// Unblocks a signal for this thread. Returns whether it was blocked.
 pub(crate) fn unblock(signal: i32) -> bool {
     let set = 1_u64.checked_shl((signal - 1) as u32).unwrap_or(0);
     let mut before = 0_u64;
@@ -357,7 +357,7 @@ pub(crate) fn wait_while(address: *const u32, value: u32) {
     wait_briefly(address, value, 100_000_000);
 }
 
-/// Waits while the word at `address` is `value`, at most so long.
+/// Waits while the word at `address` is `value`, at most so many nanoseconds.
 pub(crate) fn wait_briefly(address: *const u32, value: u32, nanoseconds: i64) {
     let time = [0_i64, nanoseconds];
     // SAFETY: the kernel only reads the word.
@@ -369,7 +369,7 @@ pub(crate) fn wait_briefly(address: *const u32, value: u32, nanoseconds: i64) {
     };
 }
 
-/// Wakes all that wait for the word at `address` to change.
+/// Wakes all threads that wait for the word at `address` to change.
 pub(crate) fn wake_all(address: *const u32) {
     // SAFETY: touches no memory.
     let _ = unsafe {
@@ -377,7 +377,7 @@ pub(crate) fn wake_all(address: *const u32) {
     };
 }
 
-/// A copy of this process with this thread alone: 0 in the child. No `fork` handler runs.
+/// Makes a copy of this process with only this thread. Returns 0 in the child. No `fork` handler runs.
 ///
 /// # Safety
 /// The child must do nothing but system calls.
@@ -397,7 +397,7 @@ pub(crate) unsafe fn execute(path: *const u8, arguments: *const *const u8, envir
     };
 }
 
-/// Waits for a child; its wait status.
+/// Waits for a child and returns its wait status.
 pub(crate) fn wait_for(child: usize) -> Result<i32, Errno> {
     let mut status = 0_i32;
     loop {
@@ -410,7 +410,7 @@ pub(crate) fn wait_for(child: usize) -> Result<i32, Errno> {
     }
 }
 
-/// Lets children be waited for, whatever the program said about them.
+/// Makes it possible to wait for children, even if the program ignores them.
 pub(crate) fn reset_child_signal() {
     let default = [0_u64; 4]; // the kernel's sigaction: handler, flags, restorer, mask
     // SAFETY: a complete, default action.
@@ -443,7 +443,7 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Sets bytes to zero, the first of them first, without calling `memset`, which we interpose. They are whole words.
+/// Sets whole words to zero, the first word first, without calling `memset`, which we interpose.
 ///
 /// # Safety
 /// As `core::ptr::write_bytes`.

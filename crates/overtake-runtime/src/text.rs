@@ -7,7 +7,7 @@ pub(crate) const CAPACITY: usize = 4096;
 
 /// A byte string under construction.
 pub(crate) struct Text {
-    /// The first `length` bytes are filled. The rest is not, lest making a text costs a `memset` (which we interpose).
+    /// The first `length` bytes are filled. The rest is not initialised, because that would call `memset` (which we interpose).
     bytes: [MaybeUninit<u8>; CAPACITY],
     length: usize,
     overflowed: bool,

@@ -1,4 +1,4 @@
-//! The state of a thread, and what hooks tell it. What becomes of that is the recorder's business, or that of another back end
+//! The state of a thread, and the functions that hooks call on it. They pass everything on to the recorder, or to another back end
 //! (`back_end`). How threads start, end and fork is in `life`.
 
 mod handlers;
@@ -23,52 +23,52 @@ pub(crate) use life::{
 pub(crate) struct ThreadState {
     recorder: Recorder,
     number: Cell<u32>,
-    /// The kernel's number of the thread; 0 if there are several of these states to one thread.
+    /// The kernel's id of the thread; 0 for a fiber, which may run on any thread.
     kernel_id: Cell<u32>,
-    /// Stands for this thread in mutexes that it had last; differs from those of other processes. 0 as above.
+    /// The number for this thread in mutexes that it had last; different from those of other processes. 0 for a fiber.
     token: Cell<u64>,
     /// Depth of `AnnotateIgnore*Begin` and the like.
     ignore_reads: Cell<u32>,
     ignore_writes: Cell<u32>,
     ignore_sync: Cell<u32>,
-    /// Signal handlers that run on this thread, one inside the other.
+    /// How many signal handlers run on this thread, one inside the other.
     handlers: Cell<u32>,
     /// What `pthread_once` is about to call for which control, see `libc_hooks::once`.
     pub(crate) once: Cell<(usize, usize)>,
-    /// Who called a function of the C++ library that is about to call one of ours; 0 if nobody did.
+    /// The caller of a function of the C++ library that is about to call one of ours; 0 if there is none.
     library_caller: Cell<u64>,
-    /// What another back end than the recorder keeps for the thread.
+    /// The state that another back end keeps for the thread.
     room: Cell<*mut c_void>,
 }
 
-// The hooks for accesses take the one for the other.
+// The hooks for accesses use a pointer to the one as a pointer to the other.
 const _: () = assert!(core::mem::offset_of!(ThreadState, recorder) == 0);
 
-/// What stands for the state of a thread that has none. It begins like one, so that the hooks for accesses need not ask: they find
-/// nothing there and go on to code that does.
+/// Placeholders for the state of a thread that has none. They begin like a state, so that the hooks for accesses need no check: they find
+/// nothing there and continue in code that checks.
 pub(crate) static NO_STATE: [LookUp; 4] = [const { LookUp::none() }; 4];
-/// A thread that is not set up yet. This is what every thread starts with (`tls`).
+/// A thread that is not set up yet. Every thread starts with this (`tls`).
 const NOT_SET_UP: *const ThreadState = (&raw const NO_STATE[0]).cast();
-/// A thread that is being set up: what its hooks see is our own doing.
+/// A thread that is being set up: the runtime itself causes the hooks that are called now.
 const SETTING_UP: *const ThreadState = (&raw const NO_STATE[1]).cast();
 /// A thread that could not be set up.
 const FAILED: *const ThreadState = (&raw const NO_STATE[3]).cast();
-/// A thread that is over.
+/// A thread that has ended.
 const OVER: *const ThreadState = (&raw const NO_STATE[2]).cast();
 
-/// Whether there is a state, and not something that stands for one. (Null is what there is before the program is relocated.)
+/// Whether this is a state and not a placeholder. (It is null before the program is relocated.)
 #[inline(always)]
 fn is_state(state: *const ThreadState) -> bool {
     (state as usize).wrapping_sub(NOT_SET_UP as usize) >= size_of_val(&NO_STATE) && !state.is_null()
 }
 
-/// This thread's state, set up if need be; `None` if the thread records nothing.
+/// This thread's state, which is set up if there is none; `None` if the thread records nothing.
 #[inline(always)]
 pub(crate) fn current() -> Option<&'static ThreadState> {
     found(tls::state())
 }
 
-/// As [`current`], for hooks that have asked already where the state is.
+/// As [`current`], for hooks that already have the pointer to the state.
 #[inline(always)]
 pub(crate) fn found(state: *const ThreadState) -> Option<&'static ThreadState> {
     if is_state(state) {
@@ -86,7 +86,7 @@ pub(crate) fn recording() -> Option<&'static ThreadState> {
     is_state(state).then(|| unsafe { &*state })
 }
 
-/// As [`current`], for what libc does on its own when a thread is over: that is no event that gets lost.
+/// As [`current`], for what libc itself does after the end of a thread: this does not count as a lost event.
 #[inline(always)]
 pub(crate) fn current_unless_over() -> Option<&'static ThreadState> {
     let state = tls::state();
@@ -104,7 +104,7 @@ impl ThreadState {
         &self.recorder
     }
 
-    /// What another back end keeps for the thread; null at first.
+    /// The state that another back end keeps for the thread; null at first.
     pub(crate) fn room(&self) -> &Cell<*mut c_void> {
         &self.room
     }
@@ -115,19 +115,19 @@ impl ThreadState {
         self.token.set(0);
     }
 
-    /// What stands for this thread in mutexes that it had last; 0 if nothing does.
+    /// The number for this thread in mutexes that it had last; 0 if it has none.
     #[inline]
     pub(crate) fn token(&self) -> u64 {
         self.token.get()
     }
 
-    /// Whether this thread, and not another one or a fiber, took the mutex that says to be held by the thread with this number.
+    /// Whether this thread, and not a fiber on it, holds a mutex whose owner has this kernel id.
     #[inline]
     pub(crate) fn holds(&self, owner: u32) -> bool {
         owner != 0 && owner == self.kernel_id.get()
     }
 
-    /// A function of the C++ library that is about to call one of ours was called from `pc`. Such functions call each other: the first
+    /// A function of the C++ library that is about to call one of ours was called from `pc`. Such functions call each other; the first
     /// call counts.
     pub(crate) fn library_called(&self, pc: usize) {
         if self.library_caller.get() == 0 {
@@ -135,7 +135,7 @@ impl ThreadState {
         }
     }
 
-    /// Who called the C++ library that called from `pc`; else `pc` itself.
+    /// If the C++ library called us, the place that called the library; else `pc` itself.
     pub(crate) fn caller_or(&self, pc: u64) -> u64 {
         match self.library_caller.take() {
             0 => pc,
@@ -143,7 +143,7 @@ impl ThreadState {
         }
     }
 
-    /// Counts up or down how often reads, writes and synchronisation are to be ignored.
+    /// Changes how many times reads, writes and synchronisation are being ignored.
     pub(crate) fn ignore(&self, reads: i32, writes: i32, sync: i32) {
         for (depth, change) in
             [(&self.ignore_reads, reads), (&self.ignore_writes, writes), (&self.ignore_sync, sync)]
@@ -153,7 +153,7 @@ impl ThreadState {
         self.tell_recorder();
     }
 
-    /// The recorder is muted as far as the program asked for it, and altogether under another back end.
+    /// Mutes the recorder as far as the program asked for it, and completely under another back end.
     fn tell_recorder(&self) {
         self.recorder.mute(match back_end::other() {
             Some(_) => Muted::ALL,
@@ -165,19 +165,19 @@ impl ThreadState {
         });
     }
 
-    /// Whether what the hooks tell of synchronisation is ignored, or goes to another back end than the recorder.
+    /// Whether synchronisation is ignored, or goes to a back end other than the recorder.
     #[inline]
     pub(crate) fn is_ignoring_sync(&self) -> bool {
         self.recorder.is_sync_muted()
     }
 
-    /// As what the public interface hands out and takes back.
+    /// As the pointer by which the public interface refers to a fiber.
     pub(crate) fn as_fiber(&self) -> *mut c_void {
         (&raw const *self).cast_mut().cast()
     }
 }
 
-/// What hooks tell: each goes to the recorder unless that is muted.
+/// What hooks call. Each call goes to the recorder, unless it is muted.
 impl ThreadState {
     /// A plain access of `SIZE` bytes, at most 16, that crosses from one cache line to the next.
     #[inline(always)]
@@ -215,7 +215,7 @@ impl ThreadState {
         self.recorder.sync(kind, extra, value, pc);
     }
 
-    /// An atomic load, happening now, after so many stores that might have changed what it sees.
+    /// An atomic load, happening now; `stores` counts the earlier stores that might have changed the value.
     #[inline]
     pub(crate) fn atomic_load(&self, extra: u8, address: u64, pc: u64, stores: u64) {
         let kind = RecordKind::AtomicLoad;
@@ -225,7 +225,7 @@ impl ThreadState {
         self.recorder.atomic_load(extra, address, pc, stores);
     }
 
-    /// A synchronisation operation with one more number.
+    /// A synchronisation operation with a further number.
     pub(crate) fn sync_with(&self, kind: RecordKind, value: u64, pc: u64, more: u64) {
         self.sync_more(kind, 0, value, pc, more);
     }
@@ -238,7 +238,7 @@ impl ThreadState {
         self.recorder.sync_with(kind, extra, value, pc, more);
     }
 
-    /// What can be done before a mutex is taken, so that it is held for a shorter time. How the thread waits for it.
+    /// Does what can be done before a mutex is acquired, so that it is held for a shorter time. Returns how the thread waits for it.
     #[inline]
     pub(crate) fn about_to_acquire(&self, lock: u64, pc: u64) -> Wait {
         if self.recorder.is_sync_muted() {
@@ -248,7 +248,7 @@ impl ThreadState {
         Wait::AsUsual
     }
 
-    /// Whether the thread went on without this mutex.
+    /// Whether the thread continued without this mutex.
     #[inline]
     pub(crate) fn goes_without(&self, mutex: u64) -> bool {
         self.recorder.is_sync_muted()
@@ -259,11 +259,11 @@ impl ThreadState {
     #[inline]
     pub(crate) fn about_to_wait(&self, kind: RecordKind, object: u64, pc: u64) {
         if self.recorder.is_sync_muted() {
-            let _ = self.announce_elsewhere(Operation::of_lock(kind, object, pc)); // only mutexes can be gone without
+            let _ = self.announce_elsewhere(Operation::of_lock(kind, object, pc)); // the answer is for mutexes only
         }
     }
 
-    /// An atomic access of a kind that [`sync`](Self::sync) will be called with follows.
+    /// Announces an atomic access, for which [`sync`](Self::sync) will be called with this kind.
     #[inline]
     pub(crate) fn about_to_access(&self, kind: RecordKind, extra: u8, address: u64, pc: u64) {
         if self.recorder.is_sync_muted() {
@@ -271,7 +271,7 @@ impl ThreadState {
         }
     }
 
-    /// A lock was taken after waiting for it.
+    /// A lock was acquired by a call that may wait.
     #[inline]
     pub(crate) fn acquired(&self, lock: u64, pc: u64) {
         if self.recorder.is_sync_muted() {
@@ -280,7 +280,7 @@ impl ThreadState {
         self.recorder.acquired(lock, pc);
     }
 
-    /// A lock was taken that no other thread took since this one had it.
+    /// A lock was acquired again, and no other thread had it in between.
     #[inline]
     pub(crate) fn acquired_again(&self, lock: u64, pc: u64) {
         if self.recorder.is_sync_muted() {
@@ -289,7 +289,7 @@ impl ThreadState {
         self.recorder.acquired_again(lock, pc);
     }
 
-    /// A lock that this thread holds, as [`holds`](Self::holds) says, is about to be given back.
+    /// A lock that this thread holds according to [`holds`](Self::holds) is about to be released.
     #[inline]
     pub(crate) fn released(&self, lock: u64, pc: u64) {
         if self.recorder.is_sync_muted() {
@@ -303,8 +303,8 @@ impl ThreadState {
         self.ignore_writes.get() > 0
     }
 
-    /// A block of memory was allocated, of which `usable` bytes may be used. Also while synchronisation is ignored. That is no
-    /// access while writes are ignored.
+    /// A block of memory was allocated, of which `usable` bytes may be used. It is recorded even while synchronisation is ignored. While
+    /// writes are ignored, it does not count as an access.
     pub(crate) fn allocated(&self, address: u64, size: u64, usable: u64, pc: u64) {
         let pc = self.caller_or(pc);
         match back_end::other() {
@@ -316,8 +316,8 @@ impl ThreadState {
         }
     }
 
-    /// A block of memory is about to be freed. Also while synchronisation is ignored. That is no access while writes are ignored, or
-    /// if it is done `by_loader`.
+    /// A block of memory is about to be freed. It is recorded even while synchronisation is ignored. While writes are ignored, or if the
+    /// loader frees it, it does not count as an access.
     pub(crate) fn freed(&self, address: u64, size: u64, by_loader: bool, pc: u64) {
         let pc = self.caller_or(pc);
         let is_access = !by_loader && !self.is_ignoring_writes();
@@ -331,7 +331,7 @@ impl ThreadState {
         }
     }
 
-    /// The thread with this number has a name. Other back ends than the recorder do not learn it.
+    /// The thread with this number has a name. Back ends other than the recorder do not get it.
     pub(crate) fn name_thread(&self, number: u32, name: &[u8]) {
         if back_end::other().is_none() {
             self.recorder.name_thread(number, name);
@@ -348,7 +348,7 @@ impl ThreadState {
         self.recorder.leave_function(stack_pointer);
     }
 
-    /// An access that the recorder does not take.
+    /// An access that does not go to the recorder.
     #[cold]
     #[inline(never)]
     fn access_elsewhere<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
@@ -361,7 +361,7 @@ impl ThreadState {
         }
     }
 
-    /// An operation that follows and that the recorder does not take.
+    /// The announcement of an operation that does not go to the recorder.
     #[cold]
     #[inline(never)]
     fn announce_elsewhere(&self, operation: Operation) -> Wait {
@@ -371,7 +371,7 @@ impl ThreadState {
         }
     }
 
-    /// An operation that the recorder does not take.
+    /// An operation that does not go to the recorder.
     #[cold]
     #[inline(never)]
     fn sync_elsewhere(&self, operation: Operation) {

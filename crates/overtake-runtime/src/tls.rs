@@ -1,6 +1,6 @@
-//! Two words of thread-local storage: where this thread's state is, and its number.
+//! Two words of thread-local storage: the address of this thread's state, and its number.
 //!
-//! The runtime is always linked into the executable, so the word has a fixed distance from the thread pointer and reading it is
+//! The runtime is always linked into the executable, so these words have a fixed distance from the thread pointer, and reading one takes
 //! one instruction. (Rust's own thread locals need the standard library, which must not be linked into other people's
 //! programs.)
 
@@ -30,7 +30,7 @@ global_asm!(
     no_state = sym NO_STATE,
 );
 
-/// This thread's state, or what stands for it; the first of [`NO_STATE`] until it is set up.
+/// This thread's state or a placeholder; the first of [`NO_STATE`] until it is set up.
 #[inline(always)]
 pub(crate) fn state() -> *const ThreadState {
     let state;
@@ -72,7 +72,7 @@ pub(crate) fn set_number(number: u32) {
 /// The number of another thread; `None` if it has not started yet.
 ///
 /// # Safety
-/// The handle of a thread that is not joined, and not detached and over. (With glibc, the handle is the thread pointer.)
+/// The handle must belong to a thread that was not joined, and that has not ended detached. (With glibc, the handle is the thread pointer.)
 pub(crate) unsafe fn number_of(handle: libc::pthread_t) -> Option<u32> {
     let offset: isize;
     // SAFETY: computes a number.

@@ -1,4 +1,4 @@
-//! What stands behind the hooks is chosen when the process starts.
+//! The back end is chosen when the process starts.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Threads that end: nothing of what they do is lost.
+//! Threads that end: nothing that they do is lost.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn destructors_are_recorded_as_often_as_they_run() {
     });
 }
 
-/// Logs of threads that ended are used again: a thread takes what its records take, not what a log takes.
+/// Slots of ended threads are used again: a thread takes only the room of its records.
 #[test]
 fn threads_in_sequence_take_the_room_of_their_records() {
     const THREADS: u64 = 50_000;

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use support::Program;
 
-/// A directory with a stand-in for `overtake` that says how it was called and exits with `code`.
+/// A directory with a stand-in for `overtake` that prints how it was called and exits with `code`.
 fn stand_in(name: &str, code: i32) -> PathBuf {
     let directory =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hand-over.{name}.{}", std::process::id()));
@@ -86,7 +86,7 @@ fn a_file_that_has_the_number_of_standard_error_gets_no_report() {
     std::fs::remove_dir_all(racy).expect("ours");
 }
 
-/// The program gives itself the rights of another user, as its caller has not. Only root can make such a file.
+/// The program runs with the rights of another user than its caller. Only root can make such a file.
 #[test]
 fn a_setuid_program_does_not_do_what_the_environment_says() {
     let program = Program::new("gcc", "crashes.c");

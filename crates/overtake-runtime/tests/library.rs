@@ -1,4 +1,4 @@
-//! What the log says of functions of libc: what they read and write, and what they order.
+//! Functions of libc in the log: what they read and write, and what they order.
 
 mod support;
 

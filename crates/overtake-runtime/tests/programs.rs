@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use overtake_rawlog::{Record, RecordKind as Kind, split_atomic_extra};
 use support::{Program, compilers, each_compiler};
 
-/// Checks that whoever took a lock did so after its last holder gave it back. The number of hand-offs between threads.
+/// Checks that each acquire of a lock comes after its last release. Returns the number of hand-offs between threads.
 fn check_handoffs(records: &[(u32, Record)]) -> usize {
     let mut handoffs = 0;
     let mut last_holder = None;
@@ -68,7 +68,7 @@ fn atomic_loads_never_come_before_the_stores_they_see() {
         .collect();
     assert_eq!(stores.len(), 2 * 100_000);
     assert!(stores.windows(2).all(|pair| pair[0] != pair[1]), "turns are not taken in turn");
-    // Between the other's store and its own, a thread must have seen the other's.
+    // Between the other thread's store and its own, a thread must have seen the other's store.
     let mut loaded = Vec::new();
     for (thread, record) in &records {
         if record.kind == Kind::AtomicLoad {
@@ -253,7 +253,7 @@ fn a_size_limit_keeps_the_newest_part() {
     let program = Program::new("gcc", "volume.c");
     let run = program.run_with(&["1000000"], &[("OVERTAKE_MAX_BYTES", "4000000")]).succeeded();
     let thread = &run.log().threads[&0];
-    // A million accesses, a word each but for those that fit the table of lines and become runs.
+    // A million accesses take one word each, except those whose lines fit into the table and which become runs.
     let (dropped, kept) = (run.log().header.expect("a header").dropped_bytes, run.log().file_bytes);
     assert!(dropped + kept >= 7_000_000);
     assert!(kept <= 4_000_000 + (1 << 20), "{kept} bytes");
@@ -382,7 +382,7 @@ fn each_primitive_is_recorded() {
                 (0, Kind::Join)
             ]
         );
-        // The mutex is never held twice, also across waits and time-outs.
+        // The mutex has one holder at a time, also across waits and time-outs.
         let mutex = log.about(run.printed("mutex"));
         check_handoffs(&mutex);
     });
@@ -419,7 +419,7 @@ fn memory_and_what_touches_it_is_recorded() {
         assert_eq!(find(Kind::Unmap, "map").expect("moved").words[2], 8192);
         assert_eq!(find(Kind::ReadRange, "from").expect("copied").words[1], 3000);
         assert_eq!(find(Kind::WriteRange, "to").expect("copied").words[1], 3000);
-        // Freed blocks come again.
+        // Freed blocks are allocated again.
         let sizes = thread.records.iter().filter(|record| record.value == run.printed("copy"));
         assert!(sizes.clone().any(|record| record.kind == Kind::Alloc && record.words[2] == 10));
         let allocated = thread.records.iter().filter(|record| record.kind == Kind::Alloc).count();
@@ -461,7 +461,7 @@ fn cpp_statics_exceptions_and_operators_are_recorded() {
         for name in ["wide", "many"] {
             assert_eq!(thread.count(Kind::Alloc, run.printed(name)), 1);
             assert_eq!(thread.count(Kind::Free, run.printed(name)), 1);
-            // Who called the operator, not where in the C++ library it called `malloc`.
+            // The caller of the operator is recorded, not the place in the C++ library that calls `malloc`.
             let maps = String::from_utf8_lossy(&log.files["maps.0"]).into_owned();
             for record in thread.records.iter().filter(|record| record.value == run.printed(name)) {
                 assert!(support::module_at(&maps, record.words[0]).ends_with("/program"), "{record:?}");

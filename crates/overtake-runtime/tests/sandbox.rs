@@ -1,4 +1,4 @@
-//! Programs that forbid themselves system calls, or give up rights: they live on, and stay recorded.
+//! Programs that forbid themselves system calls, or give up rights: they keep running and stay recorded.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn threads_are_joined_without_giving_way() {
     assert_eq!(joins.count(), 200);
 }
 
-/// Runs the program in a sandbox; everything must be recorded all the same, without a word.
+/// Runs the program in a sandbox. Everything must be recorded nevertheless, without a message.
 fn stays_recorded(program: &Program, ways: &[&str]) {
     let run = program.run_with(ways, &[]).succeeded();
     assert_eq!(run.printed("count"), 200, "{ways:?}");
@@ -50,7 +50,7 @@ fn programs_that_give_up_their_rights_stay_recorded() {
     }
 }
 
-/// The name has a part that others cannot guess, and nobody else may look into the directory.
+/// Others cannot guess the name of the directory, and nobody else may enter it.
 #[test]
 fn log_directories_are_for_their_owner_alone() {
     use std::os::unix::fs::PermissionsExt;

@@ -11,7 +11,7 @@ fn loads_that_see_the_same_store_are_one_record() {
         let run = run.succeeded();
         let thread = &run.log().threads[&0];
         let loads = |name: &str| thread.count(RecordKind::AtomicLoad, run.printed(name));
-        // A full tail ends what can be put together; 100,000 records would fill many.
+        // Loads share a record only within a tail; 100,000 records would fill many tails.
         assert!((1..=2).contains(&loads("alone")), "{}", loads("alone"));
         assert!(thread.header.coalesced >= 99_998 + 8_900, "{}", thread.header.coalesced);
     });

@@ -1,4 +1,4 @@
-//! What the static library defines and what it calls.
+//! The functions that the static library defines and calls.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn output_of(tool: &str, arguments: &[&str]) -> String {
 /// `src/abi/symbols.txt` lists the exported symbols. `BLESS=1` rewrites it.
 #[test]
 fn exported_symbols_are_the_listed_ones() {
-    // Only our own members of the archive: it also carries the arithmetic helpers of every Rust library.
+    // Only our own members of the archive: it also contains the arithmetic helpers of every Rust library.
     let exported: BTreeSet<String> =
         output_of("nm", &["--print-file-name", "--defined-only", "--extern-only"])
             .lines()
@@ -53,7 +53,7 @@ fn functions_are_aligned() {
     assert!(odd.is_empty(), "{odd:?}");
 }
 
-/// A call of a function that we interpose would record the runtime's own doing, or never end.
+/// A call of a function that we interpose would record what the runtime itself does, or never end.
 #[test]
 fn the_runtime_calls_nothing_that_it_interposes() {
     let interposed: BTreeSet<&str> =

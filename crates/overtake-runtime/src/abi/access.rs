@@ -1,7 +1,7 @@
 //! Plain accesses and function entry and exit.
 //!
-//! The exported functions are two instructions: they pass on the return address, which is the program counter of the access, and
-//! jump to the code below. (Stable Rust has no other way to ask for it.)
+//! Most exported functions are two instructions: they pass on the return address, which is the program counter of the access, and
+//! jump to the code below. (In stable Rust, a function cannot get its return address otherwise.)
 
 use core::ffi::c_void;
 
@@ -16,7 +16,8 @@ use crate::recorder::coalesce::offsets;
 use crate::recorder::{self, runs};
 use crate::thread::{self, ThreadState};
 
-/// Assembly: on to 3 unless all bytes of an access are in the mask in rax. Of one that crosses from its line to the next, not all are.
+/// Assembly: jumps to 3 unless all bytes of an access are in the mask in rax. An access that crosses from one line to the next always
+/// jumps.
 #[cfg(any(feature = "staticlib", test))]
 macro_rules! unless_known {
     (1) => {
@@ -36,11 +37,12 @@ macro_rules! unless_known {
     };
 }
 
-/// Accesses of a few bytes. Most lie within a cache line and repeat one of the same region: the exported function looks that up
-/// itself, without calling anything, and goes on only if there is something to do. This is
-/// `Coalescer::find` (`crate::recorder::coalesce`) by hand: compilers save registers for the other path first, which costs a third more.
+/// Accesses of a few bytes. Most are within a cache line and repeat an access of the same region. The exported function finds this out
+/// itself, without a call, and jumps on only if there is something to do. This is
+/// `Coalescer::find` (`crate::recorder::coalesce`) by hand: compilers would save registers for the other path first, which costs a
+/// third more.
 ///
-/// All of it is in one cache line, the jumps to the other paths behind it.
+/// The whole look-up is in one cache line; the jumps to the other paths come after it.
 macro_rules! accesses {
     ($($kind:ident $size:tt, $known:ident: $($export:ident)*;)*) => {
         $($(#[cfg(any(feature = "staticlib", test))]
@@ -84,7 +86,7 @@ macro_rules! accesses {
             known = const offsets::$known,
         );)*)*
 
-        /// A look-up that a signal handler interrupts starts again: it may have been of another region.
+        /// If a signal handler interrupts a look-up, the look-up starts again, because the region may have changed.
         #[cfg(any(feature = "staticlib", test))]
         static LOOK_UPS: &[[Detour; 2]] = &[$($({
             labels!(
@@ -98,7 +100,7 @@ macro_rules! accesses {
     };
 }
 
-/// A line of assembly for writes only.
+/// A line of assembly that only writes have.
 #[cfg(any(feature = "staticlib", test))]
 macro_rules! if_write {
     (true, $line:literal) => {
@@ -109,7 +111,7 @@ macro_rules! if_write {
     };
 }
 
-/// One line of assembly for single bytes, another for more.
+/// One line of assembly for accesses of one byte, another for larger ones.
 #[cfg(any(feature = "staticlib", test))]
 macro_rules! if_byte {
     (1, $byte:expr, $bytes:expr) => {
@@ -120,7 +122,7 @@ macro_rules! if_byte {
     };
 }
 
-/// Some lines of assembly for accesses of more than one byte: jump to 8 if this one crosses from one line to the next.
+/// Assembly for accesses of more than one byte: jumps to 8 if the access crosses from one line to the next.
 #[cfg(any(feature = "staticlib", test))]
 macro_rules! unless_across {
     ($size:tt) => {
@@ -132,7 +134,8 @@ macro_rules! unless_across {
     };
 }
 
-/// Assembly: what is known of the instruction, to r9, else on to 9; and which bytes of its line the access is to, to r10.
+/// Assembly: puts the entry of the instruction into r9, or jumps to 9 if there is none; puts the mask of the accessed bytes of the line
+/// into r10.
 #[cfg(any(feature = "staticlib", test))]
 macro_rules! known_instruction {
     ($size:tt) => {
@@ -148,8 +151,8 @@ macro_rules! known_instruction {
     };
 }
 
-/// Assembly: the record of the run that the access continues, to rcx, and where it is expected after this access, to rsi. On to 4 if it was
-/// expected after a single access, to 5 if it was not expected.
+/// Assembly: puts the record of the run that the access continues into rcx, and the address that is expected after this access into rsi.
+/// Jumps to 4 if the access was expected after a single access, to 5 if it was not expected.
 #[cfg(any(feature = "staticlib", test))]
 macro_rules! continued_run {
     () => {
@@ -162,13 +165,13 @@ macro_rules! continued_run {
     };
 }
 
-/// What the functions above go on to. In the frequent cases this is `Recorder::record_new` by hand, for the same reason: an
-/// access that continues a run, or one that has nothing to do with runs, of a line that has a slot in this region or whose slot
-/// nobody needs. Whatever is special goes to the handler. So does what a signal handler interrupts before it is in the log;
-/// after that, the rest is left undone (`crate::detour`).
+/// The code that the functions above jump to. It is `Recorder::record_new` by hand, for the same reason, in the frequent cases: an
+/// access that continues a run, or one that has nothing to do with runs, to a line that has a slot in this region or whose slot
+/// is free. All other cases go to the handler. So does an access that a signal handler interrupts before it is in the log;
+/// if it is already in the log, the rest is left undone (`crate::detour`).
 ///
-/// Registers: rdi address, rdx thread, r8 slot; then r9 what is known of the instruction, r10 the bytes of the line, r11 zero if
-/// the slot is the line's, else -1, rax place in the log.
+/// Registers: rdi is the address, rdx the thread, r8 the slot, r9 the entry of the instruction, r10 the mask of accessed bytes of the
+/// line, r11 zero if the slot belongs to the line and -1 otherwise, rax the place in the log.
 macro_rules! recorders {
     ($($kind:ident $size:tt: $write:tt, $bars:ident;)*) => {
         $(#[cfg(any(feature = "staticlib", test))]
@@ -234,7 +237,7 @@ macro_rules! recorders {
             "jae 9f",
             if_write!($write, "mov rcx, [r8 + {written}]"),
             if_write!($write, "not rcx"),
-            if_write!($write, "or rcx, r11"), // never mind if it is another line
+            if_write!($write, "or rcx, r11"), // does not matter if the slot belongs to another line
             if_write!($write, "test rcx, r10"),
             if_write!($write, "je 9f"),
             "mov ecx, esi",
@@ -261,7 +264,7 @@ macro_rules! recorders {
             if_write!($write, "je 9f"),
             "mov rsi, [r9 + {stride}]",
             "test byte ptr [r9 + {record}], 1",
-            "je 7f", // elsewhere after a run, but perhaps in the same steps
+            "je 7f", // elsewhere after a run, but perhaps with the same stride
             "add rsi, rdi",
             "sub rsi, [r9 + {next}]",
             "mov [r9 + {stride}], rsi",
@@ -344,7 +347,7 @@ macro_rules! recorders {
     };
 }
 
-/// Where threads go on that a signal handler interrupted in one of the functions above.
+/// Where threads continue that a signal handler interrupted in one of the functions above.
 pub(crate) fn detours() -> impl Iterator<Item = &'static Detour> {
     #[cfg(any(feature = "staticlib", test))]
     let detours = LOOK_UPS.iter().flatten().chain(RECORDERS.iter().flatten());
@@ -379,7 +382,7 @@ extern "C" fn access<const WRITE: bool, const SIZE: usize>(address: usize, pc: u
     }
 }
 
-/// Exports a function that jumps to a handler with the return address in a further argument register, or after another
+/// Exports a function that jumps to a handler, with the return address in a further argument register, or after another
 /// instruction.
 macro_rules! forward {
     ($export:ident => $handler:path, $register:literal) => {
@@ -457,7 +460,7 @@ ranges! {
     __tsan_unaligned_read_write16 => unaligned_read_write16: 16;
 }
 
-// The variants that are told the program counter.
+// The variants that get the program counter as an argument.
 forward!(__tsan_read1_pc => access::<false, 1>: "");
 forward!(__tsan_read2_pc => access::<false, 2>: "");
 forward!(__tsan_read4_pc => access::<false, 4>: "");
@@ -485,7 +488,7 @@ extern "C" fn write_range(address: usize, length: usize, pc: usize) {
 }
 forward!(__tsan_write_range => write_range, "rdx");
 
-/// A constructor or destructor sets the table of virtual functions; setting it to what it is is no write.
+/// A constructor or destructor sets the table of virtual functions. If the value does not change, that is not a write.
 extern "C" fn vptr_update(slot: *const usize, new: usize, pc: usize) {
     // SAFETY: the compiler passes the address of an object's table pointer.
     if unsafe { slot.read_volatile() } != new

@@ -1,6 +1,6 @@
 //! Dynamic annotations: `AnnotateHappensBefore` and the like, as the headers of Valgrind, Abseil and WebKit declare them.
 //!
-//! The first two arguments are the caller's file and line, which the program counter says as well.
+//! The first two arguments are the caller's file and line. They are not used, because the program counter gives the same.
 
 use core::ffi::c_char;
 
@@ -46,7 +46,7 @@ define! {
         benign(address, length, pc);
     }
 
-    // Either ignores all accesses, as in ThreadSanitizer: what is built on it relies on that.
+    // Both ignore all accesses, reads and writes, as in ThreadSanitizer: programs rely on that.
     fn AnnotateIgnoreReadsBegin(file: usize, line: i32; pc) { ignore(1, 1, 0); }
     fn AnnotateIgnoreReadsEnd(file: usize, line: i32; pc) { ignore(-1, -1, 0); }
     fn AnnotateIgnoreWritesBegin(file: usize, line: i32; pc) { ignore(1, 1, 0); }
@@ -64,7 +64,7 @@ define! {
             thread.name_thread(thread.number(), unsafe { process::bytes(name) });
         }
     }
-    /// A new block, as far as races are concerned.
+    /// The memory counts as a new block.
     fn AnnotateNewMemory(file: usize, line: i32, address: usize, length: usize; pc) {
         if let Some(thread) = thread::current() {
             thread.sync_with(RecordKind::Map, address as u64, pc as u64, length as u64);

@@ -1,12 +1,12 @@
-//! Atomic operations: done here, and recorded with a stamp in the same step.
+//! Atomic operations: performed here, and recorded with a stamp in the same step.
 //!
-//! The operation and its stamp happen under a spin lock chosen by the address, so that the stamps of operations on one
-//! location are in the order in which the operations took effect; else a load could appear before the store that it saw.
-//! The operations themselves are always sequentially consistent, which is never weaker than asked for.
+//! The operation and its stamp happen under a spin lock chosen by the address (a *stripe*), so that the stamps of operations on one
+//! location are in the order in which the operations took effect. Otherwise a load could appear before the store that it saw.
+//! The operations themselves are always sequentially consistent, which is at least as strong as requested.
 //!
-//! A thread that waits in a loop loads the same store over and over. Loads by one instruction that see the store that the one before
-//! saw, while the thread recorded nothing else, are one record: the others order nothing more, and no schedule can tell them apart.
-//! They are counted. Each lock counts the stores to its locations, so that a load knows whether there was one.
+//! A thread that waits in a loop loads the same store over and over. Consecutive loads by one instruction that see the same store,
+//! with no other record of the thread in between, share one record: the further ones order nothing more and change no schedule.
+//! They are counted. Each stripe counts the stores to its locations, so that a load knows whether there was one since the last load.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -35,7 +35,7 @@ impl Stripe {
 
 static STRIPE: [Stripe; STRIPES] = [const { Stripe::new() }; STRIPES];
 
-/// After a fork nobody holds a stripe: whoever did is not in this process.
+/// After a fork nobody holds a stripe: the threads that held one are not in this process.
 pub(crate) fn unlock_after_fork() {
     for stripe in &STRIPE {
         stripe.holder.store(0, Ordering::Relaxed);
@@ -44,17 +44,18 @@ pub(crate) fn unlock_after_fork() {
 }
 
 impl Stripe {
-    /// The stripe is held: counts a store to one of its locations.
+    /// Counts a store to one of the stripe's locations. The stripe must be held.
     #[inline(always)]
     fn count_store(&self) {
-        // Not one step of the processor's: nobody else counts meanwhile.
+        // This need not be one atomic step: only the holder of the stripe counts.
         self.stores.store(self.stores.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Waits until the stripe may be free.
     #[cold]
     fn wait(&self) {
-        /// A holder that leaves does not make sure to see who came a moment ago: that would cost every atomic operation a fence.
+        /// A holder that leaves may miss a thread that began to wait just now: to see it, every atomic operation would need a fence.
+        /// So a waiter does not sleep longer than this, in nanoseconds.
         const LONGEST_SLEEP: i64 = 1_000_000;
         for _ in 0..64 {
             core::hint::spin_loop();
@@ -70,7 +71,7 @@ impl Stripe {
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The half of the holder's word that differs between holders.
+    /// The half of the holder's word in which holders differ.
     fn futex(&self) -> *const u32 {
         self.holder.as_ptr().cast()
     }
@@ -81,7 +82,7 @@ impl Stripe {
     }
 }
 
-/// Holds a stripe, unless this thread held it already (then we are in a signal handler that interrupted it).
+/// Holds a stripe, unless this thread already held it (then this is a signal handler that interrupted the holder).
 struct Held(Option<&'static Stripe>);
 
 impl Held {
@@ -108,13 +109,13 @@ impl Drop for Held {
     }
 }
 
-/// What a compare-exchange did, or what any other operation always does.
+/// What an operation did. Only a compare-exchange has several outcomes.
 pub(super) struct Effect {
     pub(super) kind: RecordKind,
     pub(super) order: u32,
 }
 
-/// Does `operation` and records what it says it did.
+/// Performs `operation` and records the effect that it returns.
 pub(super) fn record<R>(
     address: usize,
     size: usize,
@@ -138,7 +139,7 @@ pub(super) fn record<R>(
     result
 }
 
-/// Does `operation` and records it as an atomic operation of this kind and order.
+/// Performs `operation` and records it as an atomic operation of this kind and order.
 pub(crate) fn note<R>(
     address: usize,
     size: usize,
@@ -250,7 +251,7 @@ extern "C" fn thread_fence(order: u32, pc: usize) {
 }
 forward!(__tsan_atomic_thread_fence => thread_fence, "rsi");
 
-/// Orders a thread with its own signal handlers: nothing between threads.
+/// Orders a thread with its own signal handlers, and nothing between threads.
 #[unsafe(no_mangle)]
 extern "C" fn __tsan_atomic_signal_fence(_order: u32) {
     core::sync::atomic::compiler_fence(Ordering::SeqCst);

@@ -1,8 +1,8 @@
 //! The public interface of the sanitizer, for programs that describe their own synchronisation: `tsan_interface.h`.
 //!
-//! Between `pre_lock` and `post_lock` (and the like) a program runs the insides of its own lock, which are not recorded.
-//! Functions that ask about a report have no answer here: reports are made later, elsewhere. A program's own
-//! `__tsan_on_report` is called once if there were races, with no report, and `__tsan_on_finalize` before the process ends;
+//! Between `pre_lock` and `post_lock` (and the like) a program runs the code of its own lock, which is not recorded.
+//! Functions that ask about a report return nothing: reports are made later, in another process. A program's own
+//! `__tsan_on_report` is called once if there were races, without a report, and `__tsan_on_finalize` before the process ends;
 //! both only in a program that was started directly.
 
 use core::ffi::{c_char, c_void};
@@ -23,7 +23,7 @@ mod flags {
     pub(super) const RECURSIVE_LOCK: u32 = 1 << 6;
 }
 
-/// Switching to a fiber without [`NO_SYNC`] orders what the one did before what the other does.
+/// Switching to a fiber without [`NO_SYNC`] orders what the old fiber did before what the new one does.
 const NO_SYNC: u32 = 1 << 0;
 
 pub(super) fn note(kind: RecordKind, extra: u8, object: usize, pc: usize) {
@@ -32,25 +32,25 @@ pub(super) fn note(kind: RecordKind, extra: u8, object: usize, pc: usize) {
     }
 }
 
-/// Reads a value at any address, as code that is instrumented does.
+/// Reads a value at any address and records it, as instrumented code does.
 fn loaded<T: Copy>(address: *const T, pc: usize) -> T {
     if let Some(thread) = thread::current() {
         thread.access_range::<false>(address as usize, size_of::<T>(), pc);
     }
-    // SAFETY: our caller means this value.
+    // SAFETY: our caller asks for this value.
     unsafe { address.read_unaligned() }
 }
 
-/// Writes a value at any address, as code that is instrumented does.
+/// Writes a value at any address and records it, as instrumented code does.
 fn stored<T: Copy>(address: *mut T, value: T, pc: usize) {
     if let Some(thread) = thread::current() {
         thread.access_range::<true>(address as usize, size_of::<T>(), pc);
     }
-    // SAFETY: our caller means this place.
+    // SAFETY: our caller asks to write there.
     unsafe { address.write_unaligned(value) }
 }
 
-/// Counts up or down how often reads, writes and synchronisation of this thread are to be ignored.
+/// Changes how many times reads, writes and synchronisation of this thread are being ignored.
 pub(super) fn ignore(reads: i32, writes: i32, sync: i32) {
     if let Some(thread) = thread::current() {
         thread.ignore(reads, writes, sync);
@@ -99,7 +99,7 @@ define! {
 
     fn __tsan_ignore_thread_begin(; pc) { ignore(1, 1, 0); }
     fn __tsan_ignore_thread_end(; pc) { ignore(-1, -1, 0); }
-    /// A thread must hold no lock here. Sealing knows which it holds.
+    /// A thread must hold no lock here. Sealing knows which locks it holds.
     fn __tsan_check_no_mutexes_held(; pc) { note(RecordKind::Misuse, misuse::MUST_HOLD_NONE, 0, pc); }
     fn __tsan_flush_memory(; pc) {}
     fn __tsan_on_thread_idle(; pc) {}
@@ -183,7 +183,7 @@ define! {
     fn __sanitizer_print_stack_trace(; pc) {}
 }
 
-/// The address of a function that the program may define; 0 if it does not.
+/// The address of a function that the program may define; 0 if it does not define it.
 macro_rules! program_function {
     ($symbol:literal) => {{
         let function: usize;
@@ -200,7 +200,7 @@ macro_rules! program_function {
     }};
 }
 
-/// What the program's own function at this address returns; `None` if there is none.
+/// The text that the program's own function at this address returns; `None` if there is no function.
 fn program_text(function: usize) -> Option<&'static [u8]> {
     // SAFETY: a function that returns a text, or null.
     unsafe {
@@ -214,7 +214,7 @@ pub(crate) fn default_options() -> Option<&'static [u8]> {
     program_text(program_function!("__tsan_default_options"))
 }
 
-/// The races that the program knows of.
+/// The suppressions that the program sets for itself.
 pub(crate) fn default_suppressions() -> Option<&'static [u8]> {
     program_text(program_function!("__tsan_default_suppressions"))
 }

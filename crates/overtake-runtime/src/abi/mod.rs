@@ -1,4 +1,4 @@
-//! What instrumented code calls. `symbols.txt` lists every symbol that the static library exports.
+//! The functions that instrumented code calls. `symbols.txt` lists every symbol that the static library exports.
 
 mod access;
 mod annotations;

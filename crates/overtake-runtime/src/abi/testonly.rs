@@ -1,4 +1,4 @@
-//! What tests of ThreadSanitizer call: a barrier that orders nothing, and the depth of the call stack.
+//! Functions that tests of ThreadSanitizer call: a barrier that orders nothing, and the depth of the call stack.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,18 +7,18 @@ use crate::sys;
 #[cfg(feature = "staticlib")]
 use crate::thread;
 
-/// The lowest bits of a barrier say how many threads meet there, the others how many have come.
+/// The lowest bits of a barrier say how many threads meet there, the others how many have arrived.
 const COUNT_BITS: u32 = 8;
 
 fn round(state: u64) -> u64 {
     (state >> COUNT_BITS) / (state & ((1 << COUNT_BITS) - 1)).max(1)
 }
 
-/// Waits until as many threads have come as were announced. Nothing of it is recorded.
+/// Waits until all threads of the round have arrived. Nothing of this is recorded.
 fn wait(barrier: &AtomicU64) {
     let one = 1 << COUNT_BITS;
     let before = barrier.fetch_add(one, Ordering::AcqRel);
-    // The lower half, where the newest comers are counted.
+    // The lower half, which changes with every arrival.
     let half = core::ptr::from_ref(barrier).cast::<u32>();
     if round(before.wrapping_add(one)) != round(before) {
         return sys::wake_all(half);
@@ -43,7 +43,7 @@ define! {
     }
 }
 
-/// How many functions the call stack has. Those that a jump left are gone.
+/// How many functions the call stack has, without those that a `longjmp` left.
 #[allow(non_snake_case, reason = "the name is given")]
 #[cfg(feature = "staticlib")]
 extern "C" fn __tsan_testonly_shadow_stack_current_size(stack_pointer: usize) -> u64 {

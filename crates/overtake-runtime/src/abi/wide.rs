@@ -10,11 +10,11 @@ use crate::libc_hooks::real::symbol;
 type Value = u128;
 const SIZE: usize = size_of::<Value>();
 
-/// Replaces `expected` by `new`; what was there.
+/// Replaces `expected` by `new`. Returns the old value.
 fn compare_exchange(address: usize, expected: Value, new: Value) -> Value {
     let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
-    // SAFETY: the compiler passes the address of an atomic object of this size, aligned. Compilers keep rbx for
-    // themselves.
+    // SAFETY: the compiler passes the address of an atomic object of this size, aligned. Rust does not allow rbx as an
+    // operand.
     unsafe {
         asm!(
             "xchg rbx, rsi",
@@ -31,7 +31,7 @@ fn compare_exchange(address: usize, expected: Value, new: Value) -> Value {
     Value::from(high) << 64 | Value::from(low)
 }
 
-/// Changes the value; what was there.
+/// Changes the value. Returns the old value.
 fn update(address: usize, change: impl Fn(Value) -> Value) -> Value {
     let mut seen = 0;
     loop {
@@ -123,7 +123,7 @@ symbol!(
     ".weak __tsan_atomic128_compare_exchange_weak",
     ".type __tsan_atomic128_compare_exchange_weak, @function",
     "__tsan_atomic128_compare_exchange_weak:",
-    // All registers are taken: the return address goes on the stack.
+    // All argument registers are used, so that the return address is passed on the stack.
     "push qword ptr [rsp]",
     ".cfi_adjust_cfa_offset 8",
     "call {handler}",
@@ -143,7 +143,7 @@ extern "C" fn __tsan_atomic128_compare_exchange_val(
 ) -> Value {
     exchange_if(address, expected, new, (order, failure), pc).unwrap_or_else(|seen| seen)
 }
-// The last argument is on the stack already: it is passed on, and the return address behind it.
+// The last argument is already on the stack: it is passed on, and the return address after it.
 symbol!(
     own __tsan_atomic128_compare_exchange_val,
     "mov r10, [rsp]",

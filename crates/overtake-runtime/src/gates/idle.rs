@@ -1,16 +1,16 @@
-//! Whether the rest of the program can still run: the kernel says in which system call each thread is.
+//! Finds out whether the rest of the program can still run: the kernel says in which system call each thread is.
 //!
-//! A thread that waits for a futex without a time limit goes on only when another thread wakes it. If all threads but those that
-//! are held wait so, nothing will happen any more, and it would be our doing. Where the kernel does not say, the time limit
-//! has to do.
+//! A thread that waits for a futex without a time limit continues only when another thread wakes it. If all threads except the
+//! held ones wait like this, the program is stuck because of us. Where the kernel does not say it, the held threads continue
+//! after the time limit.
 
 use core::mem::MaybeUninit;
 
 use crate::sys::{self, Fd};
 use crate::text::Text;
 
-/// If every thread that is not held waits for a futex without a limit: the address for which one of them waits, if possible one that
-/// `is_wanted`.
+/// If every thread that is not held waits for a futex without a limit, returns the address for which one of them waits, if possible one
+/// that `is_wanted` accepts.
 pub(super) fn blocked_on(is_held: fn(u32) -> bool, is_wanted: impl Fn(u64) -> bool) -> Option<u64> {
     let me = sys::kernel_thread_id();
     let directory = Fd::open(b"/proc/self/task\0", libc::O_RDONLY | libc::O_DIRECTORY).ok()?;
@@ -34,9 +34,9 @@ pub(super) fn blocked_on(is_held: fn(u32) -> bool, is_wanted: impl Fn(u64) -> bo
     found.filter(|_| is_idle)
 }
 
-/// The names in what the kernel returns of a directory.
+/// The names in a directory, from the kernel's entries.
 fn names(mut entries: &[u8]) -> impl Iterator<Item = &[u8]> {
-    /// Bytes of an entry before its name; the two before the last of them are its length.
+    /// Bytes of an entry before its name; the last of them is its type, the two before that are its length.
     const BEFORE_NAME: usize = 19;
     core::iter::from_fn(move || {
         let length = u16::from_le_bytes([*entries.get(16)?, *entries.get(17)?]);
@@ -57,7 +57,7 @@ fn futex_of(thread: &[u8]) -> Option<u64> {
     endless_futex(line?)
 }
 
-/// The address in a line `202 0xADDRESS 0xOPERATION 0xVALUE 0xTIME ...` that waits without a time.
+/// The address in a line `202 0xADDRESS 0xOPERATION 0xVALUE 0xTIME ...`, if it is a wait without a time limit.
 fn endless_futex(line: &[u8]) -> Option<u64> {
     let mut words = line.split(|byte| *byte == b' ');
     let call = number(words.next()?, 10)?;

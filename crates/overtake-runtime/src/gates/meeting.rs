@@ -1,10 +1,11 @@
 //! Threads that are held at accesses, and what happens when two of them meet.
 //!
-//! **State.** For each race: who stands at which side, whether the two sides have met, whose turn it is, and who waits at the gate.
+//! **State.** For each race: which thread stands at which side, whether the two sides have met, which thread goes first, and which thread
+//! waits at the gate.
 //! **Invariants.**
-//!   G1  The state changes only inside a [`Section`]: signals are blocked there, so that no handler finds it locked by its own thread.
-//!   G2  A thread that stands somewhere waits in [`hold`] and uses neither its room nor its stack until it is let go.
-//!   G3  After a meeting of a race nobody is held for it any more.
+//!   G1  The state changes only inside a [`Section`]. Signals are blocked there, so that no handler finds it locked by its own thread.
+//!   G2  A thread that stands at an access waits in [`hold`] and uses neither its room nor its stack until it is released.
+//!   G3  After the two sides of a race have met, no thread is held for this race any more.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -15,12 +16,12 @@ use super::{Room, Seen, idle, plan};
 use crate::sys::{self, NoSignals};
 use crate::thread::ThreadState;
 
-/// How long a held thread sleeps before it looks around.
+/// How long a held thread sleeps before it checks again whether it must continue.
 const LOOK_MILLISECONDS: u64 = 10;
-/// How long the access that comes second waits for the first to be over: until the other thread's next operation, or so long.
+/// The second access waits until the first is complete: until the other thread's next operation, but not longer than this.
 const PASSING_MILLISECONDS: u64 = 100;
 
-/// Who stands at an access.
+/// A thread that stands at an access.
 #[derive(Clone, Copy)]
 struct Stander {
     thread: *const ThreadState,
@@ -28,7 +29,7 @@ struct Stander {
     seen: Seen,
 }
 
-/// Who waits at a gate for which lock.
+/// A thread that waits at a gate, and for which lock.
 #[derive(Clone, Copy)]
 struct Waiting {
     lock: u64,
@@ -36,14 +37,14 @@ struct Waiting {
     kernel_id: u32,
 }
 
-/// What is known of a race in this process.
+/// The state of a race in this process.
 struct RaceState {
     standing: [Option<Stander>; 2],
     holds: [u64; 2],
     has_met: bool,
-    /// The access that went first is over.
+    /// The access that went first is complete.
     has_passed: bool,
-    /// A thread waits at the gate for this lock to be given back by another one.
+    /// The thread that waits at the gate until another thread has released the lock.
     waiting: Option<Waiting>,
     is_gate_open: bool,
 }
@@ -58,7 +59,7 @@ impl RaceState {
         is_gate_open: false,
     };
 
-    /// As new. Field by field: the whole would be cleared by `memset`, which we interpose.
+    /// Resets the state. Field by field: compilers would clear the whole with `memset`, which we interpose.
     fn forget(&mut self) {
         self.standing[0] = None;
         self.standing[1] = None;
@@ -78,14 +79,14 @@ unsafe impl Sync for Shared {}
 static STATE: Shared = Shared(UnsafeCell::new([const { RaceState::NEW }; gates::MOST_RACES]));
 /// 0 if nobody is in a section.
 static LOCK: AtomicU32 = AtomicU32::new(0);
-/// Changes whenever a held thread should look at its race.
+/// Changes whenever held threads should look at their races.
 static NEWS: AtomicU32 = AtomicU32::new(0);
-/// How many threads are about to make an access for which somebody waits: none, nearly always.
+/// How many threads are about to make an access for which another thread waits: nearly always 0.
 static PASSING: AtomicU32 = AtomicU32::new(0);
-/// The process whose threads the state is about.
+/// The process whose threads the state describes.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// The only thread that looks at the state. Signals wait.
+/// A critical section: only its thread looks at the state. Signals are blocked.
 struct Section {
     _quiet: NoSignals,
 }
@@ -104,7 +105,7 @@ impl Section {
         unsafe { &mut *STATE.0.get() }.get_mut(race)
     }
 
-    /// Everybody who is held looks at their race.
+    /// Wakes all held threads, so that they look at their races.
     fn announce() {
         NEWS.fetch_add(1, Ordering::Release);
         sys::wake_all(NEWS.as_ptr());
@@ -118,7 +119,7 @@ impl Drop for Section {
     }
 }
 
-/// A thread starts: if this is a new process, the threads that stood somewhere are those of its parent.
+/// A thread starts. If this is a new process, forgets the threads that stood somewhere: they are threads of the parent.
 pub(super) fn forget_parent() {
     let process = sys::process_id();
     if PROCESS.swap(process, Ordering::Relaxed) != process {
@@ -133,7 +134,7 @@ pub(super) fn forget_parent() {
     }
 }
 
-/// The thread is about to make an access at a site, or to take a lock there. Whether it must go on without the lock.
+/// The thread is about to make an access at a site, or to acquire a lock there. Returns whether it must continue without the lock.
 pub(super) fn arrive(thread: &ThreadState, seen: Seen) -> bool {
     let is_acquire = seen.kind & gates::ACQUIRES != 0;
     let mut goes_without = false;
@@ -147,7 +148,7 @@ pub(super) fn arrive(thread: &ThreadState, seen: Seen) -> bool {
     goes_without
 }
 
-/// Whether the access is called from where the plan says, by a thread that was created where it says.
+/// Whether the callers of the access, and the place where its thread was created, are those of the plan.
 fn is_meant(race: usize, side: usize, thread: &ThreadState) -> bool {
     let get = |word: usize| plan::word(race, word + 2 * side).load(Ordering::Relaxed);
     let created = get(gates::CREATED);
@@ -160,7 +161,7 @@ fn is_meant(race: usize, side: usize, thread: &ThreadState) -> bool {
     wanted == 0 || callers_of(thread, wanted) == Some(get(gates::CALLERS + 1))
 }
 
-/// The hash of so many calls around what the thread does; none if there are fewer.
+/// The hash of the `wanted` innermost calls of the thread; None if there are fewer.
 fn callers_of(thread: &ThreadState, wanted: usize) -> Option<u64> {
     let mut hash = gates::StackHash::EMPTY;
     let mut count = 0;
@@ -174,17 +175,17 @@ fn callers_of(thread: &ThreadState, wanted: usize) -> Option<u64> {
     (count == wanted).then_some(hash.word())
 }
 
-/// What became of a thread that came to a site.
+/// What a thread that reached a site does next.
 enum Arrival {
     Goes,
     Held(usize),
-    /// The two sides have met, and this thread's access goes first or not.
+    /// The two sides have met.
     Met {
         goes_first: bool,
     },
 }
 
-/// Lets the thread stand or meet. Whether it met another one and goes first.
+/// Holds the thread, or lets it meet another one. Returns whether it met another thread and goes first.
 fn come_to(race: usize, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> bool {
     let mut arrival = {
         let mut section = Section::new();
@@ -201,7 +202,7 @@ fn come_to(race: usize, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> b
         Arrival::Met { goes_first: false } => {
             wait_for(PASSING_MILLISECONDS, || Section::new().race(race).is_none_or(|state| state.has_passed));
             if seen.kind & gates::WRITES != 0 {
-                passes(thread, race); // its value is what counts
+                passes(thread, race); // the value after this access is noted
             }
         }
         Arrival::Goes | Arrival::Held(_) => {}
@@ -209,7 +210,7 @@ fn come_to(race: usize, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> b
     matches!(arrival, Arrival::Met { goes_first: true })
 }
 
-/// Lets a thread meet whoever stands at the other side, or stand here itself.
+/// Lets a thread meet the thread at the other side, or makes it stand here.
 fn place(race: usize, state: &mut RaceState, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> Arrival {
     for (side, _) in sides.iter().enumerate().filter(|(_, is_here)| **is_here) {
         plan::word(race, gates::ARRIVALS + side).fetch_add(1, Ordering::Relaxed);
@@ -245,7 +246,7 @@ fn holds(thread: &ThreadState, lock: usize) -> bool {
     Room::of(thread).is_some_and(|room| room.holds(lock as u64))
 }
 
-/// Whether a lock orders the two threads. If one holds too many to know, it may.
+/// Whether both threads hold a common lock. True if one of them holds too many locks to know.
 fn share_lock(one: &ThreadState, other: &ThreadState) -> bool {
     let (Some(one), Some(other)) = (Room::of(one), Room::of(other)) else { return false };
     let (Some(ones), Some(others)) = (one.locks(), other.locks()) else { return true };
@@ -259,7 +260,7 @@ fn share_lock(one: &ThreadState, other: &ThreadState) -> bool {
     })
 }
 
-/// Two threads stand at conflicting accesses: writes down what there is to see, and whose turn it is.
+/// Two threads are at conflicting accesses. Writes down what is known of both, and which goes first.
 fn meet(
     race: usize,
     state: &mut RaceState,
@@ -307,7 +308,7 @@ fn meet(
     Arrival::Met { goes_first: first == side }
 }
 
-/// Stops the process for a debugger, if the plan wants it.
+/// Stops the process for a debugger, if the plan asks for it.
 fn process_stops() {
     if plan::header(gates::STOPS).load(Ordering::Relaxed) != 0 {
         sys::stop_process();
@@ -324,7 +325,7 @@ fn value_at(address: usize, length: usize) -> u64 {
     u64::from_le_bytes(value)
 }
 
-/// Holds the thread at its side until something lets it go.
+/// Holds the thread at its side until it meets another thread or must continue.
 fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
     let limit = plan::header(gates::LIMIT).load(Ordering::Relaxed);
     let mut quiet_looks = 0;
@@ -354,7 +355,7 @@ fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
     Arrival::Goes
 }
 
-/// The lock of the thread in which an address lies.
+/// The lock held by the thread that contains an address.
 fn lock_around(thread: &ThreadState, address: u64) -> Option<super::HeldLock> {
     /// Bytes of the largest lock of libc, so that a futex in it is found.
     const LOCK_BYTES: u64 = 64;
@@ -365,7 +366,7 @@ fn lock_around(thread: &ThreadState, address: u64) -> Option<super::HeldLock> {
         .find(|held| (held.lock..held.lock + LOCK_BYTES).contains(&address))
 }
 
-/// Writes down where the thread took the lock that another thread waits for at this address.
+/// Writes down where the thread acquired the lock for which another thread waits at this address.
 fn name_blocking_lock(race: usize, thread: &ThreadState, address: u64) {
     if let Some(held) = lock_around(thread, address)
         && let Some((module, offset)) = plan::site_of(held.pc)
@@ -376,8 +377,8 @@ fn name_blocking_lock(race: usize, thread: &ThreadState, address: u64) {
     }
 }
 
-/// Whether the thread with this number of the kernel's stands at an access. One that waits at a gate can run: nobody else lets it go, so
-/// it must be the first to give up.
+/// Whether the thread with this kernel id stands at an access. A thread that waits at a gate counts as one that can run: it must give
+/// up first.
 fn stands(kernel_id: u32) -> bool {
     is_any(|state| state.standing.iter().flatten().any(|stander| stander.kernel_id == kernel_id))
 }
@@ -392,7 +393,7 @@ fn is_any(holds: impl Fn(&RaceState) -> bool) -> bool {
     (0..plan::races()).any(|race| section.race(race).is_some_and(|state| holds(state)))
 }
 
-/// Waits until `is_over`, at most so long. Whether it was over.
+/// Waits until `is_over` returns true, at most so many milliseconds. Returns whether it did.
 fn wait_for(milliseconds: u64, mut is_over: impl FnMut() -> bool) -> bool {
     let end = sys::milliseconds().saturating_add(milliseconds);
     loop {
@@ -423,7 +424,7 @@ pub(super) fn is_anybody_passing() -> bool {
     PASSING.load(Ordering::Relaxed) != 0
 }
 
-/// The thread does something: the access for which it was let go is over.
+/// The thread does its next operation: the access for which it was released is complete.
 #[cold]
 #[inline(never)]
 pub(super) fn passed(thread: &ThreadState) {
@@ -444,7 +445,7 @@ fn note_passed(race: usize) {
         kind: get(base + gates::SIDE_KIND),
         pc: 0,
     });
-    // A block that was freed may be gone.
+    // A freed block may be unmapped.
     if let Some((address, length)) = one.common(&other).filter(|_| one.length <= 16 && other.length <= 16) {
         plan::word(race, gates::NEW_VALUE).store(value_at(address, length), Ordering::Relaxed);
         plan::word(race, gates::HAS_NEW_VALUE).store(1, Ordering::Relaxed);
@@ -455,7 +456,7 @@ fn note_passed(race: usize) {
     Section::announce();
 }
 
-/// The thread is about to wait for a lock at the site of a gate: it does not do so before another thread has given the lock back.
+/// The thread is about to wait for a lock at the site of a gate. It is held until another thread has released the lock.
 pub(super) fn wait_at_gate(thread: &ThreadState, lock: u64, pc: u64) {
     for race in (0..plan::races()).filter(|race| plan::is_gate(*race, pc)) {
         let wanted = plan::word(race, gates::GATE_THREAD).load(Ordering::Relaxed);
@@ -489,7 +490,7 @@ pub(super) fn wait_at_gate(thread: &ThreadState, lock: u64, pc: u64) {
     }
 }
 
-/// The thread is about to give a lock back.
+/// The thread is about to release a lock.
 pub(super) fn gave_back(thread: &ThreadState, lock: u64) {
     if plan::races() == 0 || plan::header(gates::HOLDS).load(Ordering::Relaxed) == 0 {
         return;

@@ -1,20 +1,20 @@
-//! The back end that confirms races: it holds a thread at one of two accesses until another thread stands at the other one.
+//! The back end that confirms races: it holds a thread at one of two accesses until another thread reaches the other one.
 //!
-//! `overtake confirm` runs a program again under this back end and gives it a plan (`plan`): pairs of accesses, by module and offset. A
-//! thread that comes to one of them is held there (`meeting`) until another thread comes to the other access, a time limit has
-//! passed, or no other thread can run (`idle`). Where two threads meet, the plan's file says so: both accesses conflict, are made to common bytes,
-//! and no lock is held by both threads, so that the race is not predicted but seen.
+//! `overtake confirm` runs a program again with this back end and gives it a plan (`plan`): pairs of accesses, by module and offset. A
+//! thread that reaches one of them is held there (`meeting`) until another thread reaches the other access, a time limit has
+//! passed, or no other thread can run (`idle`). Two threads *meet* if their accesses conflict, have common bytes,
+//! and no lock is held by both threads. Then the plan's file says so: the race was not predicted but observed.
 //!
 //! **Why holding is enough.** A sync-preserving race has a schedule that runs everything before the two accesses and leaves out what comes
-//! after the first one. A thread that is held there does leave it out, whatever the others do. If the held thread has a lock that
-//! the other thread needs on its way, no other thread can run at some point; the plan's file then names the acquire of that lock, and the next run
-//! holds the thread there first, until another thread has given the lock back (a *gate*).
+//! after the first one. A thread that is held at the first access leaves this out, whatever the others do. If the held thread has a lock
+//! that the other thread needs before its access, at some point no other thread can run. The plan's file then names the acquire of that
+//! lock, and the next run holds the thread before this acquire, until another thread has released the lock (a *gate*).
 //!
-//! **Deadlocks.** The two sites are acquires, and each thread is held before its own. They meet if each has the mutex that the other is about to wait
-//! for: the cycle is closed. Then one thread goes on without the mutex, as if it had it, so that the program can end; it does not give back what it
-//! does not have.
+//! **Deadlocks.** The two sites are acquires, and each thread is held before its own. They meet if each holds the mutex that the other is
+//! about to wait for: the cycle is closed. Then one thread continues without the mutex, as if it held it, so that the program can end. It
+//! does not release this mutex.
 //!
-//! **What never happens.** A held thread does not stop the program: it goes on when nobody else can run, and after the limit. Without a
+//! **The program never hangs because of us.** A held thread continues when no other thread can run, and after the time limit. Without a
 //! plan the back end does nothing.
 
 mod idle;
@@ -32,7 +32,7 @@ use crate::thread::ThreadState;
 
 pub(crate) struct Gates;
 
-/// Locks of a thread beyond this number are not known; then a meeting is not believed.
+/// Most locks of a thread that are known. If a thread holds more, two threads do not meet.
 const MOST_LOCKS: usize = 200;
 
 /// A lock that a thread holds, or a semaphore of which it took a token.
@@ -41,15 +41,15 @@ struct HeldLock {
     lock: u64,
     pc: u64,
     is_shared: bool,
-    /// It keeps others out only as long as there is no other token; two threads that have one are not kept apart by it.
+    /// A token of a semaphore. It does not exclude threads that take other tokens, so two threads that have one do not exclude each other.
     is_token: bool,
 }
 
 /// What this back end knows of a thread. All zeros is valid.
 struct Room {
-    /// The race whose access this thread is about to make, plus one: whoever waits for that goes on at the thread's next operation.
+    /// The race whose access this thread is about to make, plus one. The thread that waits for it continues at this thread's next operation.
     passing: Cell<usize>,
-    /// The mutex that it goes on without, so that a deadlock ends that was shown to be possible; 0 is none.
+    /// The mutex without which the thread continues after a deadlock was confirmed; 0 is none.
     without: Cell<u64>,
     /// The site at which it was created; zeros if that is not known.
     created: Cell<(u64, u64)>,
@@ -81,7 +81,7 @@ impl Room {
         let count = self.count.get();
         let is_known = |place: &Cell<HeldLock>| place.get().lock == held.lock;
         if held.is_token && self.locks().is_none_or(|locks| locks.iter().any(is_known)) {
-            return; // it may be a signal that is never given back
+            return; // the semaphore may be a signal, whose token is never returned
         }
         if let Some(place) = self.locks.get(count) {
             place.set(held);
@@ -99,7 +99,7 @@ impl Room {
         self.count.set(count - 1);
     }
 
-    /// Whether it has this lock.
+    /// Whether the thread holds this lock.
     fn holds(&self, lock: u64) -> bool {
         let is_it = |held: &Cell<HeldLock>| held.get().lock == lock && !held.get().is_token;
         self.locks().is_some_and(|locks| locks.iter().any(is_it))
@@ -111,7 +111,7 @@ impl Room {
     }
 }
 
-/// An access that a plan may speak of.
+/// An access that may be in the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Seen {
     address: usize,
@@ -122,7 +122,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether both access common bytes, one of them writes, and not both are atomic.
+    /// Whether the two accesses have common bytes, at least one writes, and not both are atomic.
     fn conflicts(&self, other: &Seen) -> bool {
         self.common(other).is_some()
             && (self.kind | other.kind) & gates::WRITES != 0
@@ -214,7 +214,8 @@ impl BackEnd for Gates {
     }
 }
 
-/// The thread is about to wait for a mutex at a site. If it closes a cycle of threads that wait for each other, one of them goes on without it.
+/// The thread is about to wait for a mutex at a site. If this closes a cycle of threads that wait for each other, one of them continues
+/// without its mutex.
 fn wait_for_deadlock(thread: &ThreadState, operation: Operation) -> Wait {
     let Operation { kind, object, pc, .. } = operation;
     if kind != RecordKind::Acquire {

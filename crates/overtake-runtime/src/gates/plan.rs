@@ -17,15 +17,15 @@ static RACES: AtomicUsize = AtomicUsize::new(0);
 static ADDRESSES: [[AtomicU64; 3]; gates::MOST_RACES] =
     [const { [const { AtomicU64::new(0) }; 3] }; gates::MOST_RACES];
 
-/// The same addresses to be found quickly: open addressing, never more than half full, never emptied (a stale one costs a look).
+/// The same addresses in a hash table: open addressing, at most half full, never emptied (an old address costs one look-up).
 const SLOTS: usize = 4096;
 static SLOT: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 
-/// Where threads were created, by the last digits of their numbers: the number plus one, module and offset.
+/// Where threads were created, by their number modulo the size: the number plus one, module and offset.
 const CREATIONS: usize = 1024;
 static CREATED: [[AtomicU64; 3]; CREATIONS] = [const { [const { AtomicU64::new(0) }; 3] }; CREATIONS];
 
-/// A module that is loaded: what stands for its name, what is added to its addresses, where it ends.
+/// A loaded module: the hash of its name, the offset of its addresses, and its end.
 struct LoadedModule {
     hash: AtomicU64,
     bias: AtomicU64,
@@ -43,7 +43,7 @@ static MODULES: [LoadedModule; MOST_MODULES] = [const {
     }
 }; MOST_MODULES];
 
-/// Maps the file that `OVERTAKE_GATES` names. Says so if that is not possible.
+/// Maps the file that `OVERTAKE_GATES` names. Prints a message if that fails.
 pub(super) fn open() {
     let Some(path) = environment::setting(b"OVERTAKE_GATES") else { return };
     let mut text = Text::new();
@@ -85,13 +85,13 @@ pub(super) fn word(race: usize, word: usize) -> &'static AtomicU64 {
     header(gates::words(race) + word)
 }
 
-/// Whether something may be to be done at this program counter. Nearly always it is not: this is all that most accesses cost.
+/// Whether this program counter may be a site or a gate of the plan. Nearly always it is not, so that most accesses cost only this.
 #[inline(always)]
 pub(super) fn may_be_site(pc: u64) -> bool {
     SLOT[first_slot(pc)].load(Ordering::Relaxed) != 0
 }
 
-/// Whether something is to be done at this program counter.
+/// Whether this program counter is a site or a gate of the plan.
 pub(super) fn is_site(pc: u64) -> bool {
     slots_of(pc).map(|slot| slot.load(Ordering::Relaxed)).find(|&found| found == pc || found == 0) == Some(pc)
 }
@@ -155,7 +155,7 @@ pub(super) fn resolve() {
         return;
     }
     let mut number = 0_usize;
-    // SAFETY: the callback has the type that is asked for, and the number outlives the call.
+    // SAFETY: the callback has the required type, and the number outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(note_module), (&raw mut number).cast()) };
     for (race, addresses) in ADDRESSES.iter().enumerate().take(races()) {
         let sites = [gates::SITES, gates::SITES + 2, gates::GATE];

@@ -1,15 +1,15 @@
-//! What formats of `printf` and `scanf` make libc read and write: the format is walked along with the list of arguments, as the
-//! calling convention for x86-64 lays it out. Arguments by number (`%1$s`) are not followed.
+//! What formats of `printf` and `scanf` make libc read and write. The format is parsed together with the list of arguments, as the
+//! calling convention for x86-64 lays it out. Arguments by number (`%1$s`) are not handled.
 
 use super::effects::{List, bytes, touch_part, wide};
 use super::strings::length;
 use crate::thread;
 
-/// A list of arguments: where the next ones are. A copy, so that libc still finds its own at the start.
+/// A list of arguments: where the next ones are. It is a copy, so that libc's own list does not move.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Arguments {
-    /// Bytes of the registers below that are taken: those for integers end at 48, those for floating-point numbers at 176.
+    /// How many bytes of `registers` are used: those for integers end at 48, those for floating-point numbers at 176.
     integers: u32,
     floats: u32,
     overflow: usize,
@@ -25,7 +25,7 @@ impl Arguments {
     pub(super) fn next(&mut self) -> usize {
         if self.integers < 48 {
             self.integers += 8;
-            // SAFETY: registers are saved there.
+            // SAFETY: the registers are saved there.
             return unsafe { *((self.registers + self.integers as usize - 8) as *const usize) };
         }
         self.overflow += 8;
@@ -59,14 +59,14 @@ struct Conversion {
     letter: u8,
 }
 
-/// A format, letter by letter.
+/// A format that is read letter by letter.
 struct Format {
     at: usize,
 }
 
 impl Format {
     fn peek(&self) -> u8 {
-        // SAFETY: our caller passes a text, and nothing reads beyond its zero. Volatile, lest loops become calls.
+        // SAFETY: our caller passes a text, and nothing reads beyond its zero. Volatile, so that compilers do not make a call of a loop.
         unsafe { (self.at as *const u8).read_volatile() }
     }
 
@@ -95,7 +95,7 @@ impl Format {
         self.number()
     }
 
-    /// Goes on to the next conversion. `stars` is where `*` stands for an argument.
+    /// Moves to the next conversion. `stars` is the list from which `*` takes an argument.
     fn next(&mut self, mut stars: Option<&mut Arguments>) -> Option<Conversion> {
         loop {
             while !matches!(self.peek(), 0 | b'%') {
@@ -232,7 +232,7 @@ pub(super) fn scanning_wrote(mut count: i32, format: usize, list: List, pc: usiz
     }
 }
 
-/// Goes behind the `]` of a set of letters; one that comes first belongs to the set.
+/// Moves behind the `]` that ends a set of letters. A `]` that comes first belongs to the set.
 fn skip_set(format: &mut Format) {
     if format.peek() == b'^' {
         format.take();

@@ -1,8 +1,8 @@
 //! `exec`: the process becomes another program, and its log ends.
 //!
-//! Nobody else sees to the log of a process that was started directly, so that it is handed over before. That is too early if `exec`
-//! fails then: it is done only if there is such a program. A process that never had a second thread, as between `fork` and `exec`, cannot
-//! race; its log is removed.
+//! A process that was started directly hands its log over before `exec`, because nobody does it later. If `exec` then fails, that was
+//! too early, so it is done only if the new program exists. A process that never had a second thread, as between `fork` and `exec`,
+//! cannot race; its log is removed.
 
 use super::arguments::Arguments;
 use super::real::{hook, hook_any};
@@ -17,11 +17,11 @@ enum Wanted {
     Path(usize),
     /// The one at a path, or of this name in a directory of `PATH`.
     Name(usize),
-    /// One of which only the kernel knows.
+    /// One that only the kernel can find.
     Other,
 }
 
-/// Becomes another program by `real`, which returns only if that fails.
+/// Becomes another program by calling `real`, which returns only if that fails.
 fn become_another(wanted: Wanted, real: impl FnOnce() -> i32) -> i32 {
     process::finish(b"exec");
     let is_over = process::is_recording() && process::is_started_directly() && is_there(wanted);
@@ -40,7 +40,7 @@ fn become_another(wanted: Wanted, real: impl FnOnce() -> i32) -> i32 {
     result
 }
 
-/// Whether there is a program that can be executed.
+/// Whether the program exists and can be executed.
 fn is_there(wanted: Wanted) -> bool {
     let (address, is_searched) = match wanted {
         Wanted::Path(path) => (path, false),
@@ -70,7 +70,7 @@ fn is_executable(parts: &[&[u8]]) -> bool {
     path.terminated().is_some_and(sys::is_executable)
 }
 
-/// The arguments of `execl` and its like, up to the null, and the one behind it, as a list. `None` if there is no memory.
+/// The arguments of `execl` and the like up to the null, as a list, and the argument behind the null. `None` if there is no memory.
 fn as_list(first: usize, others: *mut core::ffi::c_void) -> Option<(usize, usize)> {
     let mut arguments = Arguments::of(others);
     let mut count = 1;

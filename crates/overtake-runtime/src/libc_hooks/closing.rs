@@ -1,4 +1,4 @@
-//! Functions that close many descriptors at once. The log file's is not the program's to close (`recorder::store`).
+//! Functions that close many descriptors at once. They must not close that of the log file (`recorder::store`).
 
 use super::real::hook;
 use crate::recorder::store;

@@ -1,7 +1,7 @@
-//! Functions of libc whose effect is a row of a table: what they read before they run, and what they have written if they succeeded. A
+//! Functions of libc whose effect is a row of a table: what they read, and what they write if they succeed. A
 //! test calls each and compares the log with the row (`tests/programs/table.c`).
 //!
-//! Left out on purpose: what libc keeps for itself behind its own locks, and the few functions that the runtime calls itself
+//! Left out on purpose: memory that libc protects by its own locks, and the few functions that the runtime calls itself
 //! (`pthread_attr_getstack`, `sem_getvalue`).
 
 use core::ffi::c_void;
@@ -28,7 +28,7 @@ impl Part {
     }
 }
 
-/// So many bytes.
+/// `length` bytes at an address.
 #[inline]
 pub(super) fn bytes(address: usize, length: usize) -> Part {
     Part { address, length }
@@ -46,7 +46,7 @@ fn text(address: usize) -> Part {
     bytes(address, if is_there { length(address, usize::MAX) + 1 } else { 0 })
 }
 
-/// As many bytes of an address of a socket as fit: what there was room for, what there is.
+/// The bytes of a socket address that were written: its length, but not more than there was room for.
 fn socket_address(address: usize, length: usize, room: u32) -> Part {
     bytes(address, if address == 0 { 0 } else { value::<u32>(length).min(room) as usize })
 }
@@ -57,7 +57,7 @@ fn value<T: Default + Copy>(address: usize) -> T {
     unsafe { (address as *const T).as_ref() }.copied().unwrap_or_default()
 }
 
-// What a result says of success.
+// Whether a result means success.
 fn zero(result: i32) -> bool {
     result == 0
 }
@@ -68,7 +68,7 @@ fn there(result: usize) -> bool {
     result != 0
 }
 
-/// One row for each function: its arguments, what it reads, what its result must be for it to have written, and what it wrote.
+/// One row for each function: its arguments, what it reads, which results mean that it has written, and what it wrote.
 macro_rules! effects {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty
         $(, reads $read:expr)? $(, if $success:ident writes $written:expr)?;)*) => {
@@ -237,7 +237,7 @@ fn positive(result: i32) -> bool {
     result > 0
 }
 
-/// A directory entry, which says how long it is.
+/// A directory entry, which contains its length.
 fn entry(address: usize) -> Part {
     let at = address as *const libc::dirent;
     // SAFETY: libc returned it.
@@ -247,14 +247,14 @@ fn entry(address: usize) -> Part {
 /// A text of wide letters, with the zero at its end if that is among the first `most`.
 pub(super) fn wide(address: usize, most: usize) -> Part {
     let mut count = 0;
-    // SAFETY: our caller passes such a text. Volatile, lest this becomes a call.
+    // SAFETY: our caller passes such a text. Volatile, so that compilers do not make a call of this.
     while count < most && unsafe { (address as *const u32).add(count).read_volatile() } != 0 {
         count += 1;
     }
     bytes(address, count.saturating_add(1).min(most).saturating_mul(4))
 }
 
-/// Whoever asks for the address of a socket says how much room there is, and is told how long it is.
+/// A call that asks for the address of a socket: `length` has the size of the room before, and the length of the address afterwards.
 fn address_asked(address: usize, length: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let room = value::<u32>(length);
     of::<u32>(length).touch::<false>(pc);
@@ -270,7 +270,7 @@ pub(super) fn address_told(address: usize, length: usize, room: u32, pc: usize) 
     socket_address(address, length, room).touch::<true>(pc);
 }
 
-/// Reads a number from a text by `real`, which is told where to say how far it came.
+/// Parses a number in a text by calling `real` with a place for the end of the number.
 fn number<T>(input: usize, end: *mut usize, pc: usize, real: impl FnOnce(*mut usize) -> T) -> T {
     let mut own_end = input;
     let result = real(&raw mut own_end);
@@ -300,10 +300,10 @@ hook! {
     fn strtof(input: usize, end: *mut usize; pc) -> f32 { number(input, end, pc, |end| real(input, end)) }
 }
 
-/// Records the parts that a conversion of formatted text touches.
+/// Records an access to a part of memory by a conversion of formatted text.
 pub(super) fn touch_part<const WRITE: bool>(part: Part, pc: usize) {
     part.touch::<WRITE>(pc);
 }
 
-/// The address of an argument list, as the calling convention has it.
+/// The address of an argument list in the layout of the calling convention.
 pub(super) type List = *mut c_void;

@@ -1,6 +1,7 @@
-//! Ways to leave: `fork`, `_exit`, `abort`; sandboxes; modules that come and go. `exec` is in `becoming`.
+//! The end of a process or its copy (`_exit`, `abort`, `vfork`), sandboxes, and modules that are loaded and unloaded. `exec` is in
+//! `becoming`.
 //!
-//! `fork` itself is not interposed: our `fork` handler is the first to run in a child. Exit handlers see `exit` and
+//! `fork` itself is not interposed: our `fork` handler is the first to run in a child. Our exit handlers handle `exit` and
 //! `quick_exit`.
 
 use core::ffi::c_void;
@@ -13,7 +14,7 @@ use crate::sys::{self, Fd};
 use crate::{process, sandbox, thread};
 
 hook! {
-    /// A child that shares our memory would write into our log: it gets its own.
+    /// A child that shares our memory would write into our log. So it becomes a child with its own memory and log.
     fn vfork(; pc) -> i32 {
         // SAFETY: the caller expects a child.
         unsafe { libc::fork() }
@@ -25,7 +26,7 @@ hook! {
         }
         child
     }
-    /// As libc does it, but that the first process ends by our hands.
+    /// As libc does it, except that we end the first process.
     fn daemon(stays: i32, keeps: i32; pc) -> i32 {
         // SAFETY: what the caller expects.
         match unsafe { libc::fork() } {
@@ -37,8 +38,8 @@ hook! {
             }
         }
     }
-    /// Whatever thread runs an exit handler, what its registration came after comes before it. Handlers run in reverse
-    /// order: a second one of ours runs right before each.
+    /// What happened before the registration of an exit handler comes before the handler, whichever thread runs it. Handlers run in
+    /// reverse order, so a second handler of ours runs right before each.
     fn __cxa_atexit(handler: usize, argument: usize, module: usize; pc) -> i32 {
         note(RecordKind::Post, 0, exit_handlers(), pc);
         let result = real(handler, argument, module);
@@ -94,7 +95,7 @@ fn become_daemon(stays: bool, keeps: bool) -> i32 {
 
 static EXIT_HANDLERS: u8 = 0;
 
-/// The object that stands for the registration of exit handlers.
+/// The object that is posted when an exit handler is registered.
 fn exit_handlers() -> usize {
     &raw const EXIT_HANDLERS as usize
 }
@@ -103,7 +104,7 @@ extern "C" fn before_exit_handler() {
     note(RecordKind::Wait, 0, exit_handlers(), 0);
 }
 
-/// A thread that jumps out of a signal handler is not in it any more.
+/// A thread that jumps out of a signal handler has left it.
 fn jumps() {
     if let Some(thread) = thread::recording() {
         thread.jumps();
@@ -118,8 +119,8 @@ fn system_call(number: i64, arguments: [usize; 3]) {
     }
 }
 
-/// Functions that must be entered as if we were not there, because they take any number of arguments or ask who called them:
-/// the handler runs first and says where to jump.
+/// Functions that must be entered by a jump, because they take any number of arguments or look at their caller:
+/// the handler runs first and returns where to jump.
 macro_rules! pass {
     ($($name:ident($($argument:ident: $type:ty),*) => $before:expr;)*) => {$(
         extern "C" fn $name($($argument: $type),*) -> *mut c_void {

@@ -1,9 +1,9 @@
-//! Order that goes through file descriptors: what was written to a pipe, an event counter or a socket comes before what was
-//! read from it. A post before the write, a wait after a read that succeeded; closing counts as writing, because readers
-//! see it. Files are treated alike, which orders too much rather than too little.
+//! Order through file descriptors: a write to a pipe, an event counter or a socket comes before a read
+//! from it. A post is recorded before the write, a wait after a read that succeeded. Closing counts as writing, because readers
+//! see it. Files are treated in the same way, which orders too much rather than too little.
 //!
-//! What moves data from one descriptor to another (`splice`) is a read and a write in one step, of which neither a wait before
-//! nor a post after could be stamped in time: whoever writes or reads at the other ends meets no record in between. So the two
+//! A function that moves data from one descriptor to another (`splice`) reads and writes in one step. A record of the read and one of the
+//! write could not be stamped in time: threads at the other ends may write and read without a record in between. So the two
 //! objects become one.
 
 use overtake_rawlog::{NETWORK, RecordKind};
@@ -47,7 +47,7 @@ pub(super) fn closing(file: i32, pc: usize) {
     }
 }
 
-/// `new` means what `file` means, and meant something else before if `result` says that it was there already.
+/// The descriptor `result` now refers to the same object as `file`, instead of what it referred to before.
 fn replaced(result: i32, file: i32, pc: usize) -> i32 {
     if result >= 0
         && result != file
@@ -103,7 +103,7 @@ struct Part {
 /// # Safety
 /// `parts` must point to `count` parts.
 unsafe fn touch_parts<const WRITE: bool>(parts: *const Part, count: usize, mut total: usize, pc: usize) {
-    /// libc refuses more.
+    /// libc refuses more parts.
     const MOST_PARTS: usize = 1024;
     if thread::current().is_none() || count > MOST_PARTS {
         return;
@@ -140,7 +140,7 @@ fn passing(from: i32, to: i32, pc: usize) {
     }
 }
 
-/// Data moved; offsets that the caller keeps moved with it.
+/// Data was moved, and the offsets that the caller keeps were updated.
 fn passed(result: isize, from: i32, offsets: [usize; 2], pc: usize) -> isize {
     if result >= 0 {
         read_from(from, pc);
@@ -151,7 +151,7 @@ fn passed(result: isize, from: i32, offsets: [usize; 2], pc: usize) -> isize {
     result
 }
 
-/// A message of many, as `sendmmsg` and `recvmmsg` have them.
+/// An element of the list that `sendmmsg` and `recvmmsg` take.
 #[repr(C)]
 struct Message {
     header: libc::msghdr,
@@ -332,7 +332,7 @@ hook! {
         sent
     }
 
-    // libc's own calls of `read` and `write` in these do not come past us.
+    // The calls of `read` and `write` inside these functions do not reach our hooks.
     fn eventfd_read(file: i32, value: usize; pc) -> i32 {
         let result = real(file, value);
         if result == 0 {
@@ -365,7 +365,7 @@ hook! {
         passing(from, to, pc);
         passed(real(from, read_at, to, write_at, length, flags), from, [read_at, write_at], pc)
     }
-    /// Which way it goes depends on which end of the pipe it is.
+    /// The direction depends on the end of the pipe.
     fn vmsplice(file: i32, parts: *const Part, count: usize, flags: u32; pc) -> isize {
         if sys::is_for_writing(file) {
             sending_parts(file, parts, count, pc);
@@ -382,7 +382,7 @@ fn duplicated(result: i32, file: i32, command: i32, pc: usize) -> i32 {
     result
 }
 
-/// Takes a connection of a listening descriptor by `real`.
+/// Accepts a connection of a listening descriptor by calling `real`.
 fn accepted(listening: i32, address: usize, length: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let room = room_at(length);
     let file = real();
@@ -395,13 +395,13 @@ fn accepted(listening: i32, address: usize, length: usize, pc: usize, real: impl
     file
 }
 
-/// What there is room for, from where the program says it; nothing if that is null.
+/// The size of the room that the program gives; 0 if the address is null.
 fn room_at(length: usize) -> u32 {
     // SAFETY: our caller passes it for libc to read, or null.
     unsafe { (length as *const u32).as_ref() }.copied().unwrap_or(0)
 }
 
-/// libc wrote the address of a socket, and how long it is, if the program asked for it.
+/// libc wrote the address of a socket and its length, if the program asked for it.
 fn told_address(address: usize, length: usize, room: u32, pc: usize) {
     if address != 0 && length != 0 {
         address_told(address, length, room, pc);

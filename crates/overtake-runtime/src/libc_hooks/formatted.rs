@@ -1,5 +1,5 @@
-//! Formatted text: the format is read and what it makes libc read besides (`%s`), and the text goes to memory or to a stream; or comes
-//! from there, and what it says is written.
+//! Formatted text. Printing reads the format and its texts (`%s`), and writes to memory or to a stream. Scanning reads from there, and
+//! writes the values.
 
 use core::ffi::c_void;
 
@@ -10,7 +10,7 @@ use super::streams::{Stream, filled, flushing, standard_input, standard_output};
 use super::strings::read_text;
 use super::touch;
 
-/// A text of so many letters and a zero was written, as far as there was room.
+/// A text of `result` letters and a zero was written, as far as there was room.
 fn put(result: i32, buffer: usize, room: usize, pc: usize) -> i32 {
     if result >= 0 {
         touch::<true>(buffer, (result as usize + 1).min(room), pc);
@@ -28,7 +28,7 @@ fn printing(format: usize, list: *mut c_void, stream: *mut Stream, pc: usize) {
     flushing(stream, pc);
 }
 
-/// So many conversions of a text succeeded.
+/// `count` conversions of a text succeeded.
 fn scanned(count: i32, input: usize, format: usize, list: *mut c_void, pc: usize) -> i32 {
     read_text(input, pc);
     read_text(format, pc);
@@ -36,7 +36,7 @@ fn scanned(count: i32, input: usize, format: usize, list: *mut c_void, pc: usize
     count
 }
 
-/// As [`scanned`], of a stream.
+/// As [`scanned`], for a stream.
 fn scanned_stream(count: i32, stream: *mut Stream, format: usize, list: *mut c_void, pc: usize) -> i32 {
     filled(stream, pc);
     read_text(format, pc);
@@ -146,7 +146,7 @@ hook! {
     }
 }
 
-/// libc may move a list on: `scan` gets a copy of it from before.
+/// Calls `scan` with a copy of the list, because libc may change the list.
 fn with_copy(list: *mut c_void, scan: impl FnOnce(*mut c_void) -> i32) -> i32 {
     // SAFETY: a list has 24 bytes.
     let mut copy = unsafe { *list.cast::<[u64; 3]>() };

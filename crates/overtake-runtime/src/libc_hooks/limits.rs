@@ -1,4 +1,4 @@
-//! Limits that the program sets for itself. One for the size of files is also one for the log.
+//! Limits that the program sets for itself. A limit for the size of files also limits the log.
 
 use super::real::hook;
 use super::touch;
@@ -6,7 +6,7 @@ use crate::recorder::store;
 
 const FILE_SIZE: i32 = libc::RLIMIT_FSIZE as i32;
 
-/// The program is about to set a limit; null if it only asks for one.
+/// The program is about to set a limit; `limit` is null if it only asks for the current one.
 fn about_to_limit(what: i32, limit: usize, pc: usize) {
     if limit == 0 {
         return;

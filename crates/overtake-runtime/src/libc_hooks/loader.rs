@@ -1,5 +1,5 @@
-//! The dynamic loader, which allocates a thread's local storage in the thread that needs it first and frees it in another: in the
-//! one that joins the thread, or that gets its stack. libc orders the two by locks that nobody sees, so that what the loader frees is
+//! The dynamic loader. It allocates thread-local storage in the thread that uses it, and may free it in another thread: the
+//! one that joins the thread, or that gets its stack. libc orders the two by locks that are not recorded, so what the loader frees is
 //! not compared with accesses.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -8,14 +8,14 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 static START: AtomicUsize = AtomicUsize::new(0);
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the instruction at an address is the loader's.
+/// Whether the instruction at an address belongs to the loader.
 #[inline]
 pub(super) fn holds(pc: usize) -> bool {
     pc.wrapping_sub(START.load(Ordering::Relaxed)) < LENGTH.load(Ordering::Relaxed)
 }
 
 pub(super) fn start() {
-    // SAFETY: asks for what the kernel told the process.
+    // SAFETY: reads what the kernel passed to the process.
     let base = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
     if base != 0 {
         // SAFETY: the kernel mapped the loader there.

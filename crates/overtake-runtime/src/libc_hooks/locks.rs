@@ -9,7 +9,7 @@ use super::real::hook;
 use crate::back_end::Wait;
 use crate::thread::{self, ThreadState};
 
-/// What came of taking a mutex. A robust one may be taken although its owner died.
+/// Records the result of acquiring a mutex. A robust mutex may be acquired although its owner died.
 #[inline]
 pub(super) fn taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
     if result == 0 || result == libc::EOWNERDEAD {
@@ -19,8 +19,8 @@ pub(super) fn taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
     valid(result, tried, mutex, pc)
 }
 
-/// libc says so if a lock is none, because it was destroyed or never made (of a timed lock it says so of a bad time, too), or if the
-/// thread would wait for itself.
+/// Records a misuse if libc says that the lock is invalid, because it was destroyed or never initialised (a timed lock with an invalid
+/// time gives the same error), or that the thread would wait for itself.
 #[inline]
 fn valid(result: i32, tried: bool, lock: usize, pc: usize) -> i32 {
     match result {
@@ -31,35 +31,35 @@ fn valid(result: i32, tried: bool, lock: usize, pc: usize) -> i32 {
     result
 }
 
-/// What glibc keeps in a mutex, as far as we look at it. The C11 ones are the same.
+/// The fields of a mutex of glibc that we use. C11 mutexes have the same.
 #[repr(C)]
 struct Mutex {
-    /// Not zero while it is held. Mutexes with priority ceilings have those there as well.
+    /// Not zero while it is held. Mutexes with priority ceilings also have the ceiling there.
     lock: AtomicU32,
     count: u32,
-    /// The kernel's number of the thread that holds it.
+    /// The kernel id of the thread that holds it.
     owner: AtomicU32,
     users: u32,
     kind: AtomicU32,
     spins: u32,
-    /// Where a robust mutex has its neighbours in the list of its owner's. Others leave it alone: we note there which thread
-    /// had the mutex last. It is zero in a new mutex, and in the cache line that taking the mutex brings anyway.
+    /// In a robust mutex, the links of its owner's list. Other mutexes do not use this word: we note there which thread
+    /// had the mutex last. It is zero in a new mutex, and in the cache line that acquiring the mutex loads anyway.
     last_holder: AtomicU64,
 }
 
-/// Robust mutexes, and those with priorities, which may use more of their memory.
+/// Robust mutexes and mutexes with priorities, which may use the word for `last_holder` themselves.
 const OTHER_KINDS: u32 = 0x70;
 
 impl Mutex {
-    /// The mutex at an address that the program passes for one.
+    /// The mutex at an address that the program passes as a mutex.
     #[inline(always)]
     fn at<'a>(address: usize) -> &'a Mutex {
         // SAFETY: the program passes a mutex, which is larger than this.
         unsafe { &*(address as *const Mutex) }
     }
 
-    /// Waits a little if another thread holds it. A critical section that is recorded is longer than the program's own, so
-    /// that threads would sleep, and have to be woken, where without us they find the mutex free.
+    /// Waits a little if another thread holds it. Recording makes critical sections longer, so
+    /// that threads would sleep, and have to be woken, where without recording they would find the mutex free.
     #[inline(always)]
     fn await_holder(&self, thread: &ThreadState) {
         if self.lock.load(Ordering::Relaxed) != 0
@@ -73,10 +73,10 @@ impl Mutex {
     #[cold]
     #[inline(never)]
     fn spin(&self) {
-        /// Two microseconds or so, less than it takes to sleep and be woken.
+        /// About two microseconds, less than it takes to sleep and be woken.
         const MOST_LOOKS: u32 = 5;
         for look in 1..=MOST_LOOKS {
-            // Seldom: a holder that takes the mutex again soon had better keep it.
+            // We look rarely: it is better if a holder that soon acquires the mutex again keeps it.
             for _ in 0..1 << look {
                 core::hint::spin_loop();
             }
@@ -86,8 +86,8 @@ impl Mutex {
         }
     }
 
-    /// Notes that the thread took it. Whether it had it last. Only while the mutex is held. If that is not recorded here, it may be
-    /// by an annotation: then nobody had it last.
+    /// Notes that the thread acquired the mutex, which it must hold. Returns whether it also had it last. If the thread ignores
+    /// synchronisation, an annotation may record the acquire: then nobody had the mutex last.
     #[inline(always)]
     fn note_holder(&self, thread: &ThreadState) -> bool {
         if self.kind.load(Ordering::Relaxed) & OTHER_KINDS != 0 {
@@ -102,7 +102,7 @@ impl Mutex {
     }
 }
 
-/// What came of taking a mutex otherwise than by just waiting for it.
+/// Records the result of acquiring a mutex in another way than by `pthread_mutex_lock`.
 #[inline]
 pub(super) fn mutex_taken(result: i32, tried: bool, mutex: usize, pc: usize) -> i32 {
     if result == 0
@@ -113,7 +113,7 @@ pub(super) fn mutex_taken(result: i32, tried: bool, mutex: usize, pc: usize) -> 
     taken(result, tried, mutex, pc)
 }
 
-/// Waits for a mutex by `real`.
+/// Waits for a mutex by calling `real`.
 #[inline(always)]
 fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let Some(thread) = thread::current() else { return real() };
@@ -134,7 +134,7 @@ fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     result
 }
 
-/// A mutex is about to be given back by `real`, unless the thread went on without it.
+/// Releases a mutex by calling `real`, unless the thread continued without it.
 #[inline(always)]
 fn unlock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     let Some(thread) = thread::current() else { return real() };
@@ -149,7 +149,7 @@ fn unlock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     real()
 }
 
-/// Says that the thread is about to wait for a lock or a token; the recorder does not want to know.
+/// Announces that the thread is about to wait for a lock or a token. The recorder does not need this, but other back ends do.
 #[inline]
 pub(super) fn announce(kind: RecordKind, object: usize, pc: usize) {
     if let Some(thread) = thread::current() {
@@ -165,7 +165,7 @@ fn taken_shared(result: i32, tried: bool, lock: usize, pc: usize) -> i32 {
     valid(result, tried, lock, pc)
 }
 
-/// Passes on the creation or the end of an object.
+/// Records the creation or the destruction of an object.
 macro_rules! lifetimes {
     ($($kind:ident: $name:ident($($argument:ident),*);)*) => {
         hook! {$(
@@ -231,7 +231,7 @@ hook! {
         real(lock)
     }
 
-    // C11. glibc's own calls of the functions above do not come past us; success is 0 there, too.
+    // C11. glibc's own calls of the functions above do not reach our hooks; success is 0 there, too.
     fn mtx_init(mutex: usize, kind: i32; pc) -> i32 {
         note(RecordKind::Forget, 0, mutex, pc);
         real(mutex, kind)

@@ -1,7 +1,7 @@
 //! Memory that is allocated, freed, mapped.
 //!
-//! A block is recorded after it was allocated and before it is freed. The loader may allocate before we have started, and
-//! looking up functions may: until then, glibc's own names for its allocator serve.
+//! A block is recorded after it was allocated and before it is freed. The loader and the look-up of functions may allocate before we have
+//! started: until then, glibc's own names for its allocator are called.
 
 use core::ffi::c_void;
 
@@ -22,7 +22,7 @@ unsafe extern "C" {
 
 /// Memory of our own, which is not recorded.
 pub(super) fn raw_allocate(size: usize) -> *mut c_void {
-    // SAFETY: allocating is.
+    // SAFETY: allocating is always safe.
     unsafe { __libc_malloc(size) as *mut c_void }
 }
 
@@ -33,13 +33,13 @@ pub(super) fn raw_free(block: *mut c_void) {
 
 /// What `operator new` does where there is no C++ library to ask. Out of memory, the program gets null.
 pub(super) extern "C" fn allocate(size: usize) -> usize {
-    // SAFETY: allocating is.
+    // SAFETY: allocating is always safe.
     allocated(unsafe { __libc_malloc(size.max(1)) }, size, 0)
 }
 
 /// As [`allocate`], for types with an alignment of their own.
 pub(super) extern "C" fn allocate_aligned(size: usize, alignment: usize) -> usize {
-    // SAFETY: allocating is.
+    // SAFETY: allocating is always safe.
     allocated(unsafe { __libc_memalign(alignment, size.max(1)) }, size, 0)
 }
 

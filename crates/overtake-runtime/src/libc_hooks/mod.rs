@@ -1,10 +1,11 @@
-//! libc functions that synchronise, allocate or touch memory for the program: recorded, then passed on.
+//! libc functions that synchronise, allocate or access memory for the program. Each is recorded and passed on to libc.
 //!
-//! What is stamped when: a lock is acquired before its record and released after it; a post (signal, semaphore, write to a
+//! An acquire is recorded after it happened, a release before it happens. A post (signal, semaphore, write to a
 //! pipe) is recorded before it happens, a wait after it succeeded. Thread cancellation may unwind through a handler that waits,
 //! so handlers keep nothing that needs dropping across such a call.
 //!
-//! `fork`, `setjmp` and `pthread_exit` need no hook: handlers of libc, and call stacks that heal, see to them.
+//! `fork`, `setjmp` and `pthread_exit` need no hook: handlers that we register with libc, and call stacks that correct themselves, handle
+//! them.
 
 mod arguments;
 mod becoming;
@@ -32,7 +33,7 @@ use overtake_rawlog::RecordKind;
 
 use crate::thread;
 
-/// Before anything is recorded.
+/// Called before anything is recorded.
 pub(crate) fn start() {
     real::look_up_all();
     loader::start();
@@ -55,7 +56,7 @@ fn note_with(kind: RecordKind, object: usize, pc: usize, more: u64) {
     }
 }
 
-/// Who called the C++ library that called from `pc`; else `pc` itself.
+/// If `pc` is in the C++ library, the place that called the library; else `pc` itself.
 fn caller_or(pc: usize) -> usize {
     thread::current().map_or(pc, |thread| thread.caller_or(pc as u64) as usize)
 }

@@ -1,7 +1,7 @@
 //! Initialisation that happens once: `pthread_once`, C11 `call_once`, C++ function-local statics.
 //!
-//! A post on the control after the routine, a wait after every call. The compiler checks the guard of a C++ static by an atomic
-//! load before it calls us, so releasing a guard is recorded as an atomic store, which such loads see.
+//! After the routine, a post of the control is recorded; after every call, a wait. The compiler checks the guard of a C++ static by an
+//! atomic load before it calls us, so releasing a guard is recorded as an atomic store, which such loads see.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,7 +25,7 @@ hook! {
     }
 }
 
-/// The routine to pass on: one that calls `routine` and records a post, if this thread records.
+/// The routine to pass to libc: one that calls `routine` and records a post, if this thread records.
 fn recorded(control: usize, routine: usize) -> usize {
     match thread::current() {
         Some(thread) => {
@@ -41,7 +41,7 @@ unsafe extern "C" {
     fn run_once();
 }
 
-// In assembly, because exceptions may pass through it: calls the routine, keeping the control for the post.
+// Calls the routine and keeps the control for the post. This is assembly because exceptions may pass through it.
 core::arch::global_asm!(
     ".pushsection .text.overtake_run_once,\"ax\",@progbits",
     ".hidden overtake_run_once",
@@ -67,7 +67,7 @@ core::arch::global_asm!(
     end = sym once_ended,
 );
 
-/// Two registers: what to call, and for which control.
+/// Returned in two registers: what to call, and for which control.
 #[repr(C)]
 struct Once {
     routine: usize,
@@ -86,7 +86,7 @@ extern "C" fn once_ended(control: usize) {
     note(RecordKind::Post, 0, control, 0);
 }
 
-/// The parts of a guard, as the C++ ABI and its users know them: the first byte is set once the object is there.
+/// The parts of a guard according to the C++ ABI: the first byte is set once the object is initialised.
 const DONE: u32 = 1;
 const PENDING: u32 = 1 << 8;
 const ACQUIRE: u32 = 2;
@@ -97,7 +97,7 @@ fn guard_at(address: usize) -> &'static AtomicU32 {
     unsafe { AtomicU32::from_ptr(address as *mut u32) }
 }
 
-// Replaced altogether: libstdc++ may be linked statically, and then there is nothing behind ours.
+// This replaces the library's function and does not call it: libstdc++ may be linked statically, and then there is none behind ours.
 extern "C" fn __cxa_guard_acquire(guard: usize, pc: usize) -> i32 {
     let word = guard_at(guard);
     loop {

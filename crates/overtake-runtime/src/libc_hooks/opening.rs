@@ -1,4 +1,4 @@
-//! Descriptors that come into being, other than those that `files` knows, and streams on them.
+//! Functions that open descriptors, except those in `files`, and streams on descriptors.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use super::streams::{Stream, descriptor, filled, flushing};
 use super::strings::read_text;
 use super::touch;
 
-/// The descriptors that have streams on them, one bit each; at first those of the standard streams. `fflush(NULL)` writes to all.
+/// The descriptors that have streams, one bit each; at first those of the standard streams. `fflush(NULL)` writes to all.
 static STREAMS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 fn bit(file: i32) -> Option<(&'static AtomicU64, u64)> {
@@ -16,7 +16,7 @@ fn bit(file: i32) -> Option<(&'static AtomicU64, u64)> {
     Some((STREAMS.get(file / 64)?, 1 << (file % 64)))
 }
 
-/// All streams may be written out.
+/// All streams may be flushed.
 pub(super) fn flushing_all(pc: usize) {
     for file in 0..=2 {
         written(file, pc);
@@ -30,7 +30,7 @@ pub(super) fn flushing_all(pc: usize) {
     }
 }
 
-/// There is a stream on a descriptor that is new if `is_new_file`.
+/// A stream was opened. Its descriptor is new if `is_new_file`.
 fn streaming(stream: *mut Stream, is_new_file: bool, pc: usize) -> *mut Stream {
     if !stream.is_null() {
         let file = descriptor(stream);
@@ -53,7 +53,7 @@ pub(super) fn closing_stream(stream: *mut Stream, pc: usize) {
     closing(file, pc);
 }
 
-/// Defines functions that return a new descriptor for a path, which is the argument that stands first or behind `at`.
+/// Defines functions that return a new descriptor for a path, which is the first argument, or the one after `at`.
 macro_rules! opens {
     ($($name:ident([$($before:ident: $type:ty)?] path $(, $after:ident: $more:ty)*);)*) => {
         hook! {$(
@@ -127,7 +127,7 @@ hook! {
         real(stream)
     }
 
-    // Seeking writes out what is in the buffer and may fill it.
+    // Seeking flushes the buffer and may fill it.
     fn fseek(stream: *mut Stream, offset: i64, from: i32; pc) -> i32 {
         flushing(stream, pc);
         sought(real(stream, offset, from), stream, pc)
@@ -164,7 +164,7 @@ fn sought(result: i32, stream: *mut Stream, pc: usize) -> i32 {
     result
 }
 
-/// The last letters of a path were chosen.
+/// libc chose the last letters of the path and created the file.
 fn made(file: i32, path: usize, pc: usize) -> i32 {
     let length = read_text(path, pc);
     touch::<true>(path, length, pc);

@@ -1,9 +1,10 @@
-//! `operator new` and `delete` of C++, and what it does with threads and condition variables out of line.
+//! `operator new` and `delete` of C++, and the functions of the C++ library for threads and condition variables that are not inlined.
 //!
-//! Those of the C++ library call `malloc`, `pthread_create` and so on, which record. All that is done here is to remember who called
-//! the library: without that, every block of a program would be allocated and every thread started there. Exceptions pass
-//! by, because the exported functions jump to the library's own. Where that is linked statically there is nothing behind our operators,
-//! and `malloc` serves; the other functions are then the library's, because they lie with constructors that the linker needs anyway.
+//! The library's functions call `malloc`, `pthread_create` and so on, which record. These hooks only remember who called
+//! the library: otherwise every block of a program would seem to be allocated, and every thread started, in the library. Exceptions do not
+//! pass through our frames, because the exported functions jump to the library's own. If the library is linked statically, there is
+//! nothing behind our operators, and they call `malloc`. The other functions are then the library's, because they are in the same object
+//! files as constructors that the linker needs anyway.
 
 use core::ffi::c_void;
 
@@ -11,7 +12,7 @@ use super::memory::{allocate, allocate_aligned, release};
 use super::real::{Real, symbol};
 use crate::thread;
 
-/// Defines functions: the handler remembers the caller, if the first argument says that it matters, and says where to jump:
+/// Defines functions. The handler remembers the caller, if `$matters` says so for the first argument, and returns where to jump.
 /// `$fallback` takes the same arguments.
 macro_rules! pass_by {
     ($fallback:expr, $matters:expr; $($name:ident)*) => {$(

@@ -1,5 +1,5 @@
-//! Waiting for descriptors: who learns that there is something to read, or that the other end was closed, comes after whoever
-//! wrote or closed, whether it reads or not.
+//! Waiting for descriptors: a thread that learns that there is something to read, or that the other end was closed, comes after the
+//! write or the close, whether it reads or not.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use super::real::hook;
 use super::touch;
 use crate::thread;
 
-/// What `poll` takes many of.
+/// An element of the list that `poll` takes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Polled {
@@ -17,7 +17,7 @@ struct Polled {
     found: i16,
 }
 
-/// What tells of something that another thread did.
+/// The events that another thread may have caused.
 const TELLING: i16 = libc::POLLIN | libc::POLLPRI | libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
 
 /// The program asks which descriptors are ready.
@@ -77,7 +77,7 @@ hook! {
         selected(real(count, read, write, other, time, mask), count, [read, other], pc)
     }
 
-    /// What was set up before a descriptor was watched comes before what is done when it is ready.
+    /// What happened before a descriptor was added comes before what happens when it is ready.
     fn epoll_ctl(file: i32, operation: i32, watched: i32, event: *const libc::epoll_event; pc) -> i32 {
         used(watched, pc);
         if operation != libc::EPOLL_CTL_DEL {
@@ -101,7 +101,7 @@ hook! {
     }
 }
 
-/// Who watches a descriptor, and what the program is told of it when it is ready.
+/// Which `epoll` descriptor watches a descriptor, and the data that the program gets when it is ready.
 struct Watched {
     by: AtomicI32,
     told: AtomicU64,
@@ -109,12 +109,12 @@ struct Watched {
 
 const MOST_WATCHED: usize = 4096;
 
-/// By descriptor. One that several watch, and those with larger numbers, are known by the last one that watches them, or not at all:
-/// then who is told of it comes only after who set it up.
+/// The entries by descriptor. If several watch a descriptor, only the last one is known; descriptors with larger numbers are not known.
+/// Then a thread that learns of an event comes only after the thread that added the descriptor.
 static WATCHED: [Watched; MOST_WATCHED] =
     [const { Watched { by: AtomicI32::new(-1), told: AtomicU64::new(0) } }; MOST_WATCHED];
 
-/// The descriptor that the program may have been told of, by what it was told.
+/// A descriptor that may have this data, by a hash of the data.
 static TOLD: [AtomicU32; MOST_WATCHED] = [const { AtomicU32::new(0) }; MOST_WATCHED];
 
 fn hint(told: u64) -> &'static AtomicU32 {
@@ -130,7 +130,7 @@ fn watch(by: i32, file: i32, told: u64) {
     }
 }
 
-/// The descriptor that `by` watches and tells this of.
+/// The descriptor that `by` watches with this data.
 fn watched(by: i32, told: u64) -> Option<i32> {
     let file = hint(told).load(Ordering::Relaxed);
     let watched = WATCHED.get(file as usize)?;
@@ -138,7 +138,7 @@ fn watched(by: i32, told: u64) -> Option<i32> {
     is_it.then_some(file as i32)
 }
 
-/// So many descriptors that `file` watches are ready.
+/// `count` descriptors that `file` watches are ready.
 fn ready(count: i32, file: i32, events: *const libc::epoll_event, pc: usize) -> i32 {
     if count > 0 && thread::current().is_some() {
         read_from(file, pc);

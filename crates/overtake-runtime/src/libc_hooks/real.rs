@@ -1,7 +1,7 @@
 //! How a libc function is interposed: the exported symbol, the handler, and the function behind ours.
 //!
 //! The exported symbols are weak: a program that defines `malloc` itself keeps its own. All functions behind ours are
-//! looked up before the program starts, because `dlsym` takes locks that a signal handler must not.
+//! looked up before the program starts, because `dlsym` takes locks, which a signal handler must not.
 
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -66,8 +66,8 @@ pub(crate) fn look_up_all() {
     }
 }
 
-/// Defines a handler for a libc function and exports it. The handler gets the function's arguments and, last, the program counter
-/// after the call; in it, `real` is the function behind ours.
+/// Defines a handler for a libc function and exports it. The handler gets the function's arguments and, as the last one, the program
+/// counter after the call. In it, `real` is the function behind ours.
 macro_rules! hook {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*; $pc:ident) $(-> $result:ty)? $body:block)*) => {$(
         $(#[$meta])*
@@ -86,10 +86,10 @@ macro_rules! hook {
                         REAL.address(),
                     )
                 };
-                // SAFETY: our caller meant to call this function with these arguments.
+                // SAFETY: our caller calls this function with these arguments.
                 unsafe { function($($argument),*) }
             }
-            /// As `real`, but `fallback` as long as it has not been looked up.
+            /// As `real`, but calls `fallback` as long as the function has not been looked up.
             #[allow(dead_code, reason = "for the few functions that looking up needs itself")]
             #[inline(always)]
             fn real_or(
@@ -114,7 +114,7 @@ macro_rules! hook {
 }
 pub(crate) use hook;
 
-/// Defines and exports a function that has nothing behind it; the handler gets the program counter last.
+/// Defines and exports a function with no libc function behind it. The handler gets the program counter as the last argument.
 macro_rules! define {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*; $pc:ident) $(-> $result:ty)? $body:block)*) => {$(
         $(#[$meta])*
@@ -128,7 +128,7 @@ macro_rules! define {
 }
 pub(crate) use define;
 
-/// Exports a handler that takes so many arguments and the return address.
+/// Exports a handler that takes these arguments and the return address.
 macro_rules! export {
     ($origin:ident $name:ident, ) => {
         $crate::libc_hooks::real::jump!($origin $name, "rdi");
@@ -148,7 +148,7 @@ macro_rules! export {
     ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident) => {
         $crate::libc_hooks::real::jump!($origin $name, "r9");
     };
-    // All registers are taken: the return address goes on the stack, which also keeps it aligned.
+    // All argument registers are used, so that the return address is passed on the stack, which also keeps it aligned.
     ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident) => {
         $crate::libc_hooks::real::symbol!(
             $origin $name,
@@ -163,9 +163,9 @@ macro_rules! export {
 }
 pub(crate) use export;
 
-/// Defines a handler for a libc function that takes any number of arguments, and exports it. The handler gets those that have names
-/// (not more than three), the list of the others, and the program counter; in it, `real` is the function that takes a list,
-/// whose name stands behind.
+/// Defines a handler for a libc function that takes any number of arguments, and exports it. The handler gets the named arguments
+/// (at most three), the list of the others, and the program counter. In it, `real` is the function that takes a list,
+/// whose name follows the `=`.
 macro_rules! hook_any {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*; $list:ident; $pc:ident) -> $result:ty = $with_list:ident $body:block)*) => {$(
         $(#[$meta])*
@@ -194,7 +194,7 @@ macro_rules! hook_any {
 }
 pub(crate) use hook_any;
 
-/// Exports a handler that takes so many arguments, the list of those behind them, and the return address.
+/// Exports a handler that takes these arguments, the list of the following ones, and the return address.
 macro_rules! export_any {
     ($origin:ident $name:ident, $a:ident) => {
         $crate::libc_hooks::real::list!($origin $name, "8", "rsi", "rdx");
@@ -208,8 +208,8 @@ macro_rules! export_any {
 }
 pub(crate) use export_any;
 
-/// Puts all registers that may hold arguments into memory, as the calling convention lays out a list: 24 bytes that say where the
-/// arguments are, at the stack pointer, and the registers 32 bytes above it.
+/// Stores all registers that may hold arguments in memory, in the layout of an argument list: 24 bytes at the stack pointer that say where
+/// the arguments are, and the registers 32 bytes above it.
 macro_rules! list {
     ($origin:ident $name:ident, $named_bytes:literal, $list:literal, $pc:literal) => {
         $crate::libc_hooks::real::symbol!(
@@ -257,7 +257,7 @@ macro_rules! jump {
 }
 pub(crate) use jump;
 
-/// What takes the place of a function of libc has a second name, by which programs call it that define the first one themselves.
+/// A function that replaces one of libc has a second name. Programs that define the first name themselves call ours by the second.
 macro_rules! symbol {
     (hooked $name:ident, $($line:expr),*) => {
         $crate::libc_hooks::real::symbol!(

@@ -1,7 +1,7 @@
-//! Signals: what came before a handler was set up, and before a signal was sent, comes before what the handler does.
+//! Signals: what happened before a handler was installed, and before a signal was sent, comes before what the handler does.
 //!
-//! The kernel is given a handler of ours, which calls the program's. Nothing is delayed. A program that asks which handler is
-//! set up gets its own.
+//! The kernel gets a handler of ours, which calls the program's. Nothing is delayed. A program that asks which handler is
+//! installed gets its own.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -15,10 +15,10 @@ use crate::{detour, hand_over, process, sys, thread};
 
 const SIGNALS: usize = 65;
 
-/// What `sigset` takes for "block it", and returns for "it was blocked".
+/// The value with which `sigset` blocks a signal, and which it returns if the signal was blocked.
 const SIG_HOLD: usize = 2;
 
-/// The program's handlers; each place is also the object that stands for the signal.
+/// The program's handlers. Each entry's address is also the object that stands for the signal.
 static HANDLERS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
 
 fn place(signal: i32) -> Option<&'static AtomicUsize> {
@@ -29,7 +29,7 @@ fn object(place: &AtomicUsize) -> usize {
     place.as_ptr() as usize
 }
 
-/// What the kernel calls.
+/// The handler that the kernel calls.
 extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::ucontext_t) {
     let Some(place) = place(signal) else { return };
     // SAFETY: the kernel passes it to every handler.
@@ -41,14 +41,14 @@ extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::uco
     let handler = place.load(Ordering::Acquire);
     if is_function(handler) {
         let ignored = thread::recording().map(ThreadState::enter_handler);
-        // SAFETY: the program's handler; those that take the signal alone do not look at the rest.
+        // SAFETY: the program's handler; those that take only the signal do not use the other arguments.
         let call = || unsafe {
             let handler: extern "C" fn(i32, *mut c_void, *mut libc::ucontext_t) =
                 core::mem::transmute(handler);
             handler(signal, facts, context);
         };
         if keeps_errno(call) || UNCHECKED.contains(&signal) {
-            // Nothing to tell.
+            // Nothing to report.
         } else if let Some(thread) = thread::recording() {
             thread.sync(RecordKind::Misuse, misuse::ERRNO, object(place) as u64, handler as u64 + 1);
         }
@@ -58,11 +58,12 @@ extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::uco
     }
 }
 
-/// Signals by which programs die of their own mistakes.
+/// Signals by which programs die because of their own mistakes.
 const DEADLY: [i32; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
 
-/// Lets the process hand its log over before it dies of a mistake, where nothing else was asked for. The program does not see these handlers.
+/// Lets the process hand its log over before it dies because of a mistake, for signals that have no handler. The program does not see
+/// these handlers.
 pub(crate) fn hand_over_before_death() {
     type SetAction = unsafe extern "C" fn(i32, *const libc::sigaction, *mut libc::sigaction) -> i32;
     static REAL: Real = Real::new("sigaction\0");
@@ -92,7 +93,7 @@ pub(crate) fn hand_over_before_death() {
     }
 }
 
-/// The process is about to die. Afterwards the instruction that did it does it again, or whoever sent the signal sends it again.
+/// The process is about to die. After the hand-over, the faulting instruction is repeated, or the signal is sent again.
 extern "C" fn on_death(signal: i32, facts: *const libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel passes them to every handler.
     let is_fault = unsafe {
@@ -109,7 +110,7 @@ extern "C" fn on_death(signal: i32, facts: *const libc::siginfo_t, context: *mut
     }
 }
 
-/// Handlers of these may leave any `errno`: those of the first end the process as a rule, and those of the others come from what
+/// Handlers of these signals may change `errno`: those of the first usually end the process, and the others are caused by what
 /// the thread itself just did.
 const UNCHECKED: [i32; 9] = [
     libc::SIGTERM,
@@ -123,7 +124,7 @@ const UNCHECKED: [i32; 9] = [
     libc::SIGABRT,
 ];
 
-/// Runs a handler. Whether `errno` is the same after it.
+/// Runs a handler. Returns whether `errno` is the same afterwards.
 fn keeps_errno(handler: impl FnOnce()) -> bool {
     // SAFETY: `errno` is the thread's own.
     unsafe {
@@ -142,7 +143,7 @@ fn is_ours(handler: usize) -> bool {
     handler == on_signal as *const () as usize || handler == on_death as *const () as usize
 }
 
-/// Sets a handler up by `real`, with ours in front of it.
+/// Installs a handler by calling `real`, with ours in front of it.
 fn install(
     signal: i32,
     new: *const libc::sigaction,
@@ -188,7 +189,7 @@ fn install(
     result
 }
 
-/// `signal` and its like: what `sigaction` with these flags does. The handler before.
+/// `signal` and the like: does what `sigaction` with these flags does. Returns the old handler.
 fn set_handler(signal: i32, handler: usize, flags: i32, pc: usize) -> usize {
     let (mut new, mut old) =
         (core::mem::MaybeUninit::<libc::sigaction>::uninit(), core::mem::MaybeUninit::uninit());
@@ -211,7 +212,7 @@ fn sent(signal: i32, pc: usize) {
     }
 }
 
-/// A signal was waited for; none if the number is not positive.
+/// The thread waited for a signal and got this one; none if the number is not positive.
 fn arrived(signal: i32, pc: usize) -> i32 {
     if signal > 0
         && let Some(place) = place(signal)

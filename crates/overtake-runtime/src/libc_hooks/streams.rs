@@ -1,8 +1,9 @@
-//! Streams of stdio: the memory that libc reads and writes for the program, and the descriptors behind them.
+//! Streams of stdio: the memory that libc reads and writes for the program, and the descriptors behind the streams.
 //!
-//! libc's own calls of `read` and `write` do not come past us, so order through a pipe with a stream on it is recorded here: what
-//! may write to the descriptor is a post, what may have read from it a wait. Only a single character is in a buffer for sure, unless
-//! that is full (or has no room, as of streams that are written line by line or at once) when it is put, or empty when it is got.
+//! libc's own calls of `read` and `write` do not reach our hooks, so order through a pipe with a stream is recorded here: a function that
+//! may write to the descriptor is a post, one that may have read from it a wait. Only functions for a single character are known to use
+//! just the buffer, unless it is full when the character is put (or has no room, as in streams without or with line buffering), or empty
+//! when the character is got.
 
 use super::files::{read_from, written};
 use super::opening::{closing_stream, flushing_all};
@@ -11,7 +12,7 @@ use super::strings::{length, read_text};
 use super::touch;
 use crate::thread;
 
-/// The first fields of libc's `FILE`, which programs of all ages have compiled in.
+/// The first fields of libc's `FILE`. They never change, because old programs have compiled code that uses them.
 #[repr(C)]
 pub(super) struct Stream {
     flags: i32,
@@ -40,7 +41,7 @@ pub(super) fn standard_input() -> *mut Stream {
     unsafe { stdin }
 }
 
-/// The descriptor behind a stream; negative if there is none, as of one in memory.
+/// The descriptor behind a stream; negative if there is none, as for a stream in memory.
 pub(super) fn descriptor(stream: *mut Stream) -> i32 {
     // SAFETY: our caller passes an open stream; `errno` is the thread's own.
     unsafe {
@@ -52,7 +53,7 @@ pub(super) fn descriptor(stream: *mut Stream) -> i32 {
     }
 }
 
-/// The stream may be written out.
+/// The stream may be flushed.
 pub(super) fn flushing(stream: *mut Stream, pc: usize) {
     if thread::current().is_some() {
         written(descriptor(stream), pc);
@@ -67,8 +68,8 @@ pub(super) fn filled(stream: *mut Stream, pc: usize) {
 }
 
 fn has_nothing_left(stream: *mut Stream) -> bool {
-    // SAFETY: our caller passes an open stream. Another thread may use it now: libc's lock is not ours to take, and either
-    // answer is true of some moment.
+    // SAFETY: our caller passes an open stream. Another thread may use it now: we must not take libc's lock, and either
+    // answer is true at some moment.
     unsafe {
         (&raw const (*stream).read_next).read_volatile() >= (&raw const (*stream).read_end).read_volatile()
     }
@@ -81,7 +82,7 @@ fn has_no_room(stream: *mut Stream) -> bool {
     }
 }
 
-/// So many items were read into a buffer.
+/// `count` items were read into a buffer.
 fn read_items(count: usize, buffer: usize, size: usize, stream: *mut Stream, pc: usize) -> usize {
     filled(stream, pc);
     touch::<true>(buffer, count.saturating_mul(size), pc);
@@ -93,7 +94,7 @@ fn write_items(buffer: usize, size: usize, count: usize, stream: *mut Stream, pc
     flushing(stream, pc);
 }
 
-/// A line was read into a buffer, or none.
+/// A line was read into a buffer; none if `line` is null.
 fn read_line(line: usize, stream: *mut Stream, pc: usize) -> usize {
     filled(stream, pc);
     if line != 0 && thread::current().is_some() {
@@ -102,7 +103,7 @@ fn read_line(line: usize, stream: *mut Stream, pc: usize) -> usize {
     line
 }
 
-/// What `getline` and the like are given: where the buffer is, and how large.
+/// The arguments of `getline` and the like: where the buffer is, and how large it is.
 #[derive(Clone, Copy)]
 struct Growing {
     place: *mut usize,
@@ -125,7 +126,7 @@ impl Growing {
         unsafe { [*place, *room] }
     }
 
-    /// So many bytes were read.
+    /// `result` bytes were read.
     fn read(self, result: isize, stream: *mut Stream, pc: usize) -> isize {
         filled(stream, pc);
         let after = Growing::now(self.place, self.room);
@@ -185,7 +186,7 @@ hook! {
         let buffer = Growing::new(line, room, pc);
         buffer.read(real(line, room, end, stream), stream, pc)
     }
-    /// What headers make of `getline`.
+    /// Headers define `getline` by this function.
     fn __getdelim(line: *mut usize, room: *mut usize, end: i32, stream: *mut Stream; pc) -> isize {
         let buffer = Growing::new(line, room, pc);
         buffer.read(real(line, room, end, stream), stream, pc)
@@ -193,7 +194,7 @@ hook! {
 
     fn fgetc(stream: *mut Stream; pc) -> i32 { filling(has_nothing_left(stream), stream, real, pc) }
     fn getc(stream: *mut Stream; pc) -> i32 { filling(has_nothing_left(stream), stream, real, pc) }
-    /// What headers make of `getc_unlocked` once the buffer is empty.
+    /// Headers define `getc_unlocked` by this function, for an empty buffer.
     fn __uflow(stream: *mut Stream; pc) -> i32 { filling(true, stream, real, pc) }
     fn getchar(; pc) -> i32 {
         let stream = standard_input();
@@ -208,7 +209,7 @@ hook! {
         putting(has_no_room(stream), stream, pc);
         real(letter, stream)
     }
-    /// What headers make of `putc_unlocked` once the buffer is full.
+    /// Headers define `putc_unlocked` by this function, for a full buffer.
     fn __overflow(stream: *mut Stream, letter: i32; pc) -> i32 {
         putting(true, stream, pc);
         real(stream, letter)
@@ -241,7 +242,7 @@ fn filling(is_empty: bool, stream: *mut Stream, get: impl FnOnce(*mut Stream) ->
     letter
 }
 
-/// Puts a character, for which the stream may have to be written out.
+/// Puts a character, for which the stream may have to be flushed.
 fn putting(is_full: bool, stream: *mut Stream, pc: usize) {
     if is_full {
         flushing(stream, pc);

@@ -1,5 +1,5 @@
-//! Functions that read and write memory for the program. The ranges are recorded before the function runs, or after it where
-//! only its result tells how much it touched. Of two texts that are compared, the part up to the first difference counts.
+//! Functions that read and write memory for the program. The ranges are recorded before the function runs, or after it if
+//! only its result shows how much it accessed. When two texts are compared, both are read up to the first difference.
 
 use super::real::hook;
 use super::touch;
@@ -8,7 +8,7 @@ use crate::{process, thread};
 /// Length of a text, at most `most`.
 pub(super) fn length(text: usize, most: usize) -> usize {
     let mut length = 0;
-    // SAFETY: our caller passes a text that ends with a zero or has `most` bytes. Volatile, lest this becomes `strlen`.
+    // SAFETY: our caller passes a text that ends with a zero or has `most` bytes. Volatile, so that compilers do not call `strlen`.
     while length < most && unsafe { (text as *const u8).add(length).read_volatile() } != 0 {
         length += 1;
     }
@@ -25,14 +25,14 @@ pub(super) fn read_text(text: usize, pc: usize) -> usize {
     length
 }
 
-/// As [`read_text`], of a text that may end after `most` bytes without a zero.
+/// As [`read_text`], for a text that may end after `most` bytes without a zero.
 fn read_text_within(text: usize, most: usize, pc: usize) -> usize {
     let length = length(text, most);
     touch::<false>(text, (length + 1).min(most), pc);
     length
 }
 
-/// Records reading two texts up to where they differ; letters are the same if `fold` makes them so.
+/// Records reading two texts up to where they differ. Letters are compared after `fold`.
 fn read_both(first: usize, second: usize, most: usize, pc: usize, fold: impl Fn(u8) -> u8) {
     if thread::current().is_none() {
         return;
@@ -250,7 +250,7 @@ hook! {
     }
 }
 
-/// Records that `added` letters and a zero go behind the text at `to`.
+/// Records that `added` letters and a zero are appended to the text at `to`.
 fn appended(to: usize, added: usize, pc: usize) {
     let length = read_text(to, pc);
     touch::<true>(to + length, added + 1, pc);

@@ -1,8 +1,8 @@
 //! Threads: creation, joining, the end.
 //!
-//! A thread's number is given out by its creator and travels with its argument. The creation is recorded before it happens, so the
-//! child's first stamp is later. A thread ends in the destructor of a thread-specific value that renews itself until libc
-//! gives up, and that comes last each time, so that other destructors are recorded; detaching and `pthread_exit` need nothing from us.
+//! A thread's creator chooses its number and passes it on with its argument. The creation is recorded before it happens, so the
+//! child's first stamp is later. The recording of a thread ends in the destructor of a thread-specific value. This destructor comes last
+//! and sets its value again until libc stops, so that other destructors are recorded. `pthread_exit` needs no hook.
 
 use core::ffi::{c_char, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -15,25 +15,25 @@ use super::{caller_or, note};
 use crate::sys::NoSignals;
 use crate::{process, sys, thread, tls};
 
-/// How often libc runs destructors that renew their values.
+/// How often libc runs destructors that set their values again.
 const DESTRUCTOR_ROUNDS: usize = 4;
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// Threads that were created and have not got as far as to have a number.
+/// Threads that were created and do not have their number yet.
 static STARTING: AtomicU32 = AtomicU32::new(0);
-/// Counts threads that have got so far. Whoever needs the number of one waits for this to change.
+/// Counts threads that have their number. A thread that needs the number of another waits for this to change.
 static STARTED: AtomicU32 = AtomicU32::new(0);
-/// How many wait for that.
+/// How many threads wait for that.
 static WAITING: AtomicU32 = AtomicU32::new(0);
 
 /// Destructors run in the order of their keys. This is the last key whose value libc has room for without allocating.
 const LAST_KEY: u32 = 31;
 
-/// Takes the last of the keys, which are given out in order.
+/// Takes the last of the keys, which libc hands out in order.
 pub(super) fn start() {
     let mut key = 0;
     let mut first = u32::MAX;
-    // SAFETY: the key is written by the call; those that are deleted are ours.
+    // SAFETY: the call writes the key; the keys that are deleted are ours.
     unsafe {
         while libc::pthread_key_create(&raw mut key, Some(on_end)) == 0 {
             first = first.min(key);
@@ -50,7 +50,7 @@ pub(super) fn start() {
     }
 }
 
-/// Lets this thread's recording end with the thread.
+/// Makes this thread's recording end with the thread.
 pub(crate) fn end_with_thread() {
     renew(DESTRUCTOR_ROUNDS);
 }
@@ -67,7 +67,7 @@ unsafe extern "C" fn on_end(rounds: *mut c_void) {
     }
 }
 
-/// What a new thread is to do.
+/// What a new thread does.
 #[derive(Clone, Copy)]
 struct Start {
     routine: extern "C" fn(usize) -> usize,
@@ -78,7 +78,7 @@ struct Start {
     signals: u64,
 }
 
-/// Creates a thread by `real`, which takes the start routine and its argument.
+/// Creates a thread by calling `real`, which takes the start routine and its argument.
 fn create(
     routine: extern "C" fn(usize) -> usize,
     argument: usize,
@@ -98,7 +98,7 @@ fn create(
         creator.sync(RecordKind::Detach, 0, u64::from(number), pc);
     }
     process::note_new_modules();
-    // A handler that runs on the thread before it has its number would make another thread of it.
+    // A signal handler that runs on the thread before it has its number would give it another number.
     let quiet = NoSignals::new();
     // SAFETY: fresh memory of the right size.
     unsafe {
@@ -114,16 +114,16 @@ fn create(
 }
 
 extern "C" fn run_thread(start: usize) -> usize {
-    // The last call leaves nothing on the stack, so that it becomes a jump and call stacks begin with the program's own function.
+    // The last call needs nothing on the stack, so that it becomes a jump and call stacks begin with the program's own function.
     let (routine, argument) = begin_thread(start);
     routine(argument)
 }
 
-/// What the new thread is to call.
+/// The routine that the new thread calls, and its argument.
 #[inline(never)]
 fn begin_thread(start: usize) -> (extern "C" fn(usize) -> usize, usize) {
     let start = start as *mut Start;
-    // SAFETY: what `create` passed on; ours from here.
+    // SAFETY: `create` passed it on; it belongs to this thread now.
     let Start { routine, argument, number, parent, signals } = unsafe { start.read() };
     raw_free(start.cast());
     thread::begin(number, parent, routine as usize as u64);
@@ -133,9 +133,9 @@ fn begin_thread(start: usize) -> (extern "C" fn(usize) -> usize, usize) {
     (routine, argument)
 }
 
-/// Lets those go on who wait for this thread's number.
+/// Wakes the threads that wait for this thread's number.
 fn has_started() {
-    // In one order with what `wait_for_number` does: either it sees the change, or this sees it waiting.
+    // Sequentially consistent, as in `wait_for_number`: either that sees the change, or this sees it waiting.
     STARTED.fetch_add(1, Ordering::SeqCst);
     if WAITING.load(Ordering::SeqCst) > 0 {
         sys::wake_all(STARTED.as_ptr());
@@ -148,8 +148,8 @@ pub(crate) fn restart_after_fork() {
     WAITING.store(0, Ordering::Relaxed);
 }
 
-/// The number of a thread that is about to be joined. Its creator may be ahead of it: waits until it has started, however long
-/// a busy machine takes. Threads that libc made without us and that recorded nothing have none.
+/// The number of a thread that is about to be joined. Waits until the thread has started, however long
+/// that takes on a busy machine. Threads that libc created without us and that recorded nothing have none.
 fn number_of(handle: usize) -> Option<u32> {
     match known_number(handle) {
         Some(number) => number,
@@ -172,7 +172,7 @@ fn wait_for_number(handle: usize) -> Option<u32> {
     }
 }
 
-/// The number of a thread, or that it has none; `None` if it may still get one.
+/// The number of a thread, or `Some(None)` if it has none; `None` if it may still get one.
 fn known_number(handle: usize) -> Option<Option<u32>> {
     let all_started = STARTING.load(Ordering::Acquire) == 0;
     // SAFETY: our caller is about to join the thread.
@@ -190,11 +190,11 @@ fn join(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     result
 }
 
-/// Whether threads with these attributes, null for none, need no join.
+/// Whether threads with these attributes are created detached. The attributes may be null.
 fn is_detached(attributes: usize) -> bool {
     let mut state = 0;
     let attributes = attributes as *const libc::pthread_attr_t;
-    // SAFETY: the program passes attributes that were made; the state is written by the call.
+    // SAFETY: the program passes initialised attributes; the call writes the state.
     !attributes.is_null()
         && unsafe { pthread_attr_getdetachstate(attributes, &raw mut state) } == 0
         && state == libc::PTHREAD_CREATE_DETACHED

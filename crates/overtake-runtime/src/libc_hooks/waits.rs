@@ -17,7 +17,7 @@ lifetimes! {
     Forget: cnd_init();
 }
 
-/// What libc runs when the thread is cancelled while it waits; laid out as libc has it.
+/// What libc runs when the thread is cancelled while it waits, in libc's layout.
 #[repr(C)]
 struct Cleanup {
     routine: usize,
@@ -35,7 +35,7 @@ unsafe extern "C" {
     fn _pthread_cleanup_pop(cleanup: *mut Cleanup, execute: i32);
 }
 
-/// A wait on a condition variable, `wait` being the real one.
+/// A wait for a condition variable; `wait` calls the real function.
 #[inline]
 fn wait(condition: usize, mutex: usize, pc: usize, wait: impl FnOnce() -> i32) -> i32 {
     let pc = caller_or(pc);
@@ -43,12 +43,12 @@ fn wait(condition: usize, mutex: usize, pc: usize, wait: impl FnOnce() -> i32) -
     note(RecordKind::Release, 0, mutex, pc);
     let cancelled = [mutex, pc];
     let mut cleanup = Cleanup { routine: 0, argument: 0, kind: 0, previous: 0 };
-    // SAFETY: popped below, and the wait does not return early. If the thread is cancelled, this frame is still there.
+    // SAFETY: popped below, and nothing returns in between. If the thread is cancelled, this frame still exists.
     unsafe { _pthread_cleanup_push(&raw mut cleanup, on_cancel, cancelled.as_ptr().cast_mut().cast()) };
     let result = wait();
     // SAFETY: the innermost one pushed.
     unsafe { _pthread_cleanup_pop(&raw mut cleanup, 0) };
-    // Whatever the result, a wait that returns holds the mutex; but not if it was refused at once.
+    // A wait that returns holds the mutex, whatever the result, unless libc refused it at once.
     if result != libc::EPERM {
         mutex_taken(if result == libc::EOWNERDEAD { result } else { 0 }, false, mutex, pc);
         note(RecordKind::CondWake, u8::from(result != 0), condition, pc);
@@ -58,7 +58,7 @@ fn wait(condition: usize, mutex: usize, pc: usize, wait: impl FnOnce() -> i32) -
     result
 }
 
-/// A cancelled wait takes the mutex again before the thread's clean-up runs.
+/// A cancelled wait acquires the mutex again before the thread's clean-up runs.
 extern "C" fn on_cancel(argument: *mut c_void) {
     let at: *const [usize; 2] = argument.cast_const().cast();
     // SAFETY: points into the frame of `wait`.
@@ -132,8 +132,8 @@ hook! {
     fn sem_clockwait(semaphore: usize, clock: i32, time: usize; pc) -> i32 {
         token(real(semaphore, clock, time), semaphore, pc)
     }
-    /// Opening a named semaphore twice gives the same address, and others may have posted to it: what counts is how many
-    /// tokens it has now.
+    /// Opening a named semaphore twice gives the same address, and other processes may have posted to it. So the number of
+    /// tokens that it has now is recorded.
     fn sem_open(name: usize, flags: i32, mode: u32, value: u32; pc) -> usize {
         let semaphore = real(name, flags, mode, value);
         let mut tokens = 0;

@@ -1,6 +1,6 @@
 //! The plain accesses of a thread: which are left out, which continue a run, which get a record of their own.
 //!
-//! The frequent cases are in assembly (`abi::access`); what comes here is what they leave over.
+//! The frequent cases are in assembly (`abi::access`); the others come here.
 
 use overtake_rawlog::{RecordKind, brief_access, brief_run, head, run};
 
@@ -21,7 +21,7 @@ impl Recorder {
             && let Some(first) = free(first)
             && let Some(second) = free(second)
         {
-            // If a signal handler comes before the access is counted, this is of a region that is over.
+            // If a signal handler comes before the access is counted, this marks a region that has ended.
             first.claim::<WRITE>();
             second.claim::<WRITE>();
             run.expect_next();
@@ -75,7 +75,7 @@ impl Recorder {
             if let Some(stride) = self.runs.expect(place, address) {
                 let first = self.brief(brief_run(WRITE, SIZE), pc, address);
                 if self.buffer.write_at(cursor, [first, run(stride)]) {
-                    // If a signal handler came since, the entry may be another instruction's.
+                    // If a signal handler came since, the entry may belong to another instruction.
                     return if self.buffer.place() == cursor.wrapping_add(2) {
                         self.runs.start(place, cursor)
                     };
@@ -92,7 +92,7 @@ impl Recorder {
         self.write([head(kind, length as u8, address as u64), pc as u64]);
     }
 
-    /// Notes an access as recorded, unless that was in another region: before a signal handler came.
+    /// Notes an access as recorded, unless it was in another region, because a signal handler came since.
     #[inline(always)]
     fn note<const WRITE: bool>(&self, slot: &Slot, region: u64, line: u64, bytes: u64) {
         let close = |line, bytes, pc| self.close_line(line, bytes, pc);
@@ -126,7 +126,7 @@ impl Recorder {
 
     #[inline(never)]
     fn access_lines<const WRITE: bool>(&self, address: usize, length: usize, pc: usize) {
-        /// Longer ranges are recorded without asking.
+        /// Longer ranges are recorded without a look-up.
         const MOST_BYTES: usize = 2048;
         let is_short = length <= MOST_BYTES;
         let find = |(line, bytes)| self.coalescer.find::<WRITE>(line, bytes, pc as u64);
@@ -137,7 +137,7 @@ impl Recorder {
         let kind = if WRITE { RecordKind::WriteRange } else { RecordKind::ReadRange };
         self.write([head(kind, 0, address as u64), pc as u64, length as u64 & (u64::MAX >> 16)]);
         if !is_short {
-            self.end_runs(); // what it touched is not noted
+            self.end_runs(); // the bytes of the range are not noted
         } else {
             for part in lines(address, length) {
                 if let Found::New(slot) = find(part) {
@@ -173,20 +173,20 @@ fn line_of(address: usize) -> u64 {
     (address - address % LINE_BYTES) as u64
 }
 
-/// The line of an access that lies within one, and which of the line's bytes it is to.
+/// The line of an access that lies within one line, and the mask of the accessed bytes.
 #[inline(always)]
 fn within_line(address: usize, length: usize) -> (u64, u64) {
     (line_of(address), ((1 << length) - 1) << (address % LINE_BYTES))
 }
 
-/// The two lines of an access that crosses from one to the next, each with the bytes of it that are accessed.
+/// The two lines of an access that crosses from one to the next, each with the mask of the accessed bytes.
 #[inline(always)]
 fn across_lines<const SIZE: usize>(address: usize) -> [(u64, u64); 2] {
     let (line, from) = (line_of(address), address % LINE_BYTES);
     [(line, u64::MAX << from), (line + LINE_BYTES as u64, (1 << (from + SIZE - LINE_BYTES)) - 1)]
 }
 
-/// The lines of a range, each with the bytes of it that are in the range.
+/// The lines of a range, each with the mask of its bytes in the range.
 #[inline]
 fn lines(address: usize, length: usize) -> impl Iterator<Item = (u64, u64)> + Clone {
     let end = address + length;

@@ -1,20 +1,20 @@
-//! Where a thread's records go: into a small part of its file that is mapped, the tail, and from there behind the chunks that are
-//! full.
+//! Where a thread's records go: into the tail, a small mapped part of the log file. A full tail is copied to the end of the file, as a
+//! chunk.
 //!
-//! A tail is used over and over: its pages are there, and in the cache. Mapping each chunk afresh instead costs 4 microseconds
-//! a page on ext4, copying it behind the others with `pwrite` 1.3.
+//! A tail is used over and over: its pages are mapped already, and in the cache. Mapping a new part of the file for each chunk would cost
+//! 4 microseconds a page on ext4; copying with `pwrite` costs 1.3.
 //!
 //! **Invariants.**
-//!   B1  `next <= end` but for records on their way, both in a mapped tail that only this thread writes, with
+//!   B1  `next <= end`, except for records that are being written. Both are in a mapped tail that only this thread writes, with
 //!       [`SLACK_BYTES`] mapped behind `end`.
-//!   B2  A record's words are filled, the first one last, before the cursor moves over them by one instruction. A signal handler
-//!       of the same thread that comes before that records over them, and they are written again (`detour`).
+//!   B2  A record's words are filled, the first one last, before one instruction moves the cursor over them. If a signal handler
+//!       of the same thread comes before that instruction, it records over these words, and they are written again (`detour`).
 //!   B3  A tail has a header, with the thread and the number of the chunk, in front of its records.
-//!   B4  Tails change with signals blocked, and alternate. Words behind the cursor that may be there (B2) are cleared before.
+//!   B4  Tails alternate, and change while signals are blocked. Words that were filled behind the cursor (B2) are cleared first.
 //!   B5  No thread has a file of its own (`store`).
-//!   B6  A tail other than the current one never has the number of the chunk that comes next.
+//!   B6  A tail other than the current one never has the number of the next chunk.
 //!
-//! When there is no room, records go to a private tail that is used over and over, and their bytes are counted as lost.
+//! When the log cannot grow, records go to a private tail that is used over and over, and their bytes are counted as lost.
 
 use core::cell::Cell;
 
@@ -40,7 +40,7 @@ const LOSING_BYTES: usize = 16 * 1024;
 pub(crate) struct Buffer {
     next: Cell<*mut u64>,
     end: Cell<*mut u64>,
-    /// The tail in use.
+    /// The current tail.
     tail: Cell<*mut u8>,
     tail_bytes: Cell<usize>,
     /// The slot of the thread, and its large tails if it has any.
@@ -48,7 +48,7 @@ pub(crate) struct Buffer {
     large: Cell<*mut u8>,
     /// Number of the chunk in the tail.
     chunk: Cell<u64>,
-    /// Records are not going to the file.
+    /// Records are lost: they do not go to the file.
     losing: Cell<bool>,
 }
 
@@ -73,7 +73,7 @@ impl Buffer {
         }
     }
 
-    /// Records stay in memory, as far as there is room; for tests.
+    /// Records stay in memory, as long as there is room; for tests.
     #[cfg(test)]
     pub(crate) fn open_in_memory(&self) {
         const BYTES: usize = 4 << 20;
@@ -90,13 +90,13 @@ impl Buffer {
         unsafe { core::slice::from_raw_parts(self.tail.get().wrapping_add(PIECE_HEADER_BYTES), self.used()) }
     }
 
-    /// Nothing is ever written: there is always room.
+    /// For a thread that never writes: there is always room.
     pub(crate) fn open_nowhere(&self) {
         self.next.set(core::ptr::null_mut());
         self.end.set(core::ptr::without_provenance_mut(usize::MAX));
     }
 
-    /// Whether a record still fits the tail; if not, [`next_chunk`](Self::next_chunk) is due.
+    /// Whether a record still fits into the tail. If not, [`next_chunk`](Self::next_chunk) must be called.
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
         self.place() < self.limit()
@@ -110,7 +110,7 @@ impl Buffer {
 
     #[inline(always)]
     fn limit(&self) -> *mut u64 {
-        // Volatile: signal handlers may go on to another tail.
+        // Volatile: signal handlers may change to another tail.
         // SAFETY: reads a field.
         unsafe { self.end.as_ptr().read_volatile() }
     }
@@ -129,16 +129,16 @@ impl Buffer {
         unsafe { self.next.as_ptr().read_volatile() }
     }
 
-    /// Writes a record if nothing was written since `place` was asked for. False if it has to be written again.
+    /// Writes a record if nothing was written since the caller got `place`. False if it has to be written again.
     #[inline(always)]
     pub(crate) fn write_at<const WORDS: usize>(&self, place: *mut u64, words: [u64; WORDS]) -> bool {
         let word = |number: usize| words.get(number).copied().unwrap_or(0);
         let append = const { APPEND[WORDS - 1] };
-        // SAFETY: the cursor is this thread's own; it is a place in a tail with room for a record (B1).
+        // SAFETY: only this thread uses the cursor; it is a place in a tail with room for a record (B1).
         unsafe { append(self.next.as_ptr(), place, word(0), word(1), word(2), word(3)) }
     }
 
-    /// Goes on to a new chunk. Signals are blocked. The caller starts it with [`start_chunk`](Self::start_chunk).
+    /// Changes to a new chunk, which the caller starts with [`start_chunk`](Self::start_chunk). Signals are blocked.
     pub(crate) fn next_chunk(&self) {
         if self.losing.get() {
             self.count_lost();
@@ -154,17 +154,17 @@ impl Buffer {
         }
     }
 
-    /// Starts a chunk: `stamp` is not later than those that follow, `unknown` the number of outermost frames that
-    /// the caller will not write. The caller writes the call stack next.
+    /// Starts a chunk. `stamp` is not later than those that follow, `unknown` is the number of outermost frames that
+    /// the caller does not write. The caller writes the call stack next.
     pub(crate) fn start_chunk(&self, stamp: u64, unknown: u64) {
         self.write([head(RecordKind::Chunk, 0, unknown), stamp, self.chunk.get()]);
     }
 
-    /// Copies the tail into a piece of its own: so many bytes behind its header.
+    /// Copies the tail into a piece of its own, with `bytes` bytes behind its header.
     fn seal(&self, kind: PieceKind, bytes: usize) -> Result<(), Errno> {
         self.clear_unwritten();
         let piece: *mut PieceHeader = self.tail.get().cast();
-        // SAFETY: the tail is mapped, has so many bytes, and is this thread's own.
+        // SAFETY: the tail is mapped, has so many bytes, and belongs to this thread.
         unsafe {
             (*piece).kind = kind as u32;
             (*piece).bytes = bytes as u64;
@@ -172,7 +172,7 @@ impl Buffer {
         }
     }
 
-    /// Clears words behind the cursor, which somebody may have been about to write (B4).
+    /// Clears the words behind the cursor, which interrupted code may have filled (B4).
     fn clear_unwritten(&self) {
         for number in 0..MOST_WORDS {
             // SAFETY: B1: there is room for several records behind `end`.
@@ -186,21 +186,21 @@ impl Buffer {
             let large = store::take_large()?;
             self.large.set(large);
             if let Some(header) = self.header() {
-                // SAFETY: it was just taken.
+                // SAFETY: the piece was just taken.
                 header.large = unsafe { store::offset_of(large) };
             }
         }
         Ok(())
     }
 
-    /// Empties the tail of the current chunk and makes it the one in use.
+    /// Empties the tail for the current chunk and makes it the current one.
     fn use_tail(&self) {
         let chunk = self.chunk.get();
         let bytes = tail_bytes(chunk);
         let pair = if chunk < SMALL_CHUNKS { &self.slot } else { &self.large };
         let tail = pair.get().wrapping_add(PAGE_BYTES + chunk as usize % 2 * bytes);
         let thread = self.header().map_or(0, |header| header.number);
-        // SAFETY: within the pair, which only this thread knows. From the front: B6.
+        // SAFETY: within the pair, which only this thread knows. It is cleared from the front: B6.
         unsafe {
             sys::clear(tail, bytes);
             tail.cast::<PieceHeader>().write(store::new_header(PieceKind::Tail, thread, chunk, 0));
@@ -210,13 +210,13 @@ impl Buffer {
         self.rewind();
     }
 
-    /// From now on records go nowhere and are counted. The last tail stays as it is.
+    /// From now on records are lost and counted. The last tail stays as it is.
     fn lose(&self, reason: Errno) {
         static LAST_RESORT: Scratch = Scratch([const { Cell::new(0) }; SCRATCH_WORDS]);
         self.losing.set(true);
         let (tail, bytes) = match sys::map_private(LOSING_BYTES) {
             Ok(tail) => (tail, LOSING_BYTES),
-            // No memory at all: all threads scribble over one page that nobody reads.
+            // There is no memory at all: all threads write over one page that nobody reads.
             Err(_) => (LAST_RESORT.0.as_ptr() as *mut u8, SCRATCH_WORDS * 8),
         };
         store::note_loss(reason);
@@ -250,7 +250,7 @@ impl Buffer {
         (!slot.is_null()).then(|| unsafe { &mut *slot.wrapping_add(THREAD_AT).cast::<ThreadHeader>() })
     }
 
-    /// Writes what is in the tail and gives the slot to others. No record may be written afterwards.
+    /// Writes the contents of the tail and returns the slot for other threads. No record may be written afterwards.
     pub(crate) fn close(&self) {
         if self.losing.get() {
             self.count_lost();
@@ -260,7 +260,7 @@ impl Buffer {
         self.abandon();
     }
 
-    /// Writes the last chunk, with the thread's header behind its records. If that fails they stay in the slot, which is not used again.
+    /// Writes the last chunk, with the thread's header behind its records. If that fails, they stay in the slot, which is not used again.
     fn write_last(&self) -> Result<(), Errno> {
         let header = self.header().ok_or(Errno(libc::EBADF))?;
         let used = self.used();
@@ -270,7 +270,7 @@ impl Buffer {
         self.seal(PieceKind::Last, used + THREAD_HEADER_BYTES)
     }
 
-    /// What is in the slot is in chunks now.
+    /// Returns the slot. All its records are in chunks now.
     fn give_back(&self) {
         if let Some(header) = self.header() {
             header.magic = 0;
@@ -284,7 +284,7 @@ impl Buffer {
         }
     }
 
-    /// Forgets the slot; in a child process it is the parent's.
+    /// Forgets the slot, which belongs to the parent in a child process.
     pub(crate) fn abandon(&self) {
         self.slot.set(core::ptr::null_mut());
         self.large.set(core::ptr::null_mut());
@@ -294,11 +294,11 @@ impl Buffer {
 /// Words of the longest record.
 const MOST_WORDS: usize = 4;
 
-/// Takes the cursor, where it is thought to be, and the words.
+/// Takes the address of the cursor, its expected value, and the words.
 type Append = unsafe extern "C" fn(*mut *mut u64, *mut u64, u64, u64, u64, u64) -> bool;
 
-/// Functions that write a record of so many words to `place`, if that is where the cursor is, and move the cursor. False if not,
-/// or if a signal handler came in between.
+/// Functions that write a record with a given number of words to `place`, if the cursor is there, and move the cursor. They return false
+/// if it is elsewhere, or if a signal handler came in between.
 macro_rules! appends {
     ($($words:literal: [$($fill:literal)*];)*) => {
         $(core::arch::global_asm!(
@@ -323,7 +323,7 @@ macro_rules! appends {
             ".popsection",
         );)*
 
-        /// By number of words, less one.
+        /// By number of words, minus one.
         const APPEND: [Append; MOST_WORDS] = [$({
             unsafe extern "C" {
                 #[link_name = concat!("overtake_append", $words)]
@@ -332,7 +332,7 @@ macro_rules! appends {
             append
         },)*];
 
-        /// Where threads go on that a signal handler interrupted in one of these functions.
+        /// Where threads continue that a signal handler interrupted in one of these functions.
         pub(crate) static DETOURS: &[Detour] = &[$({
             labels!(
                 begin = concat!("overtake_append", $words),

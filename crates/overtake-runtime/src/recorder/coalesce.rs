@@ -1,22 +1,22 @@
 //! Which bytes this thread has already recorded since its last synchronisation.
 //!
-//! Between two synchronisation operations of a thread (a *region*) an access that repeats an earlier one of the same kind to the
-//! same bytes races with whatever the earlier one races with, so it need not be recorded. A direct-mapped table has a slot
-//! per cache line: which bytes were accessed, which were written, and which were written again after their recorded
-//! write. The last must be known to prediction, because a later reader sees the *last* write and depends on everything
-//! before it: such bytes get one closing write when the region ends.
+//! Between two synchronisation operations of a thread (a *region*), an access that repeats an earlier one of the same kind to the
+//! same bytes races with exactly what the earlier one races with, so it need not be recorded. A direct-mapped table has a slot
+//! for each cache line: which bytes were accessed, which were written, and which were written again after their recorded
+//! write. Prediction needs the last of these, because a later reader sees the *last* write and depends on everything
+//! before it. So such bytes get one closing write when the region ends.
 //!
 //! **Invariants.**
-//!   C1  A slot speaks of the current region only if its key holds the region's number; numbers are not reused
+//!   C1  A slot belongs to the current region only if its key holds the region's number. Numbers are not reused
 //!       without clearing the table.
 //!   C2  Every slot of the current region with `rewritten` bytes is in `dirty`, or its closing write is in the log, or
 //!       `dirty` has overflowed and the whole table will be searched when the region ends.
-//!   C3  A slot's masks are those of its key: the key is taken away while the masks change hands, so that a signal
-//!       handler never takes the one for the other, and masks grow only if the key is still the one (`detour`).
+//!   C3  A slot's masks belong to its key. While a slot gets a new line, its key is 0, so that a signal
+//!       handler never reads the masks of another line. Masks grow only if the key has not changed (`detour`).
 //!   C4  A table that was outgrown stays mapped: code that a signal handler interrupted may hold a slot of it.
 //!
-//! What this hides: a second code location of the same race, in the same region. What a signal handler can lose: the closing
-//! write of a line whose slot it takes while the interrupted code is about to note something there.
+//! **Approximations.** A second code location of the same race in the same region is not seen. A signal handler can lose the closing
+//! write of a line, if it takes the slot of the line while the interrupted code is about to note something there.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
@@ -26,18 +26,18 @@ use crate::sys::{self, Errno};
 
 /// Bytes per slot.
 pub(crate) const LINE_BYTES: usize = 64;
-/// The address of a line takes bits 6 to 47 of a key, the region's number the other ones: it counts in the high bits, and in the
-/// low bits how often it has started again there.
+/// The address of a line takes bits 6 to 47 of a key, the region's number the other bits: the high bits count regions, the low bits
+/// count how often the high bits have started again.
 const LINE: u64 = (1 << 48) - LINE_BYTES as u64;
 const ONE_REGION: u64 = 1 << 48;
 const ROUNDS: u64 = LINE_BYTES as u64;
 
 const FIRST_SLOTS: usize = 1 << 10;
-/// Matrix multiplication on 200 by 200 doubles takes 1.7 s with 4,096 slots, where lines evict each other, and 0.4 s with these.
+/// Matrix multiplication on 200 by 200 doubles takes 1.7 s with 4,096 slots, where lines evict each other, and 0.4 s with this many.
 const MOST_SLOTS: usize = 1 << 16;
 /// With more dirty slots than this, searching a table of the largest size costs no more than 16 slots for each.
 const DIRTY_SLOTS: usize = 4096;
-/// Two in a cache line.
+/// Two slots fit into a cache line.
 #[repr(C, align(32))]
 pub(crate) struct Slot {
     key: Cell<u64>,
@@ -46,7 +46,7 @@ pub(crate) struct Slot {
     rewritten: Cell<u64>,
 }
 
-// The look-up counts on it.
+// The look-up relies on this.
 const _: () = assert!(size_of::<Slot>() * 2 == LINE_BYTES);
 
 /// Bytes of a table: the slots, and behind them for each slot the program counter of a write of rewritten bytes.
@@ -65,78 +65,78 @@ pub(crate) mod offsets {
     use core::mem::offset_of;
 
     pub(crate) const SLOTS: usize = offset_of!(LookUp, slots);
-    /// The address of a line times this, shifted by as much, is where its slot is in a table without end: as far as half of the
-    /// address, and a little further with each 128 KiB. Otherwise arrays with a power of two as stride would meet in few slots.
+    /// The address of a line times [`MIX`], shifted right by [`MIX_SHIFT`], is the offset of its slot in an endless table: half of the
+    /// address, and a little more with each 128 KiB. Otherwise arrays with a power of two as stride would share few slots.
     pub(crate) const MIX: u64 = (1 << 11) + 1;
     pub(crate) const MIX_SHIFT: u32 = 12;
     pub(crate) const MASK: usize = offset_of!(LookUp, mask);
     pub(crate) const REGION: usize = offset_of!(LookUp, region);
-    /// The bytes of a slot's line of which a further read means nothing.
+    /// The bytes of a slot's line of which a further read need not be noted.
     pub(crate) const READ: usize = offset_of!(Slot, accessed);
-    /// The bytes of which a further write means nothing: their closing writes are due already.
+    /// The bytes of which a further write need not be noted: they will get a closing write anyway.
     pub(crate) const REWRITTEN: usize = offset_of!(Slot, rewritten);
     pub(crate) const WRITTEN: usize = offset_of!(Slot, written);
     pub(crate) const REPEATS: usize = offset_of!(LookUp, repeats);
-    /// What to rotate a key by, and which bits of the result are the region's number.
+    /// By how many bits to rotate a key, and which bits of the result are the region's number.
     pub(crate) const REGION_ROTATION: u32 = 16;
     pub(crate) const REGION_BITS: u64 = (!super::LINE).rotate_left(REGION_ROTATION);
 }
 
-/// What every access needs.
+/// The fields that every access needs.
 #[repr(C)]
 pub(crate) struct LookUp {
     slots: Cell<*const Slot>,
     /// Distance of the last slot from the first, in bytes.
     mask: Cell<u64>,
-    /// The region's number, in place in a key.
+    /// The region's number, at its position in a key.
     region: Cell<u64>,
     /// Accesses that repeated another and were left out.
     repeats: Cell<u64>,
 }
 
-// SAFETY: those that are shared are only ever read: nothing is found in them, and nothing noted.
+// SAFETY: shared ones are only read: nothing is found in them, and nothing is noted.
 unsafe impl Sync for LookUp {}
 
 impl LookUp {
-    /// What a thread has that does not record: nothing is found, and there is no room.
+    /// For a thread that does not record: nothing is ever found.
     pub(crate) const fn none() -> LookUp {
         LookUp {
             slots: Cell::new(&raw const NO_SLOT.0),
             mask: Cell::new(0),
-            region: Cell::new(0), // that of the slot
+            region: Cell::new(0), // as in the only slot
             repeats: Cell::new(0),
         }
     }
 }
 
-/// All zeros is a table that has not been opened; it must be before it is used.
+/// All zeros is a table that has not been opened; it must be opened before it is used.
 #[repr(C)] // for the hooks
 pub(crate) struct Coalescer {
     look_up: LookUp,
-    /// Lines of the current region that took the place of another line of it.
+    /// How often a line of the current region took the slot of another line of the region.
     evictions: Cell<u32>,
     /// False if every access is recorded.
     active: Cell<bool>,
-    /// Number of dirty slots; those beyond the list are found by searching.
+    /// Number of dirty slots. Those that do not fit into the list are found by searching the table.
     dirty_count: AtomicUsize,
     dirty: [Cell<u32>; DIRTY_SLOTS],
     /// Tables that were outgrown (C4), by the binary logarithm of their size.
     outgrown: [Cell<*const Slot>; usize::BITS as usize],
 }
 
-/// Takes closing writes: address of the line, its rewritten bytes, program counter of one of the writes.
+/// Called for each closing write with the address of the line, its rewritten bytes, and the program counter of one of the writes.
 pub(crate) trait Close: Fn(u64, u64, u64) {}
 impl<F: Fn(u64, u64, u64)> Close for F {}
 
 /// What to do about an access.
 pub(crate) enum Found<'a> {
-    /// Nothing but [`count`](Coalescer::count_repeat) it: the log has it.
+    /// Only [`count`](Coalescer::count_repeat) it: the log has it.
     Recorded,
     /// Record it, then call [`Coalescer::note`].
     New(&'a Slot),
 }
 
-/// The slot of a table that stays empty. Its line is no program's.
+/// The only slot of a table that stays empty. No program has a line at its address.
 struct NoSlot(Slot);
 // SAFETY: only ever read.
 unsafe impl Sync for NoSlot {}
@@ -148,7 +148,7 @@ static NO_SLOT: NoSlot = NoSlot(Slot {
 });
 
 impl Coalescer {
-    /// An empty table. With `exact`, or without memory for a table, nothing is ever found in it.
+    /// Makes an empty table. With `exact`, or if there is no memory for a table, nothing is ever found.
     pub(crate) fn open(&self, exact: bool) {
         let table = if exact { None } else { new_table(FIRST_SLOTS).ok() };
         self.active.set(table.is_some());
@@ -176,7 +176,7 @@ impl Coalescer {
         self.look_up.repeats.get()
     }
 
-    /// Looks an access up whose bytes are within one line.
+    /// Looks up an access within one line.
     #[inline(always)]
     pub(crate) fn find<const WRITE: bool>(&self, line: u64, bytes: u64, pc: u64) -> Found<'_> {
         let (slot, key) = (self.slot(line), line | self.region());
@@ -195,7 +195,7 @@ impl Coalescer {
         Found::New(slot)
     }
 
-    /// Whether a further access means nothing at all.
+    /// Whether a further access need not even be noted.
     #[inline(always)]
     pub(crate) fn is_known<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
         let slot = self.slot(line);
@@ -216,13 +216,13 @@ impl Coalescer {
         let (mask, slots) = unsafe {
             (self.look_up.mask.as_ptr().read_volatile(), self.look_up.slots.as_ptr().read_volatile())
         };
-        // SAFETY: masked to the table's size; the table is this thread's own.
+        // SAFETY: masked to the table's size; the table belongs to this thread.
         unsafe { &*slots.byte_add((at & mask) as usize) }
     }
 
-    /// The slot for an access that may stand anywhere in this region, before or behind all others in it: a read of bytes that have
-    /// not been written, a write to bytes that have not been accessed. `None` if that is not known for sure. (The hooks for
-    /// accesses decide the same.)
+    /// The slot for an access that may be put anywhere in this region, before or after all others: a read of bytes that have
+    /// not been written, or a write to bytes that have not been accessed. `None` if that is not certain. (The hooks for
+    /// accesses decide in the same way.)
     #[inline(always)]
     pub(crate) fn free<const WRITE: bool>(&self, line: u64, bytes: u64) -> Option<Free<'_>> {
         let (slot, region) = (self.slot(line), self.look_up.region.get());
@@ -231,8 +231,8 @@ impl Coalescer {
         is_free.then_some(Free { slot, found, key, bytes })
     }
 
-    /// Notes an access as recorded in a region. Whether another line of the region lost its slot for it: what is known of that is
-    /// lost.
+    /// Notes an access as recorded in a region. Returns whether another line of the region lost its slot to it, and so what was known of
+    /// that line.
     #[inline]
     pub(crate) fn note<const WRITE: bool>(
         &self,
@@ -247,7 +247,7 @@ impl Coalescer {
             return false;
         }
         if region != self.region() {
-            return false; // over: a signal handler came
+            return false; // the region has ended: a signal handler came
         }
         let evicts = is_same_region(old, key);
         if evicts {
@@ -271,7 +271,7 @@ impl Coalescer {
         }
     }
 
-    /// The closing write of a slot.
+    /// Writes the closing write of a slot.
     #[cold]
     #[inline(never)]
     fn close_slot(&self, slot: &Slot, close: &impl Close) {
@@ -300,11 +300,11 @@ impl Coalescer {
     fn note_rewritten(&self, slot: &Slot, key: u64, bytes: u64, pc: u64) {
         let index = self.index(slot);
         if index >= self.size() {
-            return; // of a table that a signal handler has just outgrown
+            return; // the slot is in an old table: a signal handler has just made a larger one
         }
         if slot.rewritten.get() == 0 {
             let mut count = 1;
-            // SAFETY: adds to a field of this thread's own, by one instruction: signal handlers do the same.
+            // SAFETY: adds to a field that only this thread uses, by one instruction: signal handlers do the same.
             unsafe {
                 core::arch::asm!(
                     "xadd qword ptr [{dirty}], {count}",
@@ -321,7 +321,7 @@ impl Coalescer {
         slot.mark(key, 0, 0, bytes);
     }
 
-    /// The closing writes of the region, which is about to end.
+    /// Writes the closing writes of the region, which is about to end.
     #[inline]
     pub(crate) fn close_region(&self, close: impl Close) {
         if self.dirty_count.load(Ordering::Relaxed) > 0 {
@@ -329,7 +329,7 @@ impl Coalescer {
         }
     }
 
-    /// Starts a new region: nothing is known. By one instruction, so that regions of signal handlers are different ones.
+    /// Starts a new region, in which nothing is known. One instruction does it, so that regions of signal handlers are different ones.
     #[inline]
     pub(crate) fn next_region(&self) {
         self.evictions.set(0);
@@ -337,7 +337,7 @@ impl Coalescer {
             let region = self.region();
             let Some(next) = region.checked_add(ONE_REGION) else { return self.next_round() };
             let seen: u64;
-            // SAFETY: changes a field of this thread's own.
+            // SAFETY: changes a field that only this thread uses.
             unsafe {
                 core::arch::asm!(
                     "cmpxchg qword ptr [{region}], {next}",
@@ -384,7 +384,7 @@ impl Coalescer {
         }
     }
 
-    /// Forgets a range of memory, whose meaning changes (allocated, freed). False if it is too long to look through: the
+    /// Forgets a range of memory that was allocated or freed. False if it is too long to search: then the
     /// caller ends the region instead.
     pub(crate) fn forget(&self, address: u64, length: u64, close: impl Close) -> bool {
         const MOST_LINES: u64 = 64;
@@ -407,7 +407,7 @@ impl Coalescer {
         true
     }
 
-    /// The number of the region starts again in the high bits.
+    /// The high bits of the region's number start again.
     #[cold]
     #[inline(never)]
     fn next_round(&self) {
@@ -422,13 +422,13 @@ impl Coalescer {
     fn clear(&self) {
         if self.active.get() {
             for at in 0..self.size() {
-                // SAFETY: within the table, which is this thread's own.
+                // SAFETY: within the table, which belongs to this thread.
                 unsafe { (*self.look_up.slots.get().add(at)).key.set(0) };
             }
         }
     }
 
-    /// Four times the slots, all empty.
+    /// Makes a table with four times as many slots, all empty.
     #[cold]
     #[inline(never)]
     fn grow(&self, close: impl Close) {
@@ -452,7 +452,7 @@ impl Coalescer {
             return;
         }
         let slots = self.size();
-        // SAFETY: the thread is over; only it knew the tables, whose sizes are powers of two.
+        // SAFETY: the thread has ended; only it knew the tables, whose sizes are powers of two.
         unsafe {
             sys::unmap(self.look_up.slots.get().cast_mut().cast(), table_bytes(slots));
             for (exponent, outgrown) in self.outgrown.iter().enumerate() {
@@ -464,7 +464,7 @@ impl Coalescer {
     }
 }
 
-/// What [`Coalescer::free`] found.
+/// The slot that [`Coalescer::free`] found.
 pub(crate) struct Free<'a> {
     slot: &'a Slot,
     found: u64,
@@ -485,26 +485,26 @@ impl Free<'_> {
 }
 
 impl Slot {
-    /// Whether accesses of this region that are noted here must stay before one to these bytes.
+    /// Whether accesses that are noted here must stay before one to these bytes.
     #[inline(always)]
     fn bars<const WRITE: bool>(&self, bytes: u64) -> bool {
         (if WRITE { &self.accessed } else { &self.written }).get() & bytes != 0
     }
 
-    /// Further bytes of the line that the slot is for.
+    /// Adds bytes of the slot's line.
     #[inline(always)]
     fn add<const WRITE: bool>(&self, key: u64, bytes: u64) {
         self.mark(key, bytes, if WRITE { bytes } else { 0 }, 0);
     }
 
-    /// Adds to the masks, unless a signal handler has given the slot to somebody else.
+    /// Adds to the masks, unless a signal handler has given the slot to another line.
     #[inline(always)]
     fn mark(&self, key: u64, accessed: u64, written: u64, rewritten: u64) {
-        // SAFETY: changes masks of a slot of this thread's own.
+        // SAFETY: changes masks of a slot that belongs to this thread.
         unsafe { overtake_mark(self, key, accessed, written, rewritten) };
     }
 
-    /// The first bytes of another line.
+    /// Gives the slot to another line, with its first bytes.
     #[inline(always)]
     fn give_to<const WRITE: bool>(&self, key: u64, bytes: u64) {
         self.key.set(0);
@@ -538,11 +538,11 @@ core::arch::global_asm!(
 );
 
 unsafe extern "C" {
-    /// Adds to the masks of a slot if its key is still this one.
+    /// Adds to the masks of a slot if its key has not changed.
     fn overtake_mark(slot: &Slot, key: u64, accessed: u64, written: u64, rewritten: u64);
 }
 
-/// Where threads go on that a signal handler interrupted there: what is left undone only saves work.
+/// Where threads continue that a signal handler interrupted in `overtake_mark`. The marks that are left out would only have saved work.
 pub(crate) static DETOURS: &[Detour] = &[{
     labels!(begin = "overtake_mark", marked = "overtake_marked");
     Detour::new(begin, marked, marked)
@@ -556,7 +556,7 @@ fn is_same_region(key: u64, other: u64) -> bool {
     (key ^ other) & !LINE == 0
 }
 
-/// What gives the place of a slot in a table of so many.
+/// The mask that gives the offset of a slot in a table of this many slots.
 fn mask(slots: usize) -> u64 {
     ((slots - 1) * size_of::<Slot>()) as u64
 }

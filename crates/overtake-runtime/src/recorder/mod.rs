@@ -1,9 +1,9 @@
-//! The back end that records: every thread into its part of one file, mapped shared, so that what was recorded survives whatever
-//! ends the process (`store`). Analysis happens elsewhere, later. The layout of the file is that of `overtake-rawlog`.
+//! The back end that records. Every thread writes into its part of one file, which is mapped shared, so that the records survive whatever
+//! ends the process (`store`). Another process analyses the file later. `overtake-rawlog` defines its layout.
 //!
-//! A [`Recorder`] belongs to one thread. Plain accesses come by `accesses`, the frequent ones by assembly (`abi::access`) that
+//! A [`Recorder`] belongs to one thread. Plain accesses are handled by `accesses`, the frequent ones by assembly (`abi::access`) that
 //! works on the same tables: `coalesce` (which bytes are recorded already) and `runs` (accesses at equal distances). Records go
-//! into the `buffer`, with the call `stack` of now in front of them.
+//! into the `buffer`, after the current call stack (`stack`).
 
 mod accesses;
 pub(crate) mod buffer;
@@ -27,7 +27,7 @@ use coalesce::Coalescer;
 use runs::Runs;
 use stack::CallStack;
 
-/// Everything that recording needs to know of one thread. Only that thread, and signal handlers on it, use it. All zeros is valid.
+/// The recording state of one thread. Only that thread, and signal handlers on it, use it. All zeros is valid.
 #[repr(C)]
 pub(crate) struct Recorder {
     coalescer: Coalescer,
@@ -35,9 +35,9 @@ pub(crate) struct Recorder {
     stack: CallStack,
     buffer: Buffer,
     last_stamp: Cell<u64>,
-    /// Locks taken since the last stamp.
+    /// Locks acquired since the last stamp.
     unstamped: Cell<u32>,
-    /// What is not recorded at present. Callers ask before they call.
+    /// What is not recorded now. Callers check this before they call.
     muted: [Cell<bool>; 2],
     sync_muted: Cell<bool>,
     /// Whether accesses may become runs.
@@ -45,7 +45,7 @@ pub(crate) struct Recorder {
     last_load: LastLoad,
 }
 
-/// Stands for the end of an atomic load that is being recorded.
+/// In [`LastLoad::end`]: a load is being recorded.
 const BEING_NOTED: *mut u64 = core::ptr::without_provenance_mut(8);
 
 /// The last atomic load that was recorded.
@@ -57,7 +57,7 @@ struct LastLoad {
     pc: Cell<u64>,
     /// Number of stores before it.
     stores: Cell<u64>,
-    /// How many repeated one.
+    /// How many loads repeated the recorded one before them.
     repeats: Cell<u64>,
 }
 
@@ -87,10 +87,10 @@ pub(crate) mod offsets {
     pub(crate) const SINCE: usize = offset_of!(Recorder, stack) + stack::SINCE;
 }
 
-// The hooks for accesses count on it.
+// The hooks for accesses rely on this.
 const _: () = assert!(core::mem::offset_of!(Recorder, coalescer) == 0);
 
-/// Where threads go on that a signal handler interrupted in a function of the recorder.
+/// Where threads continue that a signal handler interrupted in a function of the recorder.
 pub(crate) fn detours() -> impl Iterator<Item = &'static Detour> {
     buffer::DETOURS.iter().chain(runs::DETOURS).chain(coalesce::DETOURS)
 }
@@ -107,8 +107,8 @@ impl Recorder {
         true
     }
 
-    /// This thread records nothing: another back end takes what it does. Accesses are found nowhere, so that all of them
-    /// come to the slow path.
+    /// This thread records nothing, because another back end is in use. No access is found in the tables, so that all of them
+    /// take the slow path.
     pub(crate) fn stand_aside(&self) {
         self.mute(Muted::ALL);
         self.buffer.open_nowhere();
@@ -123,7 +123,7 @@ impl Recorder {
         self.end_runs();
     }
 
-    /// In a child process after `fork`: the file so far is the parent's.
+    /// In a child process after `fork`: the file so far belongs to the parent.
     pub(crate) fn abandon_log(&self) {
         self.last_load.end.set(core::ptr::null_mut());
         self.buffer.abandon();
@@ -131,7 +131,7 @@ impl Recorder {
         self.coalescer.next_region();
     }
 
-    /// The thread is over: no record may be written afterwards.
+    /// The thread has ended: no record may be written afterwards.
     pub(crate) fn close(&self) {
         self.note_coalesced();
         if let Some(header) = self.buffer.header() {
@@ -147,7 +147,7 @@ impl Recorder {
         self.stack.own()
     }
 
-    /// Says what is not to be recorded from now on.
+    /// Sets what is not recorded from now on.
     pub(crate) fn mute(&self, muted: Muted) {
         self.muted[0].set(muted.reads);
         self.muted[1].set(muted.writes);
@@ -175,13 +175,13 @@ impl Recorder {
         self.sync_muted.get()
     }
 
-    /// The first word of a brief record. The log must know what the place of the program counter stands for.
+    /// The first word of a brief record. The log must already have the program counter's place.
     #[inline(always)]
     fn brief(&self, code: u8, pc: u64, address: u64) -> u64 {
         brief_head(code, self.runs.number(pc), address)
     }
 
-    /// Tells the log what the place of a program counter stands for.
+    /// Writes to the log which program counter a place stands for.
     #[cold]
     #[inline(never)]
     fn name_place(&self, pc: u64) {
@@ -198,7 +198,7 @@ impl Recorder {
         }
     }
 
-    /// Accesses from here on must not stand before records up to here.
+    /// Accesses from here on must not be moved before the records so far.
     #[inline(always)]
     fn end_runs(&self) {
         if self.runs_are_allowed.get() {
@@ -206,7 +206,7 @@ impl Recorder {
         }
     }
 
-    /// A signal handler is about to run: what it does, and what the interrupted code does after it, is behind all so far.
+    /// A signal handler is about to run: what it does, and what the interrupted code does after it, comes after all records so far.
     pub(crate) fn interrupted(&self) {
         self.last_load.end.set(core::ptr::null_mut());
         self.close_region();
@@ -224,8 +224,8 @@ impl Recorder {
         self.end_runs();
     }
 
-    /// An atomic load, stamped now, after so many stores that might have changed what it sees. One that repeats the last record is
-    /// only counted.
+    /// An atomic load, stamped now; `stores` counts the earlier stores that might have changed the value. A load that repeats the last
+    /// record is only counted.
     #[inline]
     pub(crate) fn atomic_load(&self, extra: u8, address: u64, pc: u64, stores: u64) {
         let head = head(RecordKind::AtomicLoad, extra, address);
@@ -253,7 +253,7 @@ impl Recorder {
         self.stack.calls(each);
     }
 
-    /// What can be done before a lock is taken, so that it is held for a shorter time.
+    /// Does what can be done before a lock is acquired, so that it is held for a shorter time.
     #[inline]
     pub(crate) fn about_to_acquire(&self) {
         self.close_region();
@@ -262,7 +262,7 @@ impl Recorder {
         }
     }
 
-    /// A lock was taken after waiting for it.
+    /// A lock was acquired by a call that may wait.
     #[inline]
     pub(crate) fn acquired(&self, lock: u64, pc: u64) {
         self.sync_briefly(
@@ -279,10 +279,10 @@ impl Recorder {
         );
     }
 
-    /// A lock was taken that no other thread took since this one had it.
+    /// A lock was acquired again, and no other thread had it in between.
     #[inline]
     pub(crate) fn acquired_again(&self, lock: u64, pc: u64) {
-        /// Now and then a stamp is taken all the same: accesses are spread between stamps.
+        /// After this many, a stamp is taken nevertheless, because sealing spreads accesses between stamps.
         const MOST_UNSTAMPED: u32 = 16;
         let unstamped = self.unstamped.get();
         if unstamped >= MOST_UNSTAMPED {
@@ -295,13 +295,13 @@ impl Recorder {
         );
     }
 
-    /// A lock that this thread holds is about to be given back.
+    /// A lock that this thread holds is about to be released.
     #[inline]
     pub(crate) fn released(&self, lock: u64, pc: u64) {
         self.sync_briefly(|place| self.buffer.write_at(place, [self.brief(BRIEF_RELEASE, pc, lock)]), pc);
     }
 
-    /// A synchronisation operation with a brief record, which `write` writes if nothing was since the place was asked for.
+    /// A synchronisation operation with a brief record. `write` writes it if nothing was written since the place was read.
     #[inline(always)]
     fn sync_briefly(&self, write: impl Fn(*mut u64) -> bool, pc: u64) {
         self.close_region();
@@ -317,7 +317,7 @@ impl Recorder {
         self.end_runs();
     }
 
-    /// A synchronisation operation with one more number.
+    /// A synchronisation operation with a further number.
     pub(crate) fn sync_with(&self, kind: RecordKind, extra: u8, value: u64, pc: u64, more: u64) {
         debug_assert_eq!(kind.words(), 4);
         self.close_region();
@@ -336,7 +336,7 @@ impl Recorder {
         self.end_runs();
     }
 
-    /// A block of memory is about to be freed; `extra` is 1 if that is no access.
+    /// A block of memory is about to be freed; `extra` is 1 if this does not count as an access.
     pub(crate) fn freed(&self, address: u64, size: u64, extra: u8, pc: u64) {
         self.forget(address, size);
         self.write_stamped(true, |stamp| [head(RecordKind::Free, extra, address), pc, stamp]);
@@ -366,8 +366,8 @@ impl Recorder {
         self.coalescer.close_region(|line, bytes, pc| self.close_line(line, bytes, pc));
     }
 
-    /// Writes a record with a stamp. If a signal handler records something between stamp and record, takes another stamp:
-    /// stamps of a thread never decrease.
+    /// Writes a record with a stamp. If a signal handler records something between stamp and record, takes another stamp, because
+    /// the stamps of a thread must not decrease.
     #[inline(always)]
     fn write_stamped<const WORDS: usize>(&self, before: bool, record: impl Fn(u64) -> [u64; WORDS]) {
         loop {
@@ -380,26 +380,26 @@ impl Recorder {
         }
     }
 
-    /// Where a record can be written that has the call stack of now.
+    /// The place for a record, after the current call stack was written.
     #[inline(always)]
     fn ready_place(&self) -> *mut u64 {
         loop {
             self.prepare();
             let place = self.buffer.place();
-            // A signal handler may have written its own stack, or filled the tail, before we asked.
+            // A signal handler may have written its own stack, or filled the tail, before we read the place.
             if self.stack.is_written() && self.buffer.has_room() {
                 return place;
             }
         }
     }
 
-    /// Writes a record that has the call stack of now.
+    /// Writes a record with the current call stack.
     #[inline(always)]
     fn write<const WORDS: usize>(&self, words: [u64; WORDS]) {
         while !self.buffer.write_at(self.ready_place(), words) {}
     }
 
-    /// Makes room for a record and brings the call stack up to date.
+    /// Makes room for a record and writes the current call stack.
     #[inline(always)]
     fn prepare(&self) {
         if !self.buffer.has_room() {
@@ -437,7 +437,7 @@ impl Recorder {
         }
     }
 
-    /// Writes down how many accesses were left out so far.
+    /// Writes to the log how many accesses were left out so far.
     pub(crate) fn note_coalesced(&self) {
         if let Some(header) = self.buffer.header() {
             header.coalesced = self.coalescer.repeats() + self.last_load.repeats.get();
@@ -455,7 +455,7 @@ impl Recorder {
         self.stack.enter(call as u64, stack_pointer as u64);
     }
 
-    /// How many functions the call stack has for one that calls us while its stack pointer is `stack_pointer`.
+    /// How many functions the call stack has, for a function that calls us with this stack pointer.
     #[cfg(feature = "staticlib")]
     pub(crate) fn depth(&self, stack_pointer: usize) -> u64 {
         self.stack.depth(stack_pointer as u64)
@@ -467,7 +467,7 @@ impl Recorder {
     }
 }
 
-/// Whether a record of this kind is written before what it announces can be seen, so that its stamp may be early.
+/// Whether a record of this kind is written before other threads can see its effect, so that its stamp may be early.
 #[inline(always)]
 fn comes_before(kind: RecordKind) -> bool {
     use RecordKind as K;

@@ -1,23 +1,23 @@
-//! Accesses by one instruction at equal distances: loops over arrays, whatever the compiler unrolled them to.
+//! Accesses by one instruction at equal distances: loops over arrays, also if the compiler unrolled them.
 //!
-//! A small table, by program counter, knows where each instruction is expected to access next and the record of the run it is
-//! in. An access that comes as expected is added to that record by one instruction. So the access moves to an earlier place in the
-//! log, which is right as long as no record in between has to do with its bytes:
+//! A small table, by program counter, has the address that each instruction is expected to access next, and the record of its
+//! run. One instruction adds an expected access to that record. This moves the access to an earlier place in the
+//! log, which is correct as long as no record in between accesses its bytes:
 //!
-//!   R1  A run is continued only if its record is not before the floor, and the floor moves up with every record of
-//!       synchronisation, allocation or release, with every line that loses its place in the table of bytes
+//!   R1  A run is continued only if its record is not before the floor. The floor moves up with every record of
+//!       synchronisation, allocation or release, with every line that loses its slot in the table of bytes
 //!       (`coalesce`), and when accesses are ignored.
-//!   R2  Only accesses are added of which the table of bytes says that they may stand anywhere in the region.
-//!   R3  A run has one call stack: its record is not before the place where the log got the stack it has.
-//!   R4  What is known of an instruction is known for one tail of the log, whose tag is in its entry.
+//!   R2  An access is added only if the table of bytes says that it may be put anywhere in the region.
+//!   R3  A run has one call stack: its record is not before the place where the log got its current stack.
+//!   R4  An entry is valid for one tail of the log, whose tag is in the entry.
 //!
-//! A signal handler moves the floor, so that runs do not go on in it nor behind it (`detour`).
+//! A signal handler moves the floor, so that runs continue neither in it nor after it (`detour`).
 //!
-//! The table is also what brief records count on: the number of an instruction's entry stands for the instruction.
+//! Brief records use the table, too: the number of an instruction's entry stands for the instruction.
 //!
-//!   R5  An entry says that it is an instruction's, with the tag of the tail, only if the last `Place` record of the entry in
-//!       this tail says so too. So an entry is emptied before such a record is written, and filled after it unless a signal
-//!       handler has done so meanwhile; and a brief record is written only if nothing was since the entry was looked at.
+//!   R5  An entry names an instruction, with the tag of the tail, only if the last `Place` record of the entry in
+//!       this tail names it, too. So an entry is emptied before such a record is written, and filled after it unless a signal
+//!       handler has filled it meanwhile. A brief record is written only if nothing was written since the entry was read.
 
 use core::cell::Cell;
 
@@ -33,11 +33,11 @@ const PLACES: usize = 256;
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Place {
-    /// The instruction's program counter and the tag of the tail; zero if it is nobody's.
+    /// The instruction's program counter and the tag of the tail; zero if the entry is empty.
     pc: Cell<u64>,
     /// Where the next access is expected.
     next: Cell<u64>,
-    /// The record of the last access: that of the run, or one more than that of a single access; null if there was none.
+    /// The address of the last access's record: of a run, or of a single access plus one; 0 if there was none.
     record: Cell<usize>,
     stride: Cell<u64>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Place {
 pub(crate) struct Runs {
     places: [Place; PLACES],
     floor: Cell<usize>,
-    /// Stands for the tail in use: the top 16 bits.
+    /// The tag of the current tail, in the top 16 bits.
     tag: Cell<u64>,
 }
 
@@ -67,14 +67,14 @@ pub(crate) mod offsets {
     const _: () = assert!(PLACES == 256 && size_of::<Place>() == 32); // the hooks have the numbers
 }
 
-/// Says of a record's address that it is not a run's.
+/// Added to the address of a record that is not a run.
 const SINGLE: usize = 1;
 
-/// No record is as high as this.
+/// An address above all records.
 const NEVER: usize = usize::MAX;
 
 impl Runs {
-    /// The number of an instruction's entry. Instructions of one loop are near each other, but calls are longer than four bytes.
+    /// The number of an instruction's entry. Instructions of one loop are near each other, but each call is longer than four bytes.
     #[inline(always)]
     pub(crate) fn number(&self, pc: u64) -> u8 {
         (pc >> 2) as u8
@@ -85,17 +85,17 @@ impl Runs {
         &self.places[usize::from(self.number(pc))]
     }
 
-    /// The entry of an instruction, if brief records may count on it.
+    /// The entry of an instruction, if brief records may use it.
     #[inline(always)]
     pub(crate) fn known(&self, pc: u64) -> Option<&Place> {
         let place = self.place(pc);
-        // Volatile: signal handlers change them, and the caller has asked before where the log is.
+        // Volatile: signal handlers change them, and the caller has read the place in the log before.
         // SAFETY: reads fields.
         let (known, tag) = unsafe { (place.pc.as_ptr().read_volatile(), self.tag.as_ptr().read_volatile()) };
         (known == pc | tag).then_some(place)
     }
 
-    /// The record of the run that an access continues; `None` if it continues none. `since` is where the log got the stack.
+    /// The run that an access continues; `None` if it continues none. `since` is where the log got the current stack.
     #[inline(always)]
     pub(crate) fn continued(&self, address: u64, pc: u64, since: usize) -> Option<Continued<'_>> {
         let place = self.known(pc)?;
@@ -104,12 +104,12 @@ impl Runs {
         if place.next.get() != address || !is_run || record < floor || record < since {
             return None;
         }
-        // SAFETY: a record of two words that this thread wrote into the tail in use (R1, R4).
+        // SAFETY: a record of two words that this thread wrote into the current tail (R1, R4).
         let (_, count) = split_run(unsafe { *((record + 8) as *const u64) });
         (count < LONGEST_RUN).then_some(Continued { place, record, floor, address })
     }
 
-    /// An access that continues no run, of a known instruction: the distance to the next if it is known, see
+    /// An access of a known instruction that continues no run. Returns the distance to the next access if a run starts here, see
     /// [`start`](Self::start).
     #[inline(always)]
     pub(crate) fn expect(&self, place: &Place, address: u64) -> Option<i32> {
@@ -117,13 +117,13 @@ impl Runs {
         let last = place.record.get();
         let was_run = last != 0 && last & SINGLE == 0;
         let is_near = stride as i64 == i64::from(stride as i32);
-        // A loop goes on within a region; otherwise the run would have but one access.
+        // The loop continues within a region; otherwise the run would have only one access.
         if expected && is_near && stride != 0 && last >= self.floor.get() {
             place.next.set(address.wrapping_add(stride));
             return Some(stride as i32);
         }
         if was_run {
-            // Elsewhere, but perhaps in the same steps: the next row of a matrix.
+            // Another address, but perhaps the same stride: the next row of a matrix.
             place.next.set(address.wrapping_add(stride));
             return None;
         }
@@ -134,20 +134,20 @@ impl Runs {
         None
     }
 
-    /// The record of a run that starts with the access that was expected last.
+    /// Sets the record of a run that starts with the last access of [`expect`](Self::expect).
     #[inline(always)]
     pub(crate) fn start(&self, place: &Place, record: *mut u64) {
         place.record.set(record as usize);
     }
 
-    /// The record of an access that is in no run.
+    /// Sets the record of an access that is in no run.
     #[inline(always)]
     pub(crate) fn note_single(&self, place: &Place, record: *mut u64) {
         place.record.set(record as usize | SINGLE);
     }
 
-    /// Takes an entry for an instruction, if nothing is known of it. The log must be asked where it is *after* this, and
-    /// told by a record that is written there; then [`name`](Taken::name).
+    /// Empties the entry for an instruction that is not known. *After* this, the caller reads the place in the log and writes a `Place`
+    /// record there; then it calls [`name`](Taken::name).
     pub(crate) fn take(&self, pc: u64) -> Taken<'_> {
         let (place, tag) = (self.place(pc), self.tag.get());
         // SAFETY: writes a field, before all that follows (R5).
@@ -158,18 +158,18 @@ impl Runs {
         Taken { place, pc: pc | tag }
     }
 
-    /// Runs whose records are before `floor` are over (R1).
+    /// Ends the runs whose records are before `floor` (R1).
     #[inline(always)]
     pub(crate) fn end_before(&self, floor: *mut u64) {
         self.floor.set(floor as usize);
     }
 
-    /// No run goes on or starts until [`end_before`](Self::end_before) is called.
+    /// No run continues or starts until [`end_before`](Self::end_before) is called.
     pub(crate) fn suspend(&self) {
         self.floor.set(NEVER);
     }
 
-    /// The tail changes, or starts again: nothing is known (R4). Signals are blocked.
+    /// The tail changes, or starts again: all entries become invalid (R4). Signals are blocked.
     pub(crate) fn next_tail(&self) {
         self.tag.set(self.tag.get().wrapping_add(ONE_TAIL));
         if self.tag.get() == 0 {
@@ -184,21 +184,21 @@ impl Runs {
 /// An entry that was emptied for an instruction.
 pub(crate) struct Taken<'a> {
     place: &'a Place,
-    /// What it will say.
+    /// What will be stored in the entry.
     pc: u64,
 }
 
 impl Taken<'_> {
-    /// Whether nobody has filled it since.
+    /// Whether no signal handler has filled it since.
     pub(crate) fn is_empty(&self) -> bool {
         // Volatile: signal handlers change it.
         // SAFETY: reads a field.
         unsafe { self.place.pc.as_ptr().read_volatile() == 0 }
     }
 
-    /// The log has the record: fills the entry, by one instruction, unless a signal handler has (R5).
+    /// The log has the record: one instruction fills the entry, unless a signal handler has done it (R5).
     pub(crate) fn name(self) {
-        // SAFETY: changes one word of this thread's own.
+        // SAFETY: changes one word that only this thread uses.
         unsafe {
             core::arch::asm!(
                 "cmpxchg qword ptr [{place}], {pc}",
@@ -211,12 +211,12 @@ impl Taken<'_> {
     }
 }
 
-/// A run and the instruction that is in it.
+/// A run that an access continues, and the entry of its instruction.
 pub(crate) struct Continued<'a> {
     place: &'a Place,
-    /// Of the run.
+    /// The record of the run.
     pub(crate) record: usize,
-    /// As it was.
+    /// The floor when the run was found.
     pub(crate) floor: usize,
     address: u64,
 }
@@ -249,8 +249,8 @@ core::arch::global_asm!(
 
 #[allow(improper_ctypes, reason = "it is passed on to a function of ours")]
 unsafe extern "C" {
-    /// Counts one more access in a run's record if the floor is where it was: signal handlers move it. Otherwise calls `otherwise`, which
-    /// gets the first three arguments.
+    /// Counts one more access in a run's record if the floor has not moved: signal handlers move it. Otherwise calls `otherwise` with
+    /// the first three arguments.
     pub(crate) fn overtake_count(
         recorder: &Recorder,
         address: usize,
@@ -261,7 +261,7 @@ unsafe extern "C" {
     );
 }
 
-/// Where threads go on that a signal handler interrupted there.
+/// Where threads continue that a signal handler interrupted in `overtake_count`.
 pub(crate) static DETOURS: &[Detour] = &[{
     labels!(begin = "overtake_count", counted = "overtake_counted", not_counted = "overtake_not_counted");
     Detour::new(begin, counted, not_counted)
@@ -275,7 +275,7 @@ mod tests {
     extern crate std;
     use std::vec::Vec;
 
-    /// The entry of an instruction, taken if need be.
+    /// The entry of an instruction, which is taken if it is not known.
     fn known(runs: &Runs, pc: u64) -> &Place {
         if runs.known(pc).is_none() {
             runs.take(pc).name();
@@ -283,7 +283,7 @@ mod tests {
         runs.known(pc).expect("just named")
     }
 
-    /// What a log of runs would say: address, stride and number of each record.
+    /// The runs that would be in the log: address, stride and number of accesses of each.
     fn runs_of(accesses: &[(u64, u64)]) -> Vec<(u64, i64, u64)> {
         // SAFETY: zeros are valid.
         let runs: std::boxed::Box<Runs> = unsafe { std::boxed::Box::new_zeroed().assume_init() };

@@ -1,18 +1,18 @@
-//! The call stack, kept on the side and written to the log only when a record needs it.
+//! The call stack. It is kept in an array and written to the log only when a record needs it.
 //!
 //! **State.** `frames[FIRST..top]` is the stack. The log has `written - FIRST` frames, of which the first
-//! `written_low - FIRST` are still right.
+//! `written_low - FIRST` are still correct.
 //! **Invariants.**
 //!   S1  `FIRST <= written_low <= top`, `written_low <= written`, `top <= capacity`.
-//!   S2  `frames[0]` and `frames[1]` have the largest stack pointer there is: no search goes below them.
-//!   S3  A frame is filled before `top` moves and once more after: a signal handler that comes in between may have used
+//!   S2  `frames[0]` and `frames[1]` have the largest possible stack pointer, so that every search ends there.
+//!   S3  A frame is filled before `top` moves, and again after that: a signal handler that comes in between may have used
 //!       the place, and one that comes later compares stack pointers with it.
 //!   S4  `written_low` moves down before `top` does, and up only when the log has the frames.
 //!   S5  When the array grows, the old one stays: code that a signal handler interrupted may hold its address.
 //!
-//! A frame remembers its stack pointer. On entry, frames that are not above the new one are gone (`longjmp`, functions left
-//! without notice) and are dropped; on exit, frames that lie under that of the function that exits. Only pointers into the thread's own
-//! stack are compared: signal handlers and coroutines may run on another one.
+//! A frame has its stack pointer. When a function is entered, frames whose stack pointer is not above the new one are gone (`longjmp`,
+//! functions left without a call of the exit hook) and are dropped; when a function exits, frames below its own are dropped. Only pointers
+//! into the thread's own stack are compared: signal handlers and coroutines may run on another stack.
 
 use core::cell::Cell;
 
@@ -31,19 +31,19 @@ struct Frame {
 const NEVER: usize = usize::MAX;
 const FIRST: usize = 2;
 const FIRST_CAPACITY: usize = 1024;
-/// Frames written at the start of a chunk: half of the smallest chunk.
+/// Most frames that are written at the start of a chunk: they take half of the smallest chunk.
 const MOST_AT_CHUNK: usize = overtake_rawlog::SMALL_TAIL_BYTES / 8 / 2;
 
-/// All zeros is a stack that has not been opened; it must be before it is used.
+/// All zeros is a stack that has not been opened; it must be opened before it is used.
 pub(crate) struct CallStack {
     frames: Cell<*mut Frame>,
     top: Cell<usize>,
     capacity: Cell<usize>,
     written_low: Cell<usize>,
     written: Cell<usize>,
-    /// Where the log was when it got the stack it has.
+    /// The place in the log where its current stack was written.
     written_at: Cell<usize>,
-    /// The same if that is this very stack, else [`NEVER`].
+    /// The same place if that stack is the current one, else [`NEVER`].
     current_since: Cell<usize>,
     /// The thread's own stack.
     stack_low: Cell<u64>,
@@ -95,7 +95,7 @@ impl CallStack {
             top = self.drop_frames(stack_pointer);
         }
         if top == self.capacity.get() && !self.grow() {
-            return; // the frame is missing; the next exit drops its caller's, and entries heal that
+            return; // the frame is missing; its exit drops the caller's frame, and later entries correct that
         }
         let frame = Frame { call, stack_pointer };
         // SAFETY: below the capacity (S1); S3.
@@ -107,11 +107,11 @@ impl CallStack {
         }
     }
 
-    /// The function whose stack pointer is `stack_pointer` is left.
+    /// The function whose stack pointer is `stack_pointer` exits.
     #[inline(always)]
     pub(crate) fn leave(&self, stack_pointer: u64) {
         let mut top = self.top.get();
-        // If even the frame below the innermost is not above us, the innermost is not ours.
+        // If even the caller's frame is not above this stack pointer, the innermost frame does not belong to this function.
         if self.stack_pointer(top - 2) <= stack_pointer {
             top = self.drop_frames_but_one(stack_pointer);
         }
@@ -140,7 +140,7 @@ impl CallStack {
         }
     }
 
-    /// Whether the log has this very stack. If not, [`write`](Self::write) is due, which may find that it does.
+    /// Whether the log is known to have the current stack. If not, [`write`](Self::write) must be called, which may find that it has.
     #[inline(always)]
     pub(crate) fn is_written(&self) -> bool {
         // Volatile: signal handlers change it.
@@ -148,26 +148,26 @@ impl CallStack {
         unsafe { self.current_since.as_ptr().read_volatile() != NEVER }
     }
 
-    /// Where the log was when it got the stack; records from there on have this very stack. The last address if it does not have it.
+    /// The place from which on records have the current stack; [`NEVER`] if the log does not have it.
     #[inline(always)]
     pub(crate) fn current_since(&self) -> usize {
         self.current_since.get()
     }
 
-    /// Brings the log's idea of the stack up to date, unless a signal handler comes in between. `new_chunk` writes the whole stack.
+    /// Writes to the log what changed in the stack, unless a signal handler comes in between. `new_chunk` writes the whole stack.
     #[cold]
     #[inline(never)]
     pub(crate) fn write(&self, buffer: &Buffer, new_chunk: impl Fn()) {
         let (mut depth, top) = (self.written_low.get(), self.top.get());
         if depth == top && self.written.get() == top {
-            self.current_since.set(self.written_at.get()); // functions came and went
+            self.current_since.set(self.written_at.get()); // functions were entered and left since
             return;
         }
         let mut place = buffer.place();
-        // A push says itself what it replaces, within 256 frames.
+        // A push itself cuts the stack, by up to 256 frames.
         if depth == top || self.written.get().saturating_sub(depth) > 200 {
             if !buffer.write_at(place, [head(RecordKind::Cut, 0, (depth - FIRST) as u64)]) {
-                return; // for a signal handler; the caller will ask again
+                return; // a signal handler came; the caller will try again
             }
             place = place.wrapping_add(1);
         }
@@ -224,21 +224,21 @@ impl CallStack {
         self.stack_low.get() <= stack_pointer && stack_pointer < self.stack_high.get()
     }
 
-    /// Drops frames that a function entered at `stack_pointer` shows to be gone. The depth that is left.
+    /// Drops the frames that must be gone when a function is entered at `stack_pointer`. Returns the depth that is left.
     #[cold]
     #[inline(never)]
     fn drop_frames(&self, stack_pointer: u64) -> usize {
         self.drop_frames_above(stack_pointer, 1)
     }
 
-    /// Drops frames that a function about to exit at `stack_pointer` shows to be gone, but not its own.
+    /// Drops the frames that must be gone when a function exits at `stack_pointer`, but not its own.
     #[cold]
     #[inline(never)]
     fn drop_frames_but_one(&self, stack_pointer: u64) -> usize {
         self.drop_frames_above(stack_pointer, 2)
     }
 
-    /// How many functions there are, the one whose stack pointer is `stack_pointer` included.
+    /// How many functions there are, including the one whose stack pointer is `stack_pointer`.
     #[cfg(feature = "staticlib")]
     pub(crate) fn depth(&self, stack_pointer: u64) -> u64 {
         (self.drop_frames_but_one(stack_pointer) - FIRST) as u64
@@ -267,7 +267,7 @@ impl CallStack {
         let bytes = capacity * size_of::<Frame>();
         let Ok(larger) = sys::map_private(bytes * 2) else { return false };
         let old = self.frame(0);
-        // SAFETY: both arrays have at least so many bytes and are this thread's own.
+        // SAFETY: both arrays have at least so many bytes and belong to this thread.
         unsafe { sys::copy(old.cast(), larger, bytes) };
         if let Some(place) = self.outgrown.get(capacity.trailing_zeros() as usize) {
             place.set(old); // S5
@@ -282,7 +282,7 @@ impl CallStack {
         if frames.is_null() {
             return;
         }
-        // SAFETY: the thread is over; only it knew the arrays, whose capacities are powers of two.
+        // SAFETY: the thread has ended; only it knew the arrays, whose capacities are powers of two.
         unsafe {
             sys::unmap(frames.cast(), self.capacity.get() * size_of::<Frame>());
             for (exponent, outgrown) in self.outgrown.iter().enumerate() {
@@ -301,7 +301,7 @@ impl CallStack {
 mod tests {
     use super::*;
 
-    /// A stack that believes the addresses 0..1,000,000 to be the thread's own.
+    /// A stack of a thread whose own stack is at the addresses 0..1,000,000.
     fn stack() -> CallStack {
         // SAFETY: zeros are valid.
         let stack: CallStack = unsafe { core::mem::zeroed() };

@@ -1,18 +1,19 @@
 //! The log file of the process: one for all threads, opened once.
 //!
-//! Its layout is that of `overtake_rawlog`'s pieces. What threads need from the kernel while they run is a `pwrite` for each full chunk;
-//! slots of ended threads are taken by later ones, so that starting a thread asks for nothing.
+//! Its layout is that of `overtake_rawlog`'s pieces. While they run, threads make one system call, a `pwrite`, for each full chunk. New
+//! threads take the slots of ended ones, so that starting a thread needs no system call.
 //!
 //! **Invariants.**
-//!   L1  The descriptor stays open, under a high number: opening by path fails after `setuid`, `chroot` and the like. Hooks keep the program from
-//!       closing it; if it is gone all the same, its number may stand for a file of the program's, so each use checks that it is
-//!       still ours, and else opens the file by its path.
+//!   L1  The descriptor stays open, with a high number: opening by path fails after `setuid`, `chroot` and the like. Hooks keep the program
+//!       from closing it. If it is closed nevertheless, its number may refer to a file of the program, so each use checks that it is
+//!       still our file, and otherwise opens the file by its path.
 //!   L2  Room is reserved in the file before it is mapped, so that filling it cannot fault on a full disk.
-//!   L3  A slot in the list of free ones has no thread header. It stays mapped: who takes one off the list may read the link of a slot that another
-//!       thread has just taken.
-//!   L4  Where the next piece goes is in the file itself, shared with child processes: one that gets no log says so in its parent's.
-//!   L5  Before the program forbids us to write or to map (`sandbox`, `setrlimit`), a reserve is mapped. From then on pieces go there, without
-//!       a system call.
+//!   L3  A slot in the list of free slots has no thread header. It stays mapped: a thread that takes a slot may read the link of a slot
+//!       that another thread has just taken.
+//!   L4  The position of the next piece is in the file itself, shared with child processes: a child that gets no log notes it in its
+//!       parent's.
+//!   L5  Before the program forbids us to write or to map (`sandbox`, `setrlimit`), a reserve is mapped. From then on pieces go there,
+//!       without a system call.
 
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
@@ -28,14 +29,14 @@ use crate::text::Text;
 
 /// The descriptor; negative if there is none.
 static FILE: AtomicI32 = AtomicI32::new(-1);
-/// Stands for the file.
+/// A number that identifies the file.
 static IDENTITY: AtomicU64 = AtomicU64::new(0);
 /// The first page of the file, mapped.
 static HEADER: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Pieces before here are given up, but for those that are mapped.
+/// Pieces before this offset were dropped, except those that are mapped.
 static OLDEST: AtomicU64 = AtomicU64::new(PAGE_BYTES as u64);
-/// Bytes of the file that were given back.
+/// Bytes of the file that were freed.
 static GIVEN_BACK: AtomicU64 = AtomicU64::new(0);
 static IS_GIVING_BACK: AtomicBool = AtomicBool::new(false);
 
@@ -58,7 +59,7 @@ fn header() -> Option<&'static Shared> {
     unsafe { HEADER.load(Ordering::Acquire).as_ref() }
 }
 
-/// The file while it is used.
+/// The open log file. It is closed after use unless it is the descriptor that stays open.
 struct Opened {
     file: Fd,
     is_kept: bool,
@@ -119,13 +120,13 @@ pub(crate) fn open() -> Result<(), Errno> {
     Ok(())
 }
 
-/// In a child process, before it has a file of its own: the reserve is the parent's.
+/// In a child process, before it has a file of its own: forgets the reserve, which belongs to the parent.
 pub(crate) fn abandon() {
     RESERVE.mapped.store(core::ptr::null_mut(), Ordering::Relaxed);
     RESERVE.is_prepared.store(false, Ordering::Relaxed);
 }
 
-/// Gives the file a number that programs do not come across, and closes that of the log before, which was a parent's.
+/// Gives the file a descriptor that programs do not use, and closes the old one, which belonged to the parent's log.
 fn keep(file: Fd) {
     let identity = file.identity().map_or(0, sys::Identity::as_number);
     let kept = file.duplicate_high();
@@ -137,18 +138,18 @@ fn keep(file: Fd) {
     }
 }
 
-/// Whether a descriptor is ours, which the program knows nothing of.
+/// Whether a descriptor is that of the log file.
 pub(crate) fn is_ours(file: i32) -> bool {
     file >= 0 && file == FILE.load(Ordering::Relaxed)
 }
 
-/// Our descriptor if its number is one of these.
+/// The descriptor of the log file, if it is in this range.
 pub(crate) fn descriptor_in(first: u32, last: u32) -> Option<u32> {
     let ours = u32::try_from(FILE.load(Ordering::Relaxed)).ok()?;
     (first..=last).contains(&ours).then_some(ours)
 }
 
-/// The program is about to use a number for a descriptor of its own: if we have it, we take another.
+/// The program is about to use a number for a descriptor of its own. If the log file has this number, it gets another.
 pub(crate) fn make_way(number: i32) {
     if is_ours(number)
         && Fd(number).identity().is_some_and(|now| now.as_number() == IDENTITY.load(Ordering::Relaxed))
@@ -158,7 +159,7 @@ pub(crate) fn make_way(number: i32) {
     }
 }
 
-/// Takes room behind the other pieces.
+/// Reserves room behind the other pieces.
 fn reserve(bytes: u64, alignment: u64) -> Result<u64, Errno> {
     let header = header().ok_or(Errno(libc::EBADF))?;
     let mut end = header.end.load(Ordering::Relaxed);
@@ -171,20 +172,20 @@ fn reserve(bytes: u64, alignment: u64) -> Result<u64, Errno> {
     }
 }
 
-/// Takes room that is sure to be there. (L2)
+/// Reserves room and allocates it on the disk. (L2)
 fn allocate(opened: &Opened, bytes: u64) -> Result<u64, Errno> {
     let at = reserve(bytes, PAGE_BYTES as u64)?;
     let allocated = opened.file.allocate(at, bytes as usize);
     if allocated.is_err()
         && let Some(header) = header()
     {
-        // Unless others have taken room behind it.
+        // Returns the room, unless others have reserved room behind it.
         let _ = header.end.compare_exchange(at + bytes, at, Ordering::Relaxed, Ordering::Relaxed);
     }
     allocated.map(|()| at)
 }
 
-/// Maps a part of the file ahead, as large as there is room for. (L5)
+/// Maps a part of the file in advance, as large as possible. (L5)
 pub(crate) fn prepare_reserve() {
     if header().is_none() || RESERVE.is_prepared.swap(true, Ordering::Relaxed) {
         return;
@@ -203,7 +204,7 @@ pub(crate) fn prepare_reserve() {
     }
 }
 
-/// A part of the file that was mapped ahead.
+/// A part of the file that was mapped in advance.
 struct Reserve {
     is_prepared: AtomicBool,
     mapped: AtomicPtr<u8>,
@@ -221,7 +222,7 @@ static RESERVE: Reserve = Reserve {
 };
 
 impl Reserve {
-    /// Takes room: where it is mapped, and where it is in the file. `None` if there is none.
+    /// Takes room. Returns where it is mapped, and where it is in the file; `None` if there is not enough.
     fn take(&self, bytes: u64, alignment: u64) -> Option<(*mut u8, u64)> {
         let mapped = self.mapped.load(Ordering::Acquire);
         if mapped.is_null() {
@@ -248,12 +249,12 @@ impl Reserve {
     }
 }
 
-/// A slot that nobody uses.
+/// Takes a slot that no thread uses.
 pub(crate) fn take_slot() -> Result<*mut u8, Errno> {
     SLOTS.take().map_or_else(|| map_new(PieceKind::Slot, PAGE_BYTES + 2 * SMALL_TAIL_BYTES), Ok)
 }
 
-/// A pair of large tails that nobody uses, behind a page.
+/// Takes a pair of large tails that no thread uses, behind a page.
 pub(crate) fn take_large() -> Result<*mut u8, Errno> {
     LARGE.take().map_or_else(|| map_new(PieceKind::Large, PAGE_BYTES + 2 * LARGE_TAIL_BYTES), Ok)
 }
@@ -296,11 +297,11 @@ fn map_new(kind: PieceKind, bytes: usize) -> Result<*mut u8, Errno> {
     Ok(mapped)
 }
 
-/// Writes a piece that lies in memory, behind a header without a checksum. The header stays as it is written: readers that find it in a
-/// tail, because the process died here, know what it means.
+/// Writes a piece that is in memory, behind a header without a checksum. This fills the header and leaves it so: readers that find it in
+/// a tail, because the process died here, understand it.
 ///
 /// # Safety
-/// A piece in memory of this thread's own.
+/// The piece must be in memory that belongs to this thread.
 pub(crate) unsafe fn write(piece: *mut PieceHeader) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
     let (header, bytes) = unsafe {
@@ -327,7 +328,7 @@ pub(crate) fn append(kind: PieceKind, number: u64, bytes: &[u8]) -> Result<(), E
     }
     let opened = file()?;
     let at = reserve(header.size(), 8)?;
-    // SAFETY: both are here.
+    // SAFETY: both are in memory.
     unsafe {
         opened.file.write_at((&raw const header).cast(), PIECE_HEADER_BYTES, at)?;
         opened.file.write_at(bytes.as_ptr(), bytes.len(), at + PIECE_HEADER_BYTES as u64)
@@ -339,14 +340,14 @@ pub(crate) fn new_header(kind: PieceKind, thread: u32, number: u64, bytes: usize
     PieceHeader { magic: PIECE_MAGIC, kind: kind as u32, thread, number, bytes: bytes as u64, checksum: 0 }
 }
 
-/// Something could not be written. The first reason stays.
+/// Something could not be written. The first reason is kept.
 pub(crate) fn note_loss(reason: Errno) {
     if let Some(header) = header() {
         let _ = header.loss.compare_exchange(0, reason.0 as u64, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// Gives up the oldest pieces if the file would be larger than it may.
+/// Drops the oldest pieces if the file would exceed its limit.
 fn stay_within_limit(opened: &Opened, more: u64) {
     let limit = process::size_limit();
     let Some(header) = header().filter(|_| limit != 0) else { return };
@@ -362,7 +363,7 @@ fn stay_within_limit(opened: &Opened, more: u64) {
     }
 }
 
-/// Gives the room of the oldest piece back, or passes over it if it is mapped. False if there is none.
+/// Frees the room of the oldest piece, or skips the piece if it is mapped. False if there is none.
 fn give_oldest_back(opened: &Opened, shared: &Shared) -> bool {
     let at = OLDEST.load(Ordering::Relaxed);
     let mut words = [0_u8; PIECE_HEADER_BYTES];
@@ -370,7 +371,7 @@ fn give_oldest_back(opened: &Opened, shared: &Shared) -> bool {
         return false;
     }
     let Some(piece) = PieceHeader::read(&words) else {
-        // The room in front of a page, or a piece that is being written.
+        // Unused room before a page, or a piece that is being written.
         let page = (at + 1).next_multiple_of(PAGE_BYTES as u64);
         return match opened.file.read_at(&mut words, page) && PieceHeader::read(&words).is_some() {
             true => {
@@ -389,8 +390,8 @@ fn give_oldest_back(opened: &Opened, shared: &Shared) -> bool {
     true
 }
 
-/// Mapped pieces that nobody uses, linked by a word in their first page. The list is its first piece's page number, and above it
-/// a count of changes, lest a piece that was taken and given back in the meantime looks as if nothing had happened.
+/// Mapped pieces that no thread uses, linked by a word in their first page. The head of the list is the page number of the first piece,
+/// with a count of changes above it. The count shows that a piece was taken and returned in the meantime.
 struct FreeList(AtomicU64);
 
 const PAGE_NUMBER_BITS: u32 = 36;

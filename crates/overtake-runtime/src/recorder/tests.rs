@@ -1,5 +1,5 @@
-//! The assembly of `abi::access` against the Rust code that says what it must do: both get the same random accesses, synchronisation
-//! and calls, and must write the same records.
+//! Compares the assembly of `abi::access` with the Rust code that defines what it must do: both get the same random accesses,
+//! synchronisation and calls, and must write the same records.
 
 extern crate std;
 
@@ -13,11 +13,11 @@ use crate::sys;
 use crate::thread::ThreadState;
 use crate::tls;
 
-/// Places that hooks are called from: the return address is what tells instructions apart. 16 bytes each, so that several share
+/// Places from which hooks are called: the return address identifies the instruction. Each has 16 bytes, so that several share
 /// an entry of the table of instructions.
 const SITES: usize = 320;
 const SITE_BYTES: usize = 16;
-/// Where a site's call returns to.
+/// The offset in a site to which its call returns.
 const RETURN: usize = 6;
 
 global_asm!(
@@ -72,7 +72,7 @@ fn kinds() -> [Kind; 10] {
     }
 }
 
-/// What becomes of an access, without assembly.
+/// Handles an access without assembly.
 fn by_rules<const WRITE: bool, const SIZE: usize>(recorder: &Recorder, address: usize, pc: usize) {
     let from = address % LINE_BYTES;
     if from + SIZE > LINE_BYTES {
@@ -87,7 +87,7 @@ fn by_rules<const WRITE: bool, const SIZE: usize>(recorder: &Recorder, address: 
     {
         free.claim::<WRITE>();
         run.expect_next();
-        // SAFETY: the second word of a run's record in the tail in use.
+        // SAFETY: the second word of a run's record in the current tail.
         unsafe { *((run.record + 8) as *mut u64) += overtake_rawlog::ONE_MORE };
     } else {
         recorder.record_new::<WRITE, SIZE>(address, pc);
@@ -151,7 +151,7 @@ impl Random {
     }
 }
 
-/// Where accesses go: few lines, so that they meet; some share a slot of the table.
+/// A random address in one of few lines, so that accesses repeat each other; some lines share a slot of the table.
 fn address(random: &mut Random) -> usize {
     let line = 0x7000_0000 + random.below(12) * LINE_BYTES + random.below(3) * (1 << 17);
     line + random.below(LINE_BYTES)

@@ -1,10 +1,10 @@
-//! Files and what can be done with them.
+//! Open files and their operations.
 
 use core::mem::MaybeUninit;
 
 use super::{Errno, filled, largest_file, limit, syscall6};
 
-/// An open file of the runtime's own. Only the log file stays open between two hooks: programs count on the numbers.
+/// An open file of the runtime. Only the log file stays open between two hooks, because programs rely on which numbers are free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fd(pub(crate) i32);
 
@@ -37,7 +37,7 @@ impl Fd {
         let reserved =
             unsafe { syscall6(libc::SYS_fallocate, [self.0 as usize, 0, offset as usize, bytes, 0, 0]) };
         match reserved {
-            // Not every file system can reserve; writing does.
+            // Not every file system can reserve room; writing zeros reserves it, too.
             Err(Errno(libc::EOPNOTSUPP)) => self.write_zeros(offset, bytes),
             other => other.map(|_| ()),
         }
@@ -85,7 +85,7 @@ impl Fd {
         Ok(())
     }
 
-    /// Gives the room of a range back; the range reads as zeros afterwards.
+    /// Frees the room of a range. The range reads as zeros afterwards.
     pub(crate) fn punch(self, offset: u64, bytes: usize) {
         let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
         // SAFETY: changes a file that is ours.
@@ -105,11 +105,11 @@ impl Fd {
         }
     }
 
-    /// Another descriptor for the same file, closed by `exec`, with a number that programs do not come across.
+    /// Another descriptor for the same file, closed by `exec`, with a number that programs do not use.
     pub(crate) fn duplicate_high(self) -> Option<Fd> {
-        /// Not higher: the kernel has a table up to the highest number.
+        /// Not higher, because the kernel keeps a table up to the highest number.
         const HIGHEST: u64 = 1 << 10;
-        /// Others may have been here before.
+        /// Other descriptors may have the highest numbers already.
         const ROOM: u64 = 16;
         let least = limit(libc::RLIMIT_NOFILE)?.min(HIGHEST).saturating_sub(ROOM);
         let command = libc::F_DUPFD_CLOEXEC as usize;
@@ -118,7 +118,7 @@ impl Fd {
         made.ok().map(|made| Fd(made as i32))
     }
 
-    /// Fills `buffer` from a place in the file. False if there is too little.
+    /// Fills `buffer` from a place in the file. False if the file ends before.
     pub(crate) fn read_at(self, buffer: &mut [u8], offset: u64) -> bool {
         let at = buffer.as_mut_ptr() as usize;
         // SAFETY: the buffer is exclusively ours for the call.
@@ -134,7 +134,7 @@ impl Fd {
         let _ = unsafe { syscall6(libc::SYS_dup2, [self.0 as usize, other.0 as usize, 0, 0, 0, 0]) };
     }
 
-    /// Reads into `buffer`: how many bytes were filled, 0 at the end.
+    /// Reads into `buffer`. Returns how many bytes were filled, 0 at the end.
     pub(crate) fn read_into(self, buffer: &mut [MaybeUninit<u8>]) -> Result<usize, Errno> {
         // SAFETY: the buffer is exclusively ours for the call.
         unsafe {
@@ -142,7 +142,7 @@ impl Fd {
         }
     }
 
-    /// Reads what there is room for.
+    /// Reads as much as fits into `buffer`.
     pub(crate) fn read(self, buffer: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
         let count = self.read_into(buffer).ok()?;
         filled(buffer, count)
@@ -157,7 +157,7 @@ impl Fd {
         filled(buffer, count)
     }
 
-    /// Writes all of `bytes`, or as much as there is room for.
+    /// Writes all of `bytes`, or as much as possible.
     pub(crate) fn write(self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             // SAFETY: the bytes outlive the call.

@@ -1,9 +1,9 @@
-//! Signal handlers on a thread: what they do not inherit from the code that they interrupt.
+//! Signal handlers on a thread. They do not inherit what the interrupted code ignores.
 
 use super::ThreadState;
 
 impl ThreadState {
-    /// A signal handler starts: it does not inherit what the code that it interrupts ignores. What to give back at its end.
+    /// A signal handler starts. It does not inherit what the interrupted code ignores. Returns what to restore at its end.
     pub(crate) fn enter_handler(&self) -> [u32; 3] {
         self.handlers.set(self.handlers.get().saturating_add(1));
         let ignored = self.ignored();
@@ -17,7 +17,7 @@ impl ThreadState {
         self.set_ignored(ignored);
     }
 
-    /// The thread jumps: if it was in a signal handler, it is not any more.
+    /// The thread jumps (`longjmp`): it leaves the signal handlers that run on it.
     pub(crate) fn jumps(&self) {
         self.handlers.set(0);
     }

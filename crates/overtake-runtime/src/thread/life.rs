@@ -1,4 +1,4 @@
-//! How threads start, end and fork: their states come and go.
+//! How threads start, end and fork.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ pub(crate) const NO_THREAD: u32 = u32::MAX;
 
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Events of threads that are over or could not be set up.
+/// Events of threads that have ended or could not be set up.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// The next free thread number.
@@ -30,7 +30,7 @@ pub(crate) fn is_the_only_one() -> bool {
     NEXT_NUMBER.load(Ordering::Relaxed) <= 1
 }
 
-/// Number of events that were not recorded because their thread was over or could not be set up.
+/// Number of events that were not recorded because their thread had ended or could not be set up.
 pub(crate) fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
@@ -52,7 +52,7 @@ pub(super) fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> 
     recording()
 }
 
-/// Starts recording this thread under `number`.
+/// Starts recording this thread with this number.
 pub(crate) fn begin(number: u32, parent: u32, start: u64) {
     let _quiet = NoSignals::new();
     tls::set_state(SETTING_UP);
@@ -66,7 +66,7 @@ pub(crate) fn begin(number: u32, parent: u32, start: u64) {
     }
 }
 
-/// A state with a log of its own, if it is to record; null if there is no memory. Signals are blocked.
+/// A state, with a log of its own if the recorder is in use; null if there is no memory. Signals are blocked.
 fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState {
     let Ok(room) = sys::map_private(size_of::<ThreadState>()) else { return core::ptr::null() };
     let state: *const ThreadState = room.cast_const().cast();
@@ -75,7 +75,7 @@ fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState 
     thread.number.set(number);
     let is_other = back_end::other().is_some();
     if !thread.recorder.open(stack, is_other || process::is_exact()) {
-        // SAFETY: nobody knows of it yet.
+        // SAFETY: nobody uses it yet.
         unsafe { sys::unmap(room, size_of::<ThreadState>()) };
         return core::ptr::null();
     }
@@ -88,7 +88,7 @@ fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState 
     state
 }
 
-/// A fiber: a thread that runs where it is switched to. Null if there is no memory.
+/// A new fiber: a thread of its own that runs on any thread. Null if there is no memory.
 pub(crate) fn new_fiber(number: u32, parent: u32) -> *const ThreadState {
     let _quiet = NoSignals::new();
     let fiber = new_state(number, parent, (0, 0));
@@ -100,7 +100,7 @@ pub(crate) fn new_fiber(number: u32, parent: u32) -> *const ThreadState {
     fiber
 }
 
-/// Ends the recording of this thread, which is about to be gone. Signals stay blocked: libc does the same a moment later, and a handler
+/// Ends the recording of this thread, which is about to end. Signals stay blocked: libc blocks them a moment later anyway, and a handler
 /// that ran in between would not be recorded.
 pub(crate) fn end() {
     core::mem::forget(NoSignals::new());
@@ -125,7 +125,7 @@ pub(crate) unsafe fn end_state(state: *const ThreadState) {
     unsafe { sys::unmap(state.cast_mut().cast(), size_of::<ThreadState>()) };
 }
 
-/// In a child process after `fork`, before it has a log: the files so far are the parent's.
+/// In a child process after `fork`, before it has a log: forgets the parent's log.
 pub(crate) fn abandon_after_fork() {
     NEXT_NUMBER.store(0, Ordering::Relaxed);
     LOST.store(0, Ordering::Relaxed);
@@ -135,7 +135,7 @@ pub(crate) fn abandon_after_fork() {
     }
 }
 
-/// In a child process after `fork`, once it has a log: this thread goes on as thread 0, with the call stack it has.
+/// In a child process after `fork`, once it has a log: this thread continues as thread 0, with its call stack.
 pub(crate) fn go_on_after_fork() {
     let number = next_number();
     tls::set_number(number);

@@ -21,7 +21,7 @@ pub(crate) fn each_compiler(source: &str, check: impl Fn(Run)) {
     }
 }
 
-/// The C compilers to test with: those that `OVERTAKE_TEST_COMPILERS` names, else gcc and the newest clang that is there.
+/// The C compilers to test with: those that `OVERTAKE_TEST_COMPILERS` names, else gcc and the newest installed clang.
 pub(crate) fn compilers() -> &'static [&'static str] {
     static COMPILERS: OnceLock<Vec<&'static str>> = OnceLock::new();
     COMPILERS.get_or_init(|| {
@@ -64,7 +64,7 @@ fn scratch_in(parent: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Where thousands of small files are made and removed quickly: memory, if there is enough of it.
+/// A directory in which thousands of small files are made and removed quickly: in memory, if there is enough of it.
 fn quick_directory() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let free = Command::new("df").args(["--output=avail", "--block-size=1M"]).arg(memory).output();
@@ -142,7 +142,7 @@ fn checked(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What a run left.
+/// The output and the logs of a run.
 pub(crate) struct Run {
     pub(crate) output: Output,
     /// Logs by process, parents before children.
@@ -183,9 +183,9 @@ pub(crate) struct Log {
     pub(crate) process: HashMap<String, String>,
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     pub(crate) threads: BTreeMap<u32, Thread>,
-    /// What the log file says of itself.
+    /// The header of the log file.
     pub(crate) header: Option<FileHeader>,
-    /// What the log file takes on the disk.
+    /// The bytes that the log file takes on the disk.
     pub(crate) file_bytes: u64,
 }
 
@@ -200,7 +200,7 @@ fn read_logs(root: &Path) -> Vec<Log> {
         .expect("the log root is there")
         .map(|entry| entry.expect("readable").path())
         .collect();
-    // overtake.<pid>.<stamp>: by stamp.
+    // The name is overtake.<random>.<pid>.<stamp>: sorts by stamp.
     paths.sort_by_key(|path| {
         let stamp =
             path.extension().and_then(|stamp| stamp.to_str()).and_then(|stamp| stamp.parse::<u64>().ok());
@@ -282,7 +282,7 @@ impl Log {
     }
 }
 
-/// What a thread had not written into chunks when the process ended.
+/// Reads the records that a thread had not written into chunks when the process ended.
 fn read_tails(file: &[u8], slot: usize, header: ThreadHeader, parts: &mut Parts) {
     let (chunks, known) = parts.entry(header.number).or_default();
     known.get_or_insert(header);
@@ -300,7 +300,7 @@ fn read_tails(file: &[u8], slot: usize, header: ThreadHeader, parts: &mut Parts)
 }
 
 impl Log {
-    /// All records with their threads, those with stamps in order of stamps, the others left out.
+    /// All records with stamps, with their threads, in the order of stamps.
     pub(crate) fn in_order(&self) -> Vec<(u32, Record)> {
         let mut all: Vec<(u32, Record)> = Vec::new();
         for (number, thread) in &self.threads {
@@ -372,14 +372,14 @@ impl Thread {
         depths
     }
 
-    /// Stamps of a thread never decrease.
+    /// Checks that the stamps of the thread never decrease.
     pub(crate) fn check_stamps(&self) {
         let stamps: Vec<u64> = self.records.iter().filter_map(Record::stamp).collect();
         assert!(stamps.is_sorted(), "stamps of thread {} decrease", self.header.number);
     }
 }
 
-/// The file that is mapped at an address, by lines of `/proc/self/maps`.
+/// The file that is mapped at an address, according to lines of `/proc/self/maps`.
 pub(crate) fn module_at(maps: &str, address: u64) -> &str {
     let number = |text: &str| u64::from_str_radix(text, 16).unwrap_or(0);
     let line = maps.lines().find(|line| {

@@ -17,7 +17,7 @@ impl Log {
         Log { coalescer, closed: RefCell::default() }
     }
 
-    /// Whether an access would be recorded; notes it if so. Lines are numbered here.
+    /// Whether an access would be recorded. If so, notes it. Lines are given by number.
     fn access<const WRITE: bool>(&self, line: u64, bytes: u64, pc: u64) -> bool {
         let line = address(line);
         match self.coalescer.find::<WRITE>(line, bytes, pc) {
@@ -32,7 +32,7 @@ impl Log {
         }
     }
 
-    /// Whether an access may stand anywhere in the region; notes it if so.
+    /// Whether an access may be put anywhere in the region. If so, notes it.
     fn claim<const WRITE: bool>(&self, line: u64, bytes: u64) -> bool {
         self.coalescer.free::<WRITE>(address(line), bytes).map(Free::claim::<WRITE>).is_some()
     }
