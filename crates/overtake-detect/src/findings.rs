@@ -4,6 +4,9 @@
 //! locations, deadlocks of the same acquires, misuses of one kind at one location. Groups of all kinds share one sequence
 //! of numbers, in the order of discovery.
 
+mod merge;
+mod wire;
+
 use std::hash::Hash;
 
 use overtake_trace::{EventIndex, Id, LocationId, Symbols, ThreadId, VarId, Variable};

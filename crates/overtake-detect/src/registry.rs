@@ -158,6 +158,16 @@ pub struct Stand {
     pub suits: fn(threads: u64, locks: u64) -> bool,
 }
 
+/// Whether several workers can share the work of a detector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Distribution {
+    /// No: one worker sees every event.
+    Sequential,
+    /// By variable. A worker sees all events but the plain accesses of other workers' variables, and finds the races of its own
+    /// variables, each when it judges the second access. An element of a heap block and the block have the same worker.
+    ByVariable,
+}
+
 /// One detector of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -183,6 +193,8 @@ pub struct Entry {
     pub unasked: Unasked,
     /// Which detector it takes the place of where that is faster.
     pub stand: Option<Stand>,
+    /// How its work is shared by several workers.
+    pub distribution: Distribution,
     /// Most time on the lock-heavy benchmark, in the time of `wc -l` on the same events.
     pub speed_goal: Option<f64>,
     /// Starts an analysis.
@@ -203,6 +215,7 @@ impl Entry {
         silence: Silence::Nothing,
         unasked: Unasked::Never,
         stand: None,
+        distribution: Distribution::Sequential,
         speed_goal: None,
         start: |_| Err(OptionError("expected a detector, found a row without one".into())),
     };
@@ -270,6 +283,7 @@ pub static DETECTORS: &[Entry] = &[
         silence: Silence::OrderedInThisRun,
         unasked: Unasked::Always,
         speed_goal: Some(9.0),
+        distribution: Distribution::ByVariable,
         start: one_pass::<HappensBefore>,
         ..Entry::BASIC
     },
@@ -280,6 +294,7 @@ pub static DETECTORS: &[Entry] = &[
         promise: Promise::ExactToFirstRace,
         verdict: Verdict::Observed,
         speed_goal: Some(6.0),
+        distribution: Distribution::ByVariable,
         start: one_pass::<FastTrack>,
         ..Entry::BASIC
     },
@@ -420,6 +435,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Suspected,
         options: &["eraser"],
         speed_goal: Some(8.0),
+        distribution: Distribution::ByVariable,
         start: discipline::lock_set::start,
         ..Entry::BASIC
     },
@@ -432,6 +448,7 @@ pub static DETECTORS: &[Entry] = &[
         speed_goal: Some(12.0),
         options: &["unforked"],
         unasked: Unasked::IfHunting,
+        distribution: Distribution::ByVariable,
         start: discipline::lock_cover::start,
         ..Entry::BASIC
     },

@@ -25,6 +25,17 @@ impl Default for Block {
     }
 }
 
+/// Some events of a block, each with its place there: what one of several workers gets of it.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The events, in trace order; `first` is the index of the whole block's first event.
+    pub block: Block,
+    /// Where each event stands in the whole block, ascending.
+    pub places: Vec<u32>,
+    /// How many events the whole block has.
+    pub length: u32,
+}
+
 /// Hands out a trace block by block, in bounded memory except for the names.
 ///
 /// Ids in a block are ids of [`symbols`](Self::symbols) as they are after the call. The tables may grow with

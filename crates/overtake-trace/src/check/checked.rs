@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Insertion;
+use super::{Insertion, place};
 use crate::block::Block;
 use crate::event::Event;
 use crate::id::EventIndex;
@@ -12,6 +12,10 @@ use crate::symbols::Symbols;
 #[derive(Debug)]
 pub struct Checked<'a> {
     pub(super) block: &'a Block,
+    /// Where the events stand, if some are left out.
+    pub(super) places: Option<&'a [u32]>,
+    /// How many events the block has, with those that are left out.
+    pub(super) length: usize,
     pub(super) insertions: &'a [Insertion],
     pub(super) symbols: &'a Symbols,
 }
@@ -37,9 +41,9 @@ impl<'a> Run<'a> {
 }
 
 impl<'a> Checked<'a> {
-    /// The events as runs of consecutive indices. A block without insertions is one run.
+    /// The events as runs of consecutive indices. A whole block without insertions is one run.
     pub fn runs(&self) -> impl Iterator<Item = Run<'a>> {
-        let (block, insertions) = (self.block, self.insertions);
+        let (block, places, insertions) = (self.block, self.places, self.insertions);
         let mut next = 0; // position in the block
         let mut pending = 0; // position in the insertions
         std::iter::from_fn(move || {
@@ -48,16 +52,15 @@ impl<'a> Checked<'a> {
                 && insertion.before == next
             {
                 pending += 1;
-                let first = EventIndex(block.first.0 + next as u64);
+                let first = place(block.first, places, next);
                 return Some(Run { first, events: std::slice::from_ref(&insertion.event) });
             }
             let end = inserted.map_or(block.events.len(), |insertion| insertion.before);
+            let end = places.map_or(end, |places| consecutive(places, next, end));
             let Range { start, end } = next..end;
             next = end;
-            (start < end).then(|| Run {
-                first: EventIndex(block.first.0 + start as u64),
-                events: &block.events[start..end],
-            })
+            (start < end)
+                .then(|| Run { first: place(block.first, places, start), events: &block.events[start..end] })
         })
     }
 
@@ -68,16 +71,22 @@ impl<'a> Checked<'a> {
 
     /// Number of input events in this block.
     pub fn len(&self) -> usize {
-        self.block.events.len()
+        self.length
     }
 
     /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
-        self.block.events.is_empty()
+        self.length == 0
     }
 
     /// The names.
     pub fn symbols(&self) -> &'a Symbols {
         self.symbols
     }
+}
+
+/// Where the places that follow one another from `start` on end, at `end` at the latest.
+fn consecutive(places: &[u32], start: usize, end: usize) -> usize {
+    let followed = places[start.min(end)..end].windows(2).take_while(|pair| pair[1] == pair[0] + 1).count();
+    end.min(start + followed + 1)
 }

@@ -43,7 +43,7 @@ use locks::LockState;
 use ordinary::Ordinary;
 use threads::{Status, ThreadState};
 
-use crate::block::Block;
+use crate::block::{Block, Part};
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::event::{Action, Event};
 use crate::id::{ArrayId, EventIndex, IdVec, LockId, ThreadId};
@@ -150,16 +150,36 @@ impl Checker {
 
     /// Checks the next block of the trace and repairs it in place.
     pub fn check<'a>(&'a mut self, block: &'a mut Block, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
+        let length = block.events.len();
+        self.check_events(block, None, length, symbols)?;
+        Ok(Checked { block, places: None, length, insertions: &self.insertions, symbols })
+    }
+
+    /// Checks some events of the next block, mending them in place. What concerns only events that are left out is not seen.
+    pub fn check_part<'a>(&'a mut self, part: &'a mut Part, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
+        let Part { block, places, length } = part;
+        let length = *length as usize;
+        self.check_events(block, Some(places), length, symbols)?;
+        Ok(Checked { block, places: Some(places), length, insertions: &self.insertions, symbols })
+    }
+
+    fn check_events(
+        &mut self,
+        block: &mut Block,
+        places: Option<&[u32]>,
+        length: usize,
+        symbols: &mut Symbols,
+    ) -> Result<()> {
         self.insertions.clear();
         self.fit(symbols);
-        let end = EventIndex(block.first.0.saturating_add(block.events.len() as u64));
+        let end = EventIndex(block.first.0.saturating_add(length as u64));
         self.note_block(block.first, end, symbols)?;
         let mut limits = self.fit(symbols);
         let mut at = 0;
         loop {
             at += self.pass_ordinary(&block.events[at..], &limits);
             let Some(&event) = block.events.get(at) else { break };
-            let index = EventIndex(block.first.0 + at as u64);
+            let index = place(block.first, places, at);
             limits.check(&event, index)?;
             self.threads[event.thread()].events += 1;
             let entered = self.enter_thread(event, at, symbols, index)?;
@@ -170,7 +190,7 @@ impl Checker {
             }
             at += 1;
         }
-        Ok(Checked { block, insertions: &self.insertions, symbols })
+        Ok(())
     }
 
     /// Handles the ordinary events at the start of `events`. Returns how many there are before the first other one.
@@ -249,6 +269,12 @@ impl Checker {
         self.repairs.count(repair);
         Ok(())
     }
+}
+
+/// The index of the event at `at`: the first one stands at `first`, unless `places` says where each of them stands from there.
+fn place(first: EventIndex, places: Option<&[u32]>, at: usize) -> EventIndex {
+    let offset = places.map_or(at as u64, |places| places.get(at).map_or(at as u64, |&place| place.into()));
+    EventIndex(first.0 + offset)
 }
 
 fn skip(event: Event) -> Event {

@@ -99,7 +99,12 @@ pub struct Repairs {
 
 impl Repairs {
     pub(crate) fn count(&mut self, repair: Repair) {
-        self.counts[repair as usize] += 1;
+        self.add(repair, 1);
+    }
+
+    /// A repair was made so many times.
+    pub fn add(&mut self, repair: Repair, times: u64) {
+        self.counts[repair as usize] += times;
     }
 
     /// How often `repair` was made.

@@ -1,0 +1,194 @@
+//! What one worker sends to another: the events of a block that concern it.
+//!
+//! Within a process a part changes hands as it is. To another process it goes packed, in 3 to 8 bytes an event: what an event has in
+//! common with the one before takes no room, and numbers are written as differences, seven bits to a byte.
+
+use overtake_trace::{Block, Event, EventIndex, LocationId, MemoryOrder, Op, Part, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// A part of a block on its way to a worker.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Parcel {
+    /// The worker.
+    pub(crate) to: u32,
+    /// The number of the block.
+    pub(crate) block: u32,
+    pub(crate) content: Content,
+}
+
+/// The events of a parcel.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum Content {
+    /// As they are, for a worker of the same process.
+    #[serde(skip)]
+    Part(Part),
+    /// Packed, for any worker.
+    Packed(#[serde(with = "serde_bytes")] Vec<u8>),
+}
+
+impl Content {
+    /// The events; none if the bytes are no packed part.
+    pub(crate) fn part(self) -> Option<Part> {
+        match self {
+            Content::Part(part) => Some(part),
+            Content::Packed(bytes) => unpack(&bytes),
+        }
+    }
+}
+
+/// In the first byte of an event, beside its operation.
+const SAME_THREAD: u8 = 1 << 5;
+const NEXT_PLACE: u8 = 1 << 6;
+const SAME_LOCATION: u8 = 1 << 7;
+
+/// What the next event is compared with.
+#[derive(Default)]
+struct Before {
+    thread: u32,
+    location: u32,
+    /// The place after that of the last event.
+    place: u32,
+    /// The last operand of each kind.
+    operands: [u32; 6],
+}
+
+/// Packs a part.
+pub(crate) fn pack(part: &Part) -> Vec<u8> {
+    let Part { block, places, length } = part;
+    let mut bytes = Vec::with_capacity(16 + 6 * places.len());
+    write(&mut bytes, block.first.0);
+    write(&mut bytes, (*length).into());
+    let mut before = Before::default();
+    for (event, &place) in block.events.iter().zip(places) {
+        let (thread, location) = (event.thread().0, event.location().0);
+        let mut head = event.op() as u8;
+        head |= if thread == before.thread { SAME_THREAD } else { 0 };
+        head |= if place == before.place { NEXT_PLACE } else { 0 };
+        head |= if location == before.location { SAME_LOCATION } else { 0 };
+        bytes.push(head);
+        if thread != before.thread {
+            write(&mut bytes, thread.into());
+        }
+        if place != before.place {
+            write(&mut bytes, (place - before.place).into());
+        }
+        if location != before.location {
+            write(&mut bytes, difference(before.location, location));
+        }
+        if event.op().has_memory_order() {
+            bytes.push(event.order() as u8);
+        }
+        let operand = &mut before.operands[event.op().operand_kind() as usize];
+        write(&mut bytes, difference(*operand, event.operand()));
+        *operand = event.operand();
+        (before.thread, before.location, before.place) = (thread, location, place.wrapping_add(1));
+    }
+    bytes
+}
+
+/// Unpacks a part; none if the bytes are no packed part.
+fn unpack(mut bytes: &[u8]) -> Option<Part> {
+    let bytes = &mut bytes;
+    let first = EventIndex(read(bytes)?);
+    let length = read(bytes)?.try_into().ok()?;
+    let mut part = Part { block: Block { first, events: Vec::new() }, places: Vec::new(), length };
+    let mut before = Before::default();
+    while let Some(head) = byte(bytes) {
+        let op = Op::from_code(head & (SAME_THREAD - 1))?;
+        if head & SAME_THREAD == 0 {
+            before.thread = read(bytes)?.try_into().ok()?;
+        }
+        let skipped: u32 = if head & NEXT_PLACE == 0 { read(bytes)?.try_into().ok()? } else { 0 };
+        let place = before.place.checked_add(skipped).filter(|&place| place < length)?;
+        if head & SAME_LOCATION == 0 {
+            before.location = apply(before.location, read(bytes)?);
+        }
+        let order = match op.has_memory_order() {
+            true => MemoryOrder::from_code(byte(bytes)?)?,
+            false => MemoryOrder::Relaxed,
+        };
+        let operand = &mut before.operands[op.operand_kind() as usize];
+        *operand = apply(*operand, read(bytes)?);
+        let (thread, location) = (ThreadId(before.thread), LocationId(before.location));
+        part.block.events.push(Event::from_parts(thread, op, order, *operand, location));
+        part.places.push(place);
+        before.place = place + 1;
+    }
+    Some(part)
+}
+
+/// The way from one number to another: small where they are close, whichever is larger.
+fn difference(from: u32, to: u32) -> u64 {
+    let difference = to.wrapping_sub(from) as i32;
+    (((difference << 1) ^ (difference >> 31)) as u32).into()
+}
+
+fn apply(from: u32, difference: u64) -> u32 {
+    let difference = difference as u32;
+    from.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg())
+}
+
+/// Writes a number, seven bits to a byte, the lowest first.
+fn write(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn read(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = byte(bytes)?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn byte(bytes: &mut &[u8]) -> Option<u8> {
+    let (&byte, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use overtake_oracle::random::{self, Shape};
+
+    fn part(seed: u64) -> Part {
+        let trace = random::trace(&Shape::everything(), seed);
+        let places: Vec<u32> = (0..trace.events.len() as u32).map(|place| place * 3 - place % 2).collect();
+        let length = trace.events.len() as u32 * 3;
+        Part { block: Block { first: EventIndex(seed << 30), events: trace.events }, places, length }
+    }
+
+    #[test]
+    fn a_packed_part_is_unpacked_as_it_was() {
+        for seed in 0..200 {
+            let part = part(seed);
+            assert_eq!(unpack(&pack(&part)), Some(part), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_cut_or_forged_are_refused_or_smaller() {
+        let whole = part(1);
+        let bytes = pack(&whole);
+        for end in 0..bytes.len() {
+            let cut = unpack(&bytes[..end]);
+            assert!(cut.is_none_or(|cut| cut.places.len() < whole.places.len()), "{end} bytes");
+        }
+        for at in 0..bytes.len() {
+            let mut forged = bytes.clone();
+            forged[at] ^= 0xff;
+            if let Some(part) = unpack(&forged) {
+                assert!(part.places.is_sorted() && part.places.iter().all(|&place| place < part.length));
+            }
+        }
+    }
+}
