@@ -1,4 +1,4 @@
-// A bounded queue: one thread makes messages, one takes them in and reads them.
+// A bounded queue: one thread makes messages, one takes and reads them.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

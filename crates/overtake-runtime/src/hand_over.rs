@@ -172,7 +172,7 @@ fn become_overtake(log: &[u8]) {
     }
 }
 
-/// Becomes the program at a path given in parts; returns if there is none.
+/// Becomes the program at a path given in parts. Returns if there is no such program.
 fn execute(path: &[&[u8]], log: &[u8]) {
     let mut text = Text::new();
     for part in path {

@@ -40,7 +40,7 @@ fn end_of_mapping(address: u64) -> u64 {
     let mut parser = MapsParser::default();
     let mut found = 0;
     while let Ok(count @ 1..) = maps.read_into(&mut buffer) {
-        // SAFETY: the kernel filled so many bytes.
+        // SAFETY: the kernel filled this many bytes.
         for byte in unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), count) } {
             if let Some((low, high)) = parser.take(*byte)
                 && (low..high).contains(&address)

@@ -209,7 +209,7 @@ unsafe extern "C" fn after_fork_in_child() {
     restart_after_fork();
 }
 
-/// In a child process: a log of its own. The thread that forked is its only one, and goes on with the call stack it has.
+/// In a child process: starts a log of its own. The thread that forked is its only one, and keeps its call stack.
 pub(crate) fn restart_after_fork() {
     if !is_recording() {
         return;
@@ -394,7 +394,7 @@ fn read_file(path: &[u8], mut take: impl FnMut(&[u8])) {
     let Ok(source) = Fd::open(path, libc::O_RDONLY) else { return };
     let mut buffer = [const { core::mem::MaybeUninit::uninit() }; 4096];
     while let Ok(count @ 1..) = source.read_into(&mut buffer) {
-        // SAFETY: the kernel filled so many bytes.
+        // SAFETY: the kernel filled this many bytes.
         take(unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast(), count) });
     }
     source.close();

@@ -303,7 +303,7 @@ pub(crate) fn read_link<'a>(path: &[u8], buffer: &'a mut [MaybeUninit<u8>]) -> O
 /// The first bytes of a buffer, which the kernel has filled.
 fn filled(buffer: &[MaybeUninit<u8>], length: usize) -> Option<&[u8]> {
     let part = buffer.get(..length)?;
-    // SAFETY: the kernel filled so many bytes.
+    // SAFETY: the kernel filled this many bytes.
     Some(unsafe { core::slice::from_raw_parts(part.as_ptr().cast(), part.len()) })
 }
 

@@ -81,14 +81,14 @@ impl Text {
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes are filled.
+        // SAFETY: this many bytes are filled.
         unsafe { core::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.length) }
     }
 
     /// The text with a zero at its end, for the kernel; `None` if it did not fit.
     pub(crate) fn terminated(&mut self) -> Option<&[u8]> {
         self.bytes.get_mut(self.length)?.write(0);
-        // SAFETY: so many bytes are filled, and the zero.
+        // SAFETY: this many bytes are filled, and the zero.
         (!self.overflowed)
             .then(|| unsafe { core::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.length + 1) })
     }

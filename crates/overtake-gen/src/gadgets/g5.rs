@@ -115,7 +115,7 @@ fn access(writer: &mut Writer, thread: &str, mut locks: Vec<String>, bit: bool) 
     )
 }
 
-/// The first so many subsets of the smallest set that has enough subsets, ordered by size.
+/// As many subsets as positions, of the smallest set that has enough, ordered by size.
 struct Subsets {
     width: u32,
     sorted: Vec<u64>,

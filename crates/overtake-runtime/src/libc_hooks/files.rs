@@ -258,7 +258,7 @@ hook! {
     fn recvmmsg(file: i32, messages: *mut Message, count: u32, flags: i32, time: usize; pc) -> i32 {
         let result = real(file, messages, count, flags, time);
         for number in 0..result.max(0) as usize {
-            // SAFETY: libc just filled so many.
+            // SAFETY: libc just filled this many elements.
             let message = unsafe { messages.add(number) };
             // SAFETY: as above.
             let length = unsafe { (*message).length };
@@ -318,7 +318,7 @@ hook! {
     }
     fn sendmmsg(file: i32, messages: *mut Message, count: u32, flags: i32; pc) -> i32 {
         for number in 0..count as usize {
-            // SAFETY: our caller passes so many.
+            // SAFETY: our caller passes this many elements.
             let (parts, count) = parts_of(unsafe { &raw const (*messages.add(number)).header });
             // SAFETY: libc is about to read them.
             unsafe { touch_parts::<false>(parts, count, usize::MAX, pc) };

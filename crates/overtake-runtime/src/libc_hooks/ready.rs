@@ -33,7 +33,7 @@ fn polled(result: i32, files: *const Polled, count: usize, pc: usize) -> i32 {
         for number in 0..count {
             let found = files as usize + number * size_of::<Polled>() + core::mem::offset_of!(Polled, found);
             touch::<true>(found, size_of::<i16>(), pc);
-            // SAFETY: libc just filled so many.
+            // SAFETY: libc just filled this many elements.
             let polled = unsafe { *files.add(number) };
             if polled.found & TELLING != 0 {
                 read_from(polled.file, pc);
@@ -144,7 +144,7 @@ fn ready(count: i32, file: i32, events: *const libc::epoll_event, pc: usize) -> 
         read_from(file, pc);
         touch::<true>(events as usize, count as usize * size_of::<libc::epoll_event>(), pc);
         for number in 0..count as usize {
-            // SAFETY: libc just filled so many.
+            // SAFETY: libc just filled this many elements.
             let event = unsafe { events.add(number).read_unaligned() };
             let tells = event.events as i32 & !libc::EPOLLOUT != 0;
             if tells && let Some(file) = watched(file, event.u64) {

@@ -60,7 +60,7 @@ impl Fd {
     /// Writes memory to a place in the file.
     ///
     /// # Safety
-    /// So many bytes must be there.
+    /// `from` must point to at least `bytes` bytes.
     pub(crate) unsafe fn write_at(self, from: *const u8, bytes: usize, offset: u64) -> Result<(), Errno> {
         if offset + bytes as u64 > largest_file() {
             return Err(Errno(libc::EFBIG)); // asking the kernel would raise SIGXFSZ

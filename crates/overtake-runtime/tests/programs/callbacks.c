@@ -1,4 +1,4 @@
-// A program that wants to hear of reports.
+// A program that defines callbacks for reports.
 #include <stdio.h>
 const char *__tsan_default_options(void) { return "exitcode=23"; }
 void __tsan_on_report(void *report) { puts(report ? "a report" : "report"); fflush(stdout); }

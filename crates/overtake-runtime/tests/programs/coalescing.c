@@ -1,4 +1,4 @@
-// What is recorded of repeated accesses.
+// Repeated accesses, of which some are recorded.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

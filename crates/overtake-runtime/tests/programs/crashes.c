@@ -1,4 +1,4 @@
-// Dies in the way asked for, after a write.
+// Dies in the way that its argument names, after a write.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ static __attribute__((noinline)) int overflow(int depth) {
 extern char **environ;
 int main(int count, char **arguments) {
     const char *way = strdup(arguments[1]);
-    // As programs do that show what they are at in the list of processes.
+    // As programs do that show their state in the list of processes.
     char *first = environ[0], *last_byte = first;
     for (char **entry = environ; *entry; entry++) {
         last_byte = *entry + strlen(*entry);

@@ -1,4 +1,4 @@
-// Mutexes that change hands in every way: waited for, tried, timed, given away while waiting, taken unrecorded.
+// Mutexes that are acquired in every way: by waiting, trying, with a time limit, after a condition wait, and without being recorded.
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -31,7 +31,7 @@ static void *run(void *number) {
         if (round % 5 == me) {
             pthread_mutex_lock(&second);
             counter2++;
-            pthread_cond_timedwait(&turned, &second, &past); // gives the mutex to others and takes it again
+            pthread_cond_timedwait(&turned, &second, &past); // releases the mutex and acquires it again
             counter2++;
             pthread_mutex_unlock(&second);
         }

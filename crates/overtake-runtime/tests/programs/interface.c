@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-// The sanitizer's interface as it is published. Compilers come without its header when their own runtime is not installed.
+// The published interface of the sanitizer. The header is missing if the compiler's own runtime is not installed.
 enum {
     __tsan_mutex_read_lock = 1 << 3,
     __tsan_mutex_try_lock = 1 << 4,

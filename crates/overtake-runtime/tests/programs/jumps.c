@@ -1,4 +1,4 @@
-// longjmp out of deep recursion: the call stack heals.
+// longjmp out of deep recursion: the recorded call stack becomes correct again.
 #include <setjmp.h>
 #include <stdio.h>
 static jmp_buf place;

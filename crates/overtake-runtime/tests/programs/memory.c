@@ -1,4 +1,4 @@
-// Allocation and functions that touch memory.
+// Allocation and functions that access memory.
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <stdio.h>

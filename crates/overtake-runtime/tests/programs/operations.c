@@ -21,7 +21,7 @@
     CHECK(__sync_val_compare_and_swap(&x, 7, 8) == 7); \
     CHECK(x == 8); \
 } while (0)
-// Compilers call these only when told that the processor has them.
+// Compilers call these only if an option says that the processor has them.
 typedef unsigned __int128 value;
 value __tsan_atomic128_load(value *, int);
 void __tsan_atomic128_store(value *, value, int);

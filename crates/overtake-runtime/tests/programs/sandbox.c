@@ -1,4 +1,4 @@
-// Gives up what is asked for, then writes much and starts threads. A number is a system call: whoever calls it from then on dies.
+// Gives up the rights that its arguments name, then writes much and starts threads. A number is a system call that kills from then on.
 #define _GNU_SOURCE
 #include <linux/filter.h>
 #include <linux/seccomp.h>

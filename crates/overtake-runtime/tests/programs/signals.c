@@ -1,4 +1,4 @@
-// A signal handler records while the program does. Every write is counted.
+// A signal handler records while the program records. Every write is counted.
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

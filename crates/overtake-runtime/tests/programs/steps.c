@@ -1,5 +1,5 @@
-// A signal handler runs, and records, after the first instruction of what the program does for an access, after the second of
-// what it does for the next one, and so on: the processor's trap flag counts them. Each access is to an address of its own.
+// A signal handler runs, and records, after the first instruction of one access, after the second instruction of the next
+// access, and so on: the processor's trap flag counts the instructions. Each access is to an address of its own.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -22,8 +22,8 @@ void __tsan_unaligned_write8(void *address); // some compilers call this, others
 static _Alignas(64) volatile __int128 wide[COUNT];
 static atomic_long atomics[COUNT];
 
-// A trap would kill the program where signals are blocked, which is when the log goes on to its next part: taking the mutex makes
-// room for some of the program's accesses.
+// A trap would kill the program while signals are blocked, as they are when the log changes to its next chunk: locking the mutex makes
+// room for some of the program's accesses first.
 static void handler(int signal) {
     by_handler++;
     pthread_mutex_lock(&mutex);
@@ -32,7 +32,7 @@ static void handler(int signal) {
 
 static long steps, turn;
 
-// The recorder does not know of this one. It sends the signal that the other one is for.
+// The recorder does not know of this handler. It sends the signal for the other handler.
 static __attribute__((no_sanitize("thread"))) void on_trap(int signal, siginfo_t *facts, void *context) {
     if (--steps > 0) return;
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
@@ -58,9 +58,9 @@ int main(void) {
     int (*unseen)(int, const struct sigaction *, struct sigaction *) = (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
     action.sa_sigaction = on_trap;
     action.sa_flags = SA_SIGINFO;
-    sigaddset(&action.sa_mask, SIGUSR1); // until the trap is over
+    sigaddset(&action.sa_mask, SIGUSR1); // until the trap has ended
     unseen(SIGTRAP, &action, 0);
-    handler(0); // finds the functions that it calls
+    handler(0); // so that the functions it calls are looked up before
     long sum = 0;
     for (int i = 0; i < COUNT; i++) STEP(longs[i] = i);
     for (int i = 0; i < COUNT; i++) STEP(bytes[i] = 1);

@@ -1,4 +1,4 @@
-// What stdio reads and writes for the program, and order through a stream on a pipe.
+// stdio reads and writes memory for the program, and a stream on a pipe orders threads.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

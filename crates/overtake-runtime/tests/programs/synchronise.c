@@ -1,4 +1,4 @@
-// One of each: who synchronises through what.
+// Threads synchronise through one of each kind of object.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ static void *run(void *unused) {
     pthread_rwlock_rdlock(&rwlock);
     pthread_rwlock_unlock(&rwlock);
     sem_wait(&semaphore);
-    pthread_mutex_lock(&robust); // and never gives it back
+    pthread_mutex_lock(&robust); // and never unlocks it
     pthread_barrier_wait(&barrier);
     pthread_exit((void *)5);
 }

@@ -1,4 +1,4 @@
-/* Calls functions of libc and says of each what it reads and writes: `function read|write address bytes`. */
+/* Calls functions of libc and prints what each reads and writes: `function read|write address bytes`. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,12 +34,12 @@ struct row {
 static struct row rows[200];
 static int count;
 
-/* The rows are told at the end, lest telling them be recorded between. */
+/* The rows are printed at the end, so that printing is not recorded in between. */
 __attribute__((no_sanitize("thread"))) static void row(const char *function, const char *what, const void *address, size_t bytes)
 {
     rows[count++] = (struct row){function, what, address, bytes};
 }
-/* What follows is recorded even if it repeats what was: repetitions are left out between synchronisations only. */
+/* What follows is recorded even if it repeats earlier accesses: repetitions are left out only between two synchronisations. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void anew(void)
 {

@@ -1,4 +1,4 @@
-// Two threads take one mutex in turns, the second one in every way there is. Whose turn it is they learn behind the recorder's back.
+// Two threads lock one mutex in turns, the second one in every possible way. They learn whose turn it is without the recorder seeing it.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

@@ -102,7 +102,7 @@ impl Repairs {
         self.add(repair, 1);
     }
 
-    /// A repair was made so many times.
+    /// Counts a repair that was made several times.
     pub fn add(&mut self, repair: Repair, times: u64) {
         self.counts[repair as usize] += times;
     }

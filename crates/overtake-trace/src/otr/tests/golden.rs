@@ -8,7 +8,7 @@ fn golden(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../testdata/otr", name].iter().collect()
 }
 
-/// Version 1 has the first 21 operations. The file cannot be written anew.
+/// Version 1 has the first 21 operations. There is no writer for it any more.
 #[test]
 fn a_file_of_version_1_is_read() {
     check("every_operation.v1.otr", &sample_of(21, 150, 64).0);
