@@ -25,12 +25,12 @@ impl Default for Block {
     }
 }
 
-/// Some events of a block, each with its place there: what one of several workers gets of it.
+/// Some events of a block, each with its position in the block: the part for one of several workers.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Part {
     /// The events, in trace order; `first` is the index of the whole block's first event.
     pub block: Block,
-    /// Where each event stands in the whole block, ascending.
+    /// The position of each event in the whole block, ascending.
     pub places: Vec<u32>,
     /// How many events the whole block has.
     pub length: u32,

@@ -418,7 +418,7 @@ fn passes(thread: &ThreadState, race: usize) {
     }
 }
 
-/// Whether some thread is about to make an access for which somebody waits.
+/// Whether some thread is about to make an access for which another thread waits.
 #[inline(always)]
 pub(super) fn is_anybody_passing() -> bool {
     PASSING.load(Ordering::Relaxed) != 0

@@ -231,7 +231,7 @@ fn wait_for_deadlock(thread: &ThreadState, operation: Operation) -> Wait {
     }
 }
 
-/// A plain access that may be at a site, or comes after one that somebody waits for.
+/// A plain access that may be at a site, or that follows one for which another thread waits.
 #[cold]
 #[inline(never)]
 fn look_at_access(thread: &ThreadState, access: Access) {
@@ -243,7 +243,7 @@ fn look_at_access(thread: &ThreadState, access: Access) {
     }
 }
 
-/// The same for what is about to be waited for, and for atomic accesses.
+/// The same for acquires that are about to wait, and for atomic accesses.
 #[cold]
 #[inline(never)]
 fn look_before(thread: &ThreadState, operation: Operation) -> Wait {

@@ -12,9 +12,9 @@ use crate::symbols::Symbols;
 #[derive(Debug)]
 pub struct Checked<'a> {
     pub(super) block: &'a Block,
-    /// Where the events stand, if some are left out.
+    /// The positions of the events in the whole block, if some are left out.
     pub(super) places: Option<&'a [u32]>,
-    /// How many events the block has, with those that are left out.
+    /// How many events the block has, including those that are left out.
     pub(super) length: usize,
     pub(super) insertions: &'a [Insertion],
     pub(super) symbols: &'a Symbols,
@@ -85,7 +85,7 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// Where the places that follow one another from `start` on end, at `end` at the latest.
+/// The end of the run of consecutive places that begins at `start`, at most `end`.
 fn consecutive(places: &[u32], start: usize, end: usize) -> usize {
     let followed = places[start.min(end)..end].windows(2).take_while(|pair| pair[1] == pair[0] + 1).count();
     end.min(start + followed + 1)

@@ -155,7 +155,7 @@ impl Checker {
         Ok(Checked { block, places: None, length, insertions: &self.insertions, symbols })
     }
 
-    /// Checks some events of the next block, mending them in place. What concerns only events that are left out is not seen.
+    /// Checks some events of the next block and repairs them in place. Faults that concern only events that are left out are not seen.
     pub fn check_part<'a>(&'a mut self, part: &'a mut Part, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
         let Part { block, places, length } = part;
         let length = *length as usize;
@@ -271,7 +271,7 @@ impl Checker {
     }
 }
 
-/// The index of the event at `at`: the first one stands at `first`, unless `places` says where each of them stands from there.
+/// The index of the event at `at`. The block begins at `first`; `places` has the position of each event, if some are left out.
 fn place(first: EventIndex, places: Option<&[u32]>, at: usize) -> EventIndex {
     let offset = places.map_or(at as u64, |places| places.get(at).map_or(at as u64, |&place| place.into()));
     EventIndex(first.0 + offset)
