@@ -114,7 +114,12 @@ pub(crate) fn visit_event<V: Visitor>(
             let touch = Touch { var, kind, order: None, block: None, variables: &symbols.variables };
             visitor.access(at(), touch);
         }
-        Action::Acquire(lock) => visitor.acquire(at(), lock, LockMode::Exclusive),
+        Action::Acquire(lock) => {
+            if event.is_try() {
+                visitor.tries(at());
+            }
+            visitor.acquire(at(), lock, LockMode::Exclusive);
+        }
         Action::Release(lock) => visitor.release(at(), lock, LockMode::Exclusive),
         _ => rare_event(visitor, blocks, symbols, index, event),
     }
@@ -149,7 +154,12 @@ fn rare_event<V: Visitor>(
         Action::Load(var, order) => (var, AccessKind::Load, Some(order)),
         Action::Store(var, order) => (var, AccessKind::Store, Some(order)),
         Action::Rmw(var, order) => (var, AccessKind::Rmw, Some(order)),
-        Action::AcquireShared(lock) => return visitor.acquire(at, lock, LockMode::Shared),
+        Action::AcquireShared(lock) => {
+            if event.is_try() {
+                visitor.tries(at);
+            }
+            return visitor.acquire(at, lock, LockMode::Shared);
+        }
         Action::ReleaseShared(lock) => return visitor.release(at, lock, LockMode::Shared),
         Action::Fork(child) => return visitor.fork(at, child),
         Action::Join(child) => return visitor.join(at, child),

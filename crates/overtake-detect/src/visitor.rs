@@ -54,6 +54,12 @@ pub trait Visitor {
         let _ = (at, order);
     }
 
+    /// The acquire that comes next is a try: it would not have waited.
+    #[inline]
+    fn tries(&mut self, at: At) {
+        let _ = at;
+    }
+
     /// A lock is taken.
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
         let _ = (at, lock, mode);

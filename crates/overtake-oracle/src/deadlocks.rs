@@ -49,7 +49,7 @@ fn hard_dependencies(history: &History) -> Vec<crate::set::Set> {
 /// holds.
 pub(crate) fn wait_cycles(history: &History, next: &[usize]) -> BTreeSet<Deadlock> {
     let mut waiting: Vec<_> =
-        next.iter().copied().filter(|&at| history.steps[at].acquires().is_some()).collect();
+        next.iter().copied().filter(|&at| history.steps[at].waits_for().is_some()).collect();
     waiting.sort_unstable();
     cycles_among(history, &waiting).iter().map(|cycle| indices(history, cycle)).collect()
 }
@@ -61,7 +61,7 @@ fn indices(history: &History, cycle: &[usize]) -> Deadlock {
 /// All cycles of a history, as positions.
 fn cycles(history: &History) -> Vec<Vec<usize>> {
     let acquires: Vec<_> =
-        (0..history.steps.len()).filter(|&at| history.steps[at].acquires().is_some()).collect();
+        (0..history.steps.len()).filter(|&at| history.steps[at].waits_for().is_some()).collect();
     cycles_among(history, &acquires)
 }
 

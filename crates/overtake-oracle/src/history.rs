@@ -85,6 +85,11 @@ impl Step {
         }
     }
 
+    /// What the event waits for: a lock that it acquires, unless it was a try.
+    pub fn waits_for(&self) -> Option<LockUse> {
+        self.acquires().filter(|_| !self.event.is_try())
+    }
+
     /// What the event releases.
     pub fn releases(&self) -> Option<LockUse> {
         match self.event.action() {

@@ -109,7 +109,7 @@ pub fn check_deadlock(
             let thread = history.steps[next].thread();
             let blocks = |&(lock, holder, shared): &(u32, ThreadId, bool)| {
                 let held = LockUse { lock: LockId(lock), shared };
-                holder == thread && step.acquires().is_some_and(|wanted| wanted.excludes(held))
+                holder == thread && step.waits_for().is_some_and(|wanted| wanted.excludes(held))
             };
             let waits = thread != step.thread() && end.held().any(|held| blocks(&held));
             if waits { Ok(()) } else { Err(Violation { event: step.index, rule: Rule::Waits }) }

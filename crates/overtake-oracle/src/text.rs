@@ -1,7 +1,7 @@
 //! Small traces as text, such as `T0 acq l; T0 w x; T1 w x`. Tests are written in it, and failures print it.
 //!
 //! An event is a thread, an operation and its operand, and ends with `;` or the line. A memory order follows its operation
-//! (`store.release x`, `fence.acq_rel`; the default is seq_cst). A location follows its event (`T0 w x @main.c:3`; the default is the
+//! (`store.release x`, `fence.acq_rel`; the default is seq_cst). `try` precedes an acquire that was one (`tryacq l`). A location follows its event (`T0 w x @main.c:3`; the default is the
 //! event's index). A `#` after a space begins a comment.
 
 use std::fmt::Write;
@@ -56,20 +56,17 @@ fn parse_event(item: &str, index: usize, symbols: &mut Symbols) -> Event {
     let mut words = item.split_whitespace();
     let (thread, op) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (word, order) = op.split_once('.').unwrap_or((op, MemoryOrder::SeqCst.name()));
-    let op = WORDS.iter().find(|(_, known)| *known == word).map(|&(op, _)| op);
+    let acquire = word.strip_prefix("try");
+    let op = WORDS.iter().find(|(_, known)| *known == acquire.unwrap_or(word)).map(|&(op, _)| op);
     let order = MemoryOrder::ALL.into_iter().find(|known| known.name() == order);
     let (Some(op), Some(order)) = (op, order) else { panic!("expected an operation, found `{item}`") };
     let thread = symbols.threads.intern(thread.as_bytes()).expect("few threads");
     let location = symbols.locations.intern(location.as_bytes()).expect("few locations");
     let operand = intern_operand(op, words.next().unwrap_or_default().as_bytes(), symbols);
     assert_eq!(words.next(), None, "expected one operand, found more: `{item}`");
-    Event::from_parts(
-        thread,
-        op,
-        if op.has_memory_order() { order } else { MemoryOrder::Relaxed },
-        operand,
-        location,
-    )
+    let order = if op.has_memory_order() { order } else { MemoryOrder::Relaxed };
+    let event = Event::from_parts(thread, op, order, operand, location);
+    if acquire.is_some() { event.as_try() } else { event }
 }
 
 fn intern_operand(op: Op, name: &[u8], symbols: &mut Symbols) -> u32 {
@@ -101,7 +98,8 @@ pub fn show(trace: &Trace) -> String {
 
 fn show_event(event: &Event, index: usize, symbols: &Symbols) -> String {
     let word = WORDS.iter().find(|(op, _)| *op == event.op()).map_or("skip", |(_, word)| word);
-    let mut text = format!("{} {word}", symbols.threads.display(event.thread()));
+    let tried = if event.is_try() { "try" } else { "" };
+    let mut text = format!("{} {tried}{word}", symbols.threads.display(event.thread()));
     if event.op().has_memory_order() {
         let _ = write!(text, ".{}", event.order().name());
     }

@@ -339,6 +339,11 @@ pub const fn acquire_extra(tried: bool, owner_died: bool) -> u8 {
     tried as u8 | (owner_died as u8) << 1
 }
 
+/// Whether the caller of an acquire with this extra byte would not have waited.
+pub const fn is_try(extra: u8) -> bool {
+    extra & 1 == 1
+}
+
 /// Codes of [`RecordKind::Misuse`].
 pub mod misuse {
     /// Value is a lock that libc refuses as invalid: it was destroyed or never initialised.

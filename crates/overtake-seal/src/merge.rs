@@ -13,7 +13,7 @@ mod faults;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_block_size};
+use overtake_rawlog::{Record, RecordKind, is_try, split_atomic_extra, split_block_size};
 use overtake_rules::LockMode;
 use overtake_trace::{
     Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, ThreadFacts, ThreadId, VarId,
@@ -526,7 +526,8 @@ impl Merger {
             LockMode::Exclusive => Action::Acquire(lock),
             LockMode::Shared => Action::AcquireShared(lock),
         };
-        events.push(Event::new(thread, acquire, location));
+        let acquire = Event::new(thread, acquire, location);
+        events.push(if is_try(record.extra) { acquire.as_try() } else { acquire });
         events.extend(after.map(|post| Event::new(thread, Action::Wait(post), location)));
         Ok(())
     }

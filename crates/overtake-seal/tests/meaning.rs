@@ -2,7 +2,7 @@
 
 mod support;
 
-use overtake_rawlog::{ONE_MORE, RecordKind as K, atomic_extra, head, run};
+use overtake_rawlog::{ONE_MORE, RecordKind as K, acquire_extra, atomic_extra, head, run};
 use support::LogMaker;
 
 const HEAP: u64 = 0x5000;
@@ -29,6 +29,18 @@ fn stamps_order_threads_and_accesses_stay_between_their_stamps() {
             "T1|rel(0x9000)",
             "T0|join(T1)"
         ]
+    );
+}
+
+#[test]
+fn locks_that_were_tried_are_told_apart() {
+    let mut log = LogMaker::new(1);
+    log.sync(0, K::ThreadStart, 0);
+    log.sync(0, K::Acquire, LOCK).sync(0, K::Release, LOCK);
+    log.sync_with(0, K::Acquire, acquire_extra(true, false), LOCK, 0).sync(0, K::Release, LOCK);
+    assert_eq!(
+        log.sealed().lines(),
+        ["T0|acq(0x9000)", "T0|rel(0x9000)", "T0|tryacq(0x9000)", "T0|rel(0x9000)"]
     );
 }
 

@@ -120,6 +120,19 @@ impl Op {
         }
     }
 
+    /// Whether the operation takes a lock.
+    #[inline]
+    pub fn acquires(self) -> bool {
+        matches!(self, Op::Acquire | Op::AcquireShared)
+    }
+
+    /// Whether an event of the operation may have this memory order: any if it carries one. An acquire that was a try
+    /// ([`Event::is_try`]) is marked by one.
+    #[inline]
+    pub fn admits(self, order: MemoryOrder) -> bool {
+        self.has_memory_order() || order == MemoryOrder::Relaxed || (self.acquires() && order == TRY)
+    }
+
     /// Whether the operation carries a memory order.
     #[inline]
     pub fn has_memory_order(self) -> bool {
@@ -202,6 +215,9 @@ pub enum Action {
     Gap,
 }
 
+/// What marks an acquire that was a try, where other operations have their memory order.
+const TRY: MemoryOrder = MemoryOrder::Acquire;
+
 /// One event. Its index is its position in the trace and is not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
@@ -282,6 +298,18 @@ impl Event {
     #[inline]
     pub fn order(&self) -> MemoryOrder {
         self.order
+    }
+
+    /// Whether it takes a lock that it would not have waited for: a `trylock`, or a lock with a time limit.
+    #[inline]
+    pub fn is_try(&self) -> bool {
+        self.op.acquires() && self.order == TRY
+    }
+
+    /// The same acquire as a try; other operations are never one.
+    #[inline]
+    pub fn as_try(self) -> Event {
+        Event { order: if self.op.acquires() { TRY } else { self.order }, ..self }
     }
 
     /// The source location.

@@ -46,6 +46,20 @@ fn a_deadlock_is_told_with_who_holds_and_waits_for_what() {
     }
 }
 
+/// As `std::scoped_lock` does: it waits for one lock and tries the others.
+#[test]
+fn locks_that_are_tried_are_in_no_deadlock() {
+    let files = Files::new();
+    let tried = TRANSFERS.replace("T0|acq(current)", "T0|tryacq(current)");
+    let trace = files.write("tried.std", &tried);
+    overtake(&["analyze", "-d", "deadlock", &trace]).expect_code(0);
+    let sealed = files.path("tried.otr");
+    overtake(&["convert", &trace, &sealed]).expect_code(0);
+    overtake(&["analyze", "-d", "deadlock", &sealed]).expect_code(0);
+    let back = overtake(&["convert", &sealed, "-", "--to", "std"]).expect_code(0).text();
+    assert!(back.contains("tryacq(current)"), "{back}");
+}
+
 #[test]
 fn the_lines_are_those_of_threadsanitizer() {
     let text = reported("tsan");

@@ -37,6 +37,8 @@ pub(super) struct Survey {
     nestings: Nestings,
     /// How often each node occurred.
     counts: Vec<u64>,
+    /// The next acquire is a try.
+    tries: bool,
 }
 
 /// The second pass: the occurrences of the nodes that are in a pattern.
@@ -52,6 +54,8 @@ pub(super) struct Collection {
     /// Where each thread took the locks that it holds.
     places: IdVec<ThreadId, Vec<Place>>,
     occurrences: Occurrences,
+    /// The next acquire is a try.
+    tries: bool,
 }
 
 impl Survey {
@@ -61,7 +65,7 @@ impl Survey {
 
     /// What to look for in the second pass; none if there are no patterns.
     pub(super) fn into_collection(self, question: Question, steps: u64) -> Option<Collection> {
-        let Survey { mut nestings, counts } = self;
+        let Survey { mut nestings, counts, .. } = self;
         let patterns = Patterns::of(&nestings, steps);
         if patterns.cycles.is_empty() {
             return None;
@@ -80,6 +84,7 @@ impl Survey {
             follower: Follower::default(),
             places: IdVec::new(),
             occurrences: Occurrences::default(),
+            tries: false,
         })
     }
 }
@@ -138,9 +143,15 @@ impl Visitor for Survey {
         self.nestings.reserve(sizes.threads);
     }
 
+    fn tries(&mut self, _: At) {
+        self.tries = true;
+    }
+
     #[inline]
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
-        let node = self.nestings.acquire(at.thread, Take { lock, mode, waits: true }).0 as usize;
+        let node =
+            self.nestings.acquire(at.thread, Take { lock, mode, waits: !std::mem::take(&mut self.tries) }).0
+                as usize;
         if node >= self.counts.len() {
             self.counts.resize(node + 1, 0);
         }
@@ -167,11 +178,16 @@ impl Visitor for Collection {
         }
     }
 
+    fn tries(&mut self, _: At) {
+        self.tries = true;
+    }
+
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
         if self.is_over() {
             return;
         }
-        let node = self.nestings.acquire(at.thread, Take { lock, mode, waits: true });
+        let node =
+            self.nestings.acquire(at.thread, Take { lock, mode, waits: !std::mem::take(&mut self.tries) });
         if self.in_pattern[node.0 as usize] {
             self.to_come -= 1;
             let (epoch, learned) = self.follower.now(at.thread);

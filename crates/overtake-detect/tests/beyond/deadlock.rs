@@ -23,6 +23,8 @@ fn shapes() -> Vec<Shape> {
         Shape { shared_locks: true, ..Shape::nested_locks() },
         Shape { nested_locks: true, locks: 3, ..Shape::everything() },
         Shape { nested_locks: true, ..Shape::ill_formed() },
+        Shape { tries: true, ..Shape::nested_locks() },
+        Shape { tries: true, shared_locks: true, fork_join: true, ..Shape::nested_locks() },
     ]);
     shapes
 }
@@ -97,6 +99,50 @@ fn a_deadlock_names_what_is_held_and_what_is_wanted() {
     let [deadlock] = &found[..] else { panic!("expected one, found {found:?}") };
     let places: Vec<_> = deadlock.steps.iter().map(|step| (step.held_at.index.0, step.at.index.0)).collect();
     assert_eq!(places, [(0, 2), (6, 7)]);
+}
+
+#[test]
+fn a_try_does_not_wait_but_what_it_took_is_held() {
+    let text = |first: &str, second: &str| {
+        format!("T0 {first} l; T0 {second} m; T0 rel m; T0 rel l; T1 acq m; T1 acq l; T1 rel l; T1 rel m")
+    };
+    assert_eq!(counts(&text("acq", "acq")), [1, 1]);
+    assert_eq!(counts(&text("tryacq", "acq")), [1, 1]);
+    assert_eq!(counts(&text("acq", "tryacq")), [0, 0]);
+}
+
+/// How many deadlocks and how many cycles in the order of locks a trace has.
+fn counts(text: &str) -> [usize; 2] {
+    ["deadlock", "lock-order"].map(|name| deadlocks(name, &trace(text)).len())
+}
+
+#[test]
+fn a_lock_that_is_held_already_is_not_waited_for() {
+    let other = "T1 acq l; T1 acq m; T1 rel m; T1 rel l";
+    let again = format!("T0 acq l; T0 acq m; T0 acq l; T0 rel l; T0 rel m; T0 rel l; {other}");
+    assert_eq!(counts(&again), [0, 0]);
+    let deep = format!("T0 acq m; T0 acq m; T0 acq l; T0 rel m; T0 rel l; T0 rel m; {other}");
+    assert_eq!(counts(&deep), [1, 1]);
+}
+
+#[test]
+fn readers_wait_for_writers_only() {
+    let text = |wanted: &str| {
+        let given = wanted.replace("acq", "rel");
+        format!("T0 racq l; T0 acq m; T0 rel m; T0 rrel l; T1 acq m; T1 {wanted} l; T1 {given} l; T1 rel m")
+    };
+    assert_eq!(counts(&text("acq")), [1, 1]);
+    assert_eq!(counts(&text("racq")), [0, 0]);
+}
+
+/// A wait on a condition variable gives the lock back and takes it again, here under a lock that was taken in between.
+#[test]
+fn a_wait_on_a_condition_variable_takes_its_lock_again() {
+    let text = "T0 acq m; T0 acq l; T0 rel m; T1 acq m; T1 post c; T1 rel m; T0 acq m; T0 wait c; T0 rel m; T0 rel l;
+        T1 acq m; T1 acq l; T1 rel l; T1 rel m";
+    let found = deadlocks("deadlock", &trace(text));
+    let [deadlock] = &found[..] else { panic!("expected one, found {found:?}") };
+    assert_eq!(cycle(deadlock), [EventIndex(6), EventIndex(11)]);
 }
 
 /// Every philosopher takes the fork to the left first: one circle of all of them.

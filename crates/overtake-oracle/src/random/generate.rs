@@ -393,6 +393,12 @@ impl<'a> Generator<'a> {
             state.exclusive = true;
             self.emit(Action::Acquire(lock));
         }
+        if self.shape.tries
+            && self.rng.percent(30)
+            && let Some(acquire) = self.trace.events.last_mut()
+        {
+            *acquire = acquire.as_try();
+        }
     }
 
     fn release(&mut self) {

@@ -40,6 +40,8 @@ pub struct Shape {
     pub fork_join: bool,
     /// Locks are also acquired in shared mode.
     pub shared_locks: bool,
+    /// Some acquires are tries.
+    pub tries: bool,
     /// The orders that atomic operations and fences choose from.
     pub orders: &'static [MemoryOrder],
     /// There are fences.
@@ -88,6 +90,7 @@ impl Shape {
             write_percent: 50,
             fork_join: false,
             shared_locks: false,
+            tries: false,
             orders: &MemoryOrder::ALL,
             fences: false,
             mixed: false,

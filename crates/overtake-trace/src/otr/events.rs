@@ -58,7 +58,7 @@ const KINDS: usize = 6;
 
 /// Operation and memory order in one byte: the order in the upper three bits.
 fn code_of(event: &Event) -> u8 {
-    let order = if event.op().has_memory_order() { event.order() } else { MemoryOrder::Relaxed };
+    let order = if event.op().admits(event.order()) { event.order() } else { MemoryOrder::Relaxed };
     event.op() as u8 | (order as u8) << 5
 }
 
@@ -77,9 +77,7 @@ struct Meaning {
 impl Meaning {
     fn of(code: u8) -> Meaning {
         let (op, order, valid) = match (Op::from_code(code & 31), MemoryOrder::from_code(code >> 5)) {
-            (Some(op), Some(order)) if op.has_memory_order() || order == MemoryOrder::Relaxed => {
-                (op, order, true)
-            }
+            (Some(op), Some(order)) if op.admits(order) => (op, order, true),
             _ => (Op::Skip, MemoryOrder::Relaxed, false),
         };
         let kind = op.operand_kind();

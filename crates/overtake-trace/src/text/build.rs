@@ -75,7 +75,7 @@ impl Builder {
         let verb = verb_of(call.word).map_err(|message| place.error(0, message))?;
         self.come_back(thread, out)?;
         let action = match verb {
-            Verb::Plain(op) => self.plain(op, &call, place)?,
+            Verb::Plain(op) | Verb::Try(op) => self.plain(op, &call, place)?,
             Verb::Marker(op) => {
                 let marker = self.symbols.markers.intern(text)?;
                 if op == Op::Begin { Action::Begin(marker) } else { Action::End(marker) }
@@ -89,6 +89,9 @@ impl Builder {
         };
         let location = self.location(location)?;
         self.push(thread, action, location, out);
+        if let (Verb::Try(_), Some(acquire)) = (verb, out.last_mut()) {
+            *acquire = acquire.as_try();
+        }
         Ok(())
     }
 

@@ -10,6 +10,8 @@ use super::lines::{shown, trimmed};
 pub(super) enum Verb {
     /// One event with an operand of the operation's own table.
     Plain(Op),
+    /// `tryacq(l)` and `tryracq(l)`: a lock was taken that would not have been waited for.
+    Try(Op),
     /// `begin...` and `end...`: the whole text is the marker.
     Marker(Op),
     /// `load.acquire` and the like.
@@ -84,6 +86,11 @@ pub(super) fn verb_of(word: &[u8]) -> Result<Verb, String> {
 fn rare_verb_of(word: &[u8]) -> Result<Verb, String> {
     if let Some(&(_, verb)) = WORDS.iter().find(|(known, _)| known.as_bytes() == word) {
         return Ok(verb);
+    }
+    match word {
+        b"tryacq" => return Ok(Verb::Try(Op::Acquire)),
+        b"tryracq" => return Ok(Verb::Try(Op::AcquireShared)),
+        _ => {}
     }
     if word.starts_with(b"begin") {
         return Ok(Verb::Marker(Op::Begin));

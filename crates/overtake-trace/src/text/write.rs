@@ -87,7 +87,12 @@ impl CallWriter {
                 return Ok(());
             }
             Action::Wait(object) => out.extend_from_slice(self.wait_word(object, symbols).as_bytes()),
-            _ => out.extend_from_slice(word_of(event.op()).as_bytes()),
+            _ => {
+                if event.is_try() {
+                    out.extend_from_slice(b"try");
+                }
+                out.extend_from_slice(word_of(event.op()).as_bytes());
+            }
         }
         if event.op().has_memory_order() {
             out.push(b'.');
