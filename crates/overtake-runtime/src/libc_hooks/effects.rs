@@ -64,6 +64,10 @@ fn zero(result: i32) -> bool {
 fn natural<T: PartialOrd + Default>(result: T) -> bool {
     result >= T::default()
 }
+/// A time before 1970 is below zero.
+fn valid(result: i64) -> bool {
+    result != -1
+}
 fn there(result: usize) -> bool {
     result != 0
 }
@@ -128,8 +132,8 @@ effects! {
     fn timespec_get(out: usize, base: i32) -> i32, if natural writes |_| [of::<Time>(out)];
     fn gettimeofday(out: usize, zone: usize) -> i32,
         if zero writes |_| [of::<libc::timeval>(out), of::<[i32; 2]>(zone)];
-    fn time(out: usize) -> i64, if natural writes |_| [of::<i64>(out)];
-    fn times(out: usize) -> i64, if natural writes |_| [of::<libc::tms>(out)];
+    fn time(out: usize) -> i64, if valid writes |_| [of::<i64>(out)];
+    fn times(out: usize) -> i64, if valid writes |_| [of::<libc::tms>(out)];
     fn nanosleep(time: usize, out: usize) -> i32, reads [of::<Time>(time)];
     fn clock_nanosleep(clock: i32, flags: i32, time: usize, out: usize) -> i32, reads [of::<Time>(time)];
     fn localtime_r(time: usize, out: usize) -> usize, reads [of::<i64>(time)], if there writes |_| [of::<libc::tm>(out)];
@@ -140,8 +144,8 @@ effects! {
     fn ctime(time: usize) -> usize, reads [of::<i64>(time)], if there writes |result| [text(result)];
     fn asctime_r(time: usize, out: usize) -> usize, reads [of::<libc::tm>(time)], if there writes |result| [text(result)];
     fn asctime(time: usize) -> usize, reads [of::<libc::tm>(time)], if there writes |result| [text(result)];
-    fn mktime(time: usize) -> i64, reads [of::<libc::tm>(time)], if natural writes |_| [of::<libc::tm>(time)];
-    fn timegm(time: usize) -> i64, reads [of::<libc::tm>(time)], if natural writes |_| [of::<libc::tm>(time)];
+    fn mktime(time: usize) -> i64, reads [of::<libc::tm>(time)], if valid writes |_| [of::<libc::tm>(time)];
+    fn timegm(time: usize) -> i64, reads [of::<libc::tm>(time)], if valid writes |_| [of::<libc::tm>(time)];
     fn strftime(out: usize, room: usize, format: usize, time: usize) -> usize, reads [text(format), of::<libc::tm>(time)],
         if there writes |result| [bytes(out, result + 1)];
     fn strptime(input: usize, format: usize, out: usize) -> usize, reads [text(format)],
@@ -207,7 +211,7 @@ effects! {
     fn inet_aton(input: usize, out: usize) -> i32, reads [text(input)], if positive writes |_| [of::<u32>(out)];
     fn getaddrinfo(name: usize, service: usize, hints: usize, out: usize) -> i32, reads [text(name), text(service)],
         if zero writes |_| [of::<usize>(out)];
-    fn getnameinfo(address: usize, length: u32, host: usize, host_room: u32, service: usize, service_room: u32) -> i32,
+    fn getnameinfo(address: usize, length: u32, host: usize, host_room: u32, service: usize, service_room: u32, flags: i32) -> i32,
         reads [bytes(address, length as usize)],
         if zero writes |_| [text(if host_room > 0 { host } else { 0 }), text(if service_room > 0 { service } else { 0 })];
     fn getxattr(path: usize, name: usize, out: usize, room: usize) -> isize, reads [text(path), text(name)],

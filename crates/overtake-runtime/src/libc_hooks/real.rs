@@ -160,6 +160,20 @@ macro_rules! export {
             "ret"
         );
     };
+    // The seventh argument is on the stack behind the return address; both are handed on there.
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident) => {
+        $crate::libc_hooks::real::symbol!(
+            $origin $name,
+            "sub rsp, 8",
+            "push qword ptr [rsp + 8]",
+            "push qword ptr [rsp + 24]",
+            ".cfi_adjust_cfa_offset 24",
+            "call {handler}",
+            "add rsp, 24",
+            ".cfi_adjust_cfa_offset -24",
+            "ret"
+        );
+    };
 }
 pub(crate) use export;
 

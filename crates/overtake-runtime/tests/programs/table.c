@@ -1,9 +1,11 @@
 /* Calls functions of libc and prints what each reads and writes: `function read|write address bytes`. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <netdb.h>
 #include <pwd.h>
@@ -21,17 +23,21 @@
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/times.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 struct row {
     const char *function, *what;
     const void *address;
     size_t bytes;
 };
-static struct row rows[200];
+static struct row rows[400];
 static int count;
 
 /* The rows are printed at the end, so that printing is not recorded in between. */
@@ -64,6 +70,21 @@ static void anew(void)
         if (call) abort();                           \
         WRITES(function, out, strlen(out) + 1);      \
     } while (0)
+/* The same where a machine may lack what is asked for: then the call fails, and nothing must be in the log. */
+#define TEXT_IF_THERE(function, call)                           \
+    do {                                                        \
+        char *out = calloc(1, PATH_MAX);                        \
+        anew();                                                 \
+        int failed = (call) != 0;                               \
+        WRITES(function, out, failed ? 0 : strlen(out) + 1);    \
+    } while (0)
+/* The same for a function that is given one more thing to read. */
+#define READING(function, object, bytes, call) \
+    do {                                       \
+        anew();                                \
+        if (call) abort();                     \
+        READS(function, object, bytes);        \
+    } while (0)
 
 static void files(void)
 {
@@ -73,6 +94,15 @@ static void files(void)
     OUT(lstat, struct stat, lstat("/", out));
     OUT(fstat, struct stat, fstat(0, out));
     OUT(fstatat, struct stat, fstatat(AT_FDCWD, "/", out, 0));
+    OUT(stat64, struct stat64, stat64("/", out));
+    OUT(lstat64, struct stat64, lstat64("/", out));
+    OUT(fstat64, struct stat64, fstat64(0, out));
+    OUT(fstatat64, struct stat64, fstatat64(AT_FDCWD, "/", out, 0));
+    OUT(statfs64, struct statfs64, statfs64("/", out));
+    OUT(fstatfs64, struct statfs64, fstatfs64(0, out));
+    OUT(statvfs64, struct statvfs64, statvfs64("/", out));
+    OUT(fstatvfs, struct statvfs, fstatvfs(0, out));
+    OUT(fstatvfs64, struct statvfs64, fstatvfs64(0, out));
     OUT(statfs, struct statfs, statfs("/", out));
     OUT(fstatfs, struct statfs, fstatfs(0, out));
     OUT(statvfs, struct statvfs, statvfs("/", out));
@@ -82,7 +112,82 @@ static void files(void)
     char *target = calloc(1, PATH_MAX);
     if (readlink("/proc/self/exe", target, PATH_MAX - 1) < 1) abort();
     WRITES(readlink, target, strlen(target)); /* no zero behind it */
-    TEXT(strerror_r, __xpg_strerror_r(EINVAL, out, PATH_MAX));
+    char *target_at = calloc(1, PATH_MAX);
+    if (readlinkat(AT_FDCWD, "/proc/self/exe", target_at, PATH_MAX - 1) < 1) abort();
+    WRITES(readlinkat, target_at, strlen(target_at));
+    TEXT(__xpg_strerror_r, __xpg_strerror_r(EINVAL, out, PATH_MAX));
+    TEXT(strerror_r, strerror_r(12345, out, PATH_MAX) != out); /* a number it has no text for goes into our room */
+    TEXT(getdomainname, getdomainname(out, PATH_MAX));
+    TEXT_IF_THERE(getlogin_r, getlogin_r(out, PATH_MAX));
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    TEXT_IF_THERE(ptsname_r, ptsname_r(master, out, PATH_MAX));
+    TEXT_IF_THERE(ttyname_r, ttyname_r(master, out, PATH_MAX));
+}
+
+static void attributes_and_directories(void)
+{
+    char *path = strdup("/"), *name = strdup("user.overtake"), *file_name = strdup("user.overtake");
+    char *out = calloc(1, 64);
+    anew();
+    getxattr(path, name, out, 64);
+    READS(getxattr, path, 2);
+    READS(getxattr, name, strlen(name) + 1);
+    anew();
+    lgetxattr(path, name, out, 64);
+    READS(lgetxattr, name, strlen(name) + 1);
+    int file = open("/", O_RDONLY);
+    fgetxattr(file, file_name, out, 64);
+    READS(fgetxattr, file_name, strlen(file_name) + 1);
+    DIR *directory = opendir("/");
+    struct dirent *entry = readdir(directory);
+    WRITES(readdir, entry, entry->d_reclen);
+    struct dirent64 *entry64 = readdir64(directory);
+    WRITES(readdir64, entry64, entry64->d_reclen);
+    FILE *stream = fopen("/dev/null", "r");
+    OUT(fgetpos, fpos_t, fgetpos(stream, out));
+    OUT(fgetpos64, fpos64_t, fgetpos64(stream, out));
+    wchar_t *wide = wcsdup(L"wide");
+    READING(wcslen, wide, 5 * sizeof(wchar_t), wcslen(wide) != 4);
+    READING(wcsnlen, wide, 3 * sizeof(wchar_t), wcsnlen(wide, 3) != 3);
+}
+
+static int child(void)
+{
+    int process = fork();
+    if (process == 0) _exit(3);
+    return process;
+}
+
+static void processes(void)
+{
+    child();
+    OUT(wait, int, wait(out) < 0);
+    int process = child();
+    OUT(waitpid, int, waitpid(process, out, 0) != process);
+    struct rusage *usage = NEW(struct rusage);
+    child();
+    OUT(wait3, int, wait3(out, 0, usage) < 0);
+    WRITES(wait3, usage, sizeof *usage);
+    usage = NEW(struct rusage);
+    process = child();
+    OUT(wait4, int, wait4(process, out, 0, usage) != process);
+    WRITES(wait4, usage, sizeof *usage);
+    process = child();
+    OUT(waitid, siginfo_t, waitid(P_PID, process, out, WEXITED));
+}
+
+static void attributes_of_threads(void)
+{
+    static pthread_attr_t attributes;
+    static pthread_mutexattr_t kind;
+    pthread_attr_init(&attributes);
+    pthread_mutexattr_init(&kind);
+    OUT(pthread_attr_getguardsize, size_t, pthread_attr_getguardsize(&attributes, out));
+    OUT(pthread_attr_getscope, int, pthread_attr_getscope(&attributes, out));
+    OUT(pthread_attr_getstacksize, size_t, pthread_attr_getstacksize(&attributes, out));
+    OUT(pthread_mutexattr_gettype, int, pthread_mutexattr_gettype(&kind, out));
+    OUT(pthread_mutexattr_getpshared, int, pthread_mutexattr_getpshared(&kind, out));
+    OUT(pthread_getschedparam, struct sched_param, pthread_getschedparam(pthread_self(), NEW(int), out));
 }
 
 static void times_and_limits(void)
@@ -105,7 +210,33 @@ static void times_and_limits(void)
     OUT(sysinfo, struct sysinfo, sysinfo(out));
     OUT(getrusage, struct rusage, getrusage(RUSAGE_SELF, out));
     OUT(getrlimit, struct rlimit, getrlimit(RLIMIT_NOFILE, out));
+    OUT(getrlimit64, struct rlimit64, getrlimit64(RLIMIT_NOFILE, out));
     OUT(getitimer, struct itimerval, getitimer(ITIMER_REAL, out));
+    struct itimerval *timer = NEW(struct itimerval);
+    OUT(setitimer, struct itimerval, setitimer(ITIMER_REAL, timer, out));
+    READS(setitimer, timer, sizeof *timer);
+    int file = timerfd_create(CLOCK_MONOTONIC, 0);
+    struct itimerspec *setting = NEW(struct itimerspec);
+    OUT(timerfd_settime, struct itimerspec, timerfd_settime(file, 0, setting, out));
+    READS(timerfd_settime, setting, sizeof *setting);
+    OUT(timerfd_gettime, struct itimerspec, timerfd_gettime(file, out));
+    OUT(timespec_get, struct timespec, timespec_get(out, TIME_UTC) != TIME_UTC);
+    struct timespec *moment = NEW(struct timespec);
+    READING(nanosleep, moment, sizeof *moment, nanosleep(moment, 0));
+    READING(clock_nanosleep, moment, sizeof *moment, clock_nanosleep(CLOCK_MONOTONIC, 0, moment, 0));
+    READING(localtime, now, sizeof *now, !localtime(now));
+    WRITES(localtime, localtime(now), sizeof *split);
+    READING(gmtime, now, sizeof *now, !gmtime(now));
+    READING(ctime, now, sizeof *now, !ctime(now));
+    READING(asctime, split, sizeof *split, !asctime(split));
+    READING(mktime, split, sizeof *split, mktime(split) == -1);
+    WRITES(mktime, split, sizeof *split);
+    READING(timegm, split, sizeof *split, timegm(split) == -1);
+    OUT(strptime, struct tm, !strptime("2020-02-03 04:05:06", "%Y-%m-%d %H:%M:%S", out));
+    OUT(sched_getparam, struct sched_param, sched_getparam(0, out));
+    double *load = calloc(3, sizeof *load);
+    int loads = getloadavg(load, 3);
+    WRITES(getloadavg, load, loads > 0 ? loads * sizeof *load : 0);
 }
 
 static void network(void)
@@ -133,6 +264,16 @@ static void network(void)
     *value_length = sizeof *value;
     if (getsockopt(server, SOL_SOCKET, SO_TYPE, value, value_length)) abort();
     WRITES(getsockopt, value, sizeof *value);
+    READING(setsockopt, value, sizeof *value, setsockopt(server, SOL_SOCKET, SO_KEEPALIVE, value, sizeof *value));
+    char *service = strdup("80");
+    struct addrinfo *hints = NEW(struct addrinfo);
+    hints->ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    OUT(getaddrinfo, struct addrinfo *, getaddrinfo("127.0.0.1", service, hints, out));
+    READS(getaddrinfo, service, 3);
+    char *host = calloc(1, 64);
+    if (getnameinfo((struct sockaddr *)address, sizeof *address, host, 64, 0, 0, NI_NUMERICHOST)) abort();
+    WRITES(getnameinfo, host, strlen(host) + 1);
+    OUT(inet_aton, struct in_addr, !inet_aton("127.0.0.1", out));
     OUT(inet_pton, struct in_addr, inet_pton(AF_INET, "127.0.0.1", out) != 1);
     TEXT(inet_ntop, !inet_ntop(AF_INET, address, out, 64));
 }
@@ -143,6 +284,30 @@ static void people_and_signals(void)
     char *room = calloc(1, 4096);
     if (getpwuid_r(0, person, room, 4096, &found)) abort();
     WRITES(getpwuid_r, person, sizeof *person);
+    person = NEW(struct passwd);
+    if (getpwnam_r("root", person, room, 4096, &found) || !found) abort();
+    WRITES(getpwnam_r, person, sizeof *person);
+    struct group *group = NEW(struct group), *group_found = 0;
+    if (getgrgid_r(0, group, room, 4096, &group_found) || !group_found) abort();
+    WRITES(getgrgid_r, group, sizeof *group);
+    group = NEW(struct group);
+    if (getgrnam_r("root", group, room, 4096, &group_found) || !group_found) abort();
+    WRITES(getgrnam_r, group, sizeof *group);
+    gid_t *groups = calloc(256, sizeof *groups);
+    int all = getgroups(256, groups);
+    WRITES(getgroups, groups, all > 0 ? all * sizeof *groups : 0);
+    OUT(getresgid, gid_t, getresgid(out, NEW(gid_t), NEW(gid_t)));
+    OUT(getentropy, uint64_t, getentropy(out, sizeof *out));
+    unsigned *seed = NEW(unsigned);
+    READING(rand_r, seed, sizeof *seed, rand_r(seed) < 0);
+    WRITES(rand_r, seed, sizeof *seed);
+    OUT(sigfillset, sigset_t, sigfillset(out));
+    OUT(sigpending, sigset_t, sigpending(out));
+    sigset_t *none = NEW(sigset_t);
+    OUT(sigprocmask, sigset_t, sigprocmask(SIG_BLOCK, none, out));
+    READS(sigprocmask, none, sizeof *none);
+    OUT(pthread_sigmask, sigset_t, pthread_sigmask(SIG_BLOCK, none, out));
+    OUT(sigaltstack, stack_t, sigaltstack(0, out));
     OUT(getrandom, uint64_t, getrandom(out, sizeof *out, 0) != sizeof *out);
     OUT(getresuid, uid_t, getresuid(out, NEW(uid_t), NEW(uid_t)));
     OUT(sigemptyset, sigset_t, sigemptyset(out));
@@ -169,6 +334,13 @@ static void formats(void)
     strtol(digits, end, 10);
     READS(strtol, digits, 2);
     WRITES(strtol, end, sizeof *end);
+    READING(strtoll, digits, 2, strtoll(digits, 0, 10) != 12);
+    READING(strtoul, digits, 2, strtoul(digits, 0, 10) != 12);
+    READING(strtoull, digits, 2, strtoull(digits, 0, 10) != 12);
+    READING(strtoimax, digits, 2, strtoimax(digits, 0, 10) != 12);
+    READING(strtoumax, digits, 2, strtoumax(digits, 0, 10) != 12);
+    READING(strtod, digits, 2, strtod(digits, 0) != 12);
+    READING(strtof, digits, 2, strtof(digits, 0) != 12);
 }
 
 int main(void)
@@ -178,6 +350,9 @@ int main(void)
     network();
     people_and_signals();
     formats();
+    attributes_and_directories();
+    attributes_of_threads();
+    processes();
     for (int at = 0; at < count; at++)
         printf("%s %s %p %zu\n", rows[at].function, rows[at].what, rows[at].address, rows[at].bytes);
     return 0;
