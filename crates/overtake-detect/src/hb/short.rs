@@ -212,6 +212,12 @@ impl<T: Tick> ShortHb<T> {
             report(races, self.base, var, &entry, Access { at, kind });
         }
     }
+
+    /// The same for the heap block that an access reads; out of line, so that traces without blocks do not pay for it.
+    #[inline(never)]
+    fn judge_block(&mut self, at: At, block: VarId, races: &mut Findings) {
+        self.judge(at, block, AccessKind::Read, races);
+    }
 }
 
 /// What is stored, in numbers.
@@ -262,7 +268,7 @@ impl<T: Tick> Detector for ShortHb<T> {
         }
         self.judge(at, var, kind, races);
         if let Some(block) = block {
-            self.judge(at, block, AccessKind::Read, races);
+            self.judge_block(at, block, races);
         }
     }
 

@@ -33,6 +33,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn u8(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }

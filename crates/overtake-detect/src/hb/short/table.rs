@@ -63,7 +63,7 @@ impl SlotTable {
     }
 
     /// The slot of a key, or else a new one from `make`.
-    #[inline]
+    #[inline(always)] // in the event loop
     pub(super) fn get_or_insert(&mut self, key: u32, make: impl FnOnce() -> u32) -> u32 {
         debug_assert_ne!(key, FREE.key);
         if let Some(slot) = self.direct.get_mut(key as usize) {
