@@ -62,7 +62,7 @@ pub(super) fn open() {
     let (magic, races) =
         unsafe { ((*words).load(Ordering::Relaxed), (*words.add(gates::RACES)).load(Ordering::Relaxed)) };
     if magic != gates::MAGIC {
-        return process::say(&[b"`", path, b"` is no plan, no thread is held"]);
+        return process::say(&[b"`", path, b"` is not a plan, no thread is held"]);
     }
     WORDS.store(words, Ordering::Release);
     RACES.store((races as usize).min(gates::MOST_RACES), Ordering::Release);
