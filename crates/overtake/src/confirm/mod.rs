@@ -1,19 +1,19 @@
-//! Races that are seen to happen: the program runs again, and threads are held at the two accesses until they meet.
+//! Makes races happen: runs the program again and holds threads at the two accesses until they meet.
 //!
 //! The runtime's back end `gates` holds a thread at one access of a race until another thread stands at the other one
-//! (`overtake-runtime/src/gates/`). Here is what is tried in which order:
+//! (`overtake-runtime/src/gates/`). This module decides what is tried, in this order:
 //!
 //! 1. The program runs twice undisturbed, to learn how it ends, how long it takes, and whether its output is always the same.
 //! 2. One run holds threads for all races at once, as far as their accesses are at different instructions.
-//! 3. Each race that was not met gets runs of its own. The first ones hold only threads that were created, and calls that were made, as in the recorded
-//!    run; where these do not come, later ones hold whoever comes to the instruction. If a held thread had a lock that the other thread needed on its way, the next
-//!    run lets the other thread have that lock first. If time ran out, the next run waits longer.
-//! 4. For each race that was met, one more run for either order of the two accesses. How it ends is compared with the undisturbed runs.
+//! 3. Each race that was not met gets runs of its own. The first runs hold only a thread that was created at the same place and came through the same
+//!    calls as in the recorded run. If no such thread comes, later runs hold any thread that reaches the instruction. If a held thread had a lock that the
+//!    other thread needed on its way, the next run lets the other thread have that lock first. If time ran out, the next run waits longer.
+//! 4. Each race that was met gets one more run for each order of the two accesses. How it ends is compared with the undisturbed runs.
 //!
-//! A deadlock of two threads is tried in the same way: each is held before the acquire by which it would wait for the other, and it is confirmed when each
-//! has what the other wants.
+//! A deadlock of two threads is tried in the same way: each thread is held before the acquire by which it would wait for the other. The deadlock is
+//! confirmed when each thread has the lock that the other wants.
 //!
-//! A race that was met is a fact: both threads stood at conflicting accesses to the same bytes and no lock was held by both. One
+//! A race that was met is a fact: both threads stood at conflicting accesses to the same bytes, and no lock was held by both. A race
 //! that was not met may still be possible.
 
 mod plan;
@@ -38,11 +38,11 @@ pub use trial::Trial;
 /// How hard to try.
 #[derive(Clone, Debug)]
 pub struct ConfirmOptions {
-    /// Runs for each race at the most, those for both orders apart.
+    /// The most runs for each race; runs that try both orders are not counted.
     pub tries: u32,
-    /// How long a thread is held at the most; by default it follows from how long the program takes.
+    /// The longest time that a thread is held; by default it follows from how long the program takes.
     pub hold: Option<Duration>,
-    /// No new run starts when so much time has passed.
+    /// No new run starts after this time.
     pub budget: Option<Duration>,
     /// What runs.
     pub trial: Trial,
@@ -67,20 +67,20 @@ pub struct Attempt {
     pub finding: usize,
     /// Whether it was seen.
     pub is_confirmed: bool,
-    /// A sentence about it.
+    /// What came of it, as a sentence.
     pub said: String,
 }
 
-/// The findings of a report that a run could show to happen, the most severe first: races and deadlocks of a recorded program that did not happen
+/// The findings of a report that another run could confirm, the most severe first: races and deadlocks of a recorded program that did not happen
 /// yet.
 pub fn candidates(report: &Report) -> Vec<usize> {
     let is_open = |finding: &Finding| finding.verdict != Verdict::Observed && Request::of(finding).is_some();
     (0..report.findings.len()).filter(|&at| is_open(&report.findings[at])).collect()
 }
 
-/// A run that holds threads must not hold too many at once.
+/// The most races that share a run: it must not hold too many threads at once.
 const MOST_TOGETHER: usize = 16;
-/// Threads are held for this time at least and at most, unless somebody says otherwise.
+/// The shortest and the longest time that threads are held, unless an option says otherwise.
 const HOLD: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 /// Runs for each order of a race that was met.
 const ORDER_TRIES: u32 = 3;
@@ -102,14 +102,7 @@ pub fn confirm(
     let atlas = Atlas::of(report);
     let mut requests: Vec<(usize, Request, Tally)> = Vec::new();
     for &at in chosen {
-        let request = report.findings.get(at).and_then(Request::of);
-        let request = request.ok_or_else(|| {
-            Error::usage(format!(
-                "finding {} is no race or deadlock of two threads of a recorded program, so that it cannot be run again",
-                at + 1
-            ))
-        })?;
-        requests.push((at, request, Tally::default()));
+        requests.push((at, request_for(report, at)?, Tally::default()));
     }
     session.together(&mut requests)?;
     let mut attempts = Vec::new();
@@ -118,7 +111,7 @@ pub fn confirm(
         listener.say(&format!("race {}: {}", finding.id, finding.headline));
         session.alone(request, &mut tally)?;
         if tally.runs == 0 {
-            listener.say("  not tried: the time is over");
+            listener.say("  not tried: the time ran out");
             continue;
         }
         let attempt = session.conclude(at, finding, &tally, &atlas)?;
@@ -134,14 +127,24 @@ pub fn confirm(
     Ok(attempts)
 }
 
-/// A program that stands still: both threads of a race are at their accesses.
+/// What to ask a run for, to see a finding happen.
+fn request_for(report: &Report, at: usize) -> Result<Request, Error> {
+    report.findings.get(at).and_then(Request::of).ok_or_else(|| {
+        Error::usage(format!(
+            "finding {} is no race or deadlock of two threads of a recorded program, so it cannot be confirmed",
+            at + 1
+        ))
+    })
+}
+
+/// A stopped program: both threads of a race stand at their accesses.
 pub struct Stopped {
     child: std::process::Child,
     _scratch: Scratch,
 }
 
 impl Stopped {
-    /// Its number.
+    /// Its process number.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
@@ -163,15 +166,13 @@ pub fn stop_at(
     let parent = scratch_directory(listener);
     let scratch =
         Scratch::new_in("overtake-confirm-", &parent).map_err(|error| Error::in_file(&parent, error))?;
-    let request = report.findings.get(finding).and_then(Request::of);
-    let request = request
-        .ok_or_else(|| Error::usage("it is no race or deadlock of two threads of a recorded program"))?;
+    let request = request_for(report, finding)?;
     let session = Session::new(options, scratch.path())?;
     let mut tally = Tally::default();
     session.alone(request, &mut tally)?;
     let request = tally
         .request
-        .ok_or_else(|| Error::usage(format!("the threads did not meet in {}", counted(tally.runs))))?;
+        .ok_or_else(|| Error::failed(format!("the threads did not meet in {}", counted(tally.runs))))?;
     for _ in 0..options.tries {
         let plan = Plan::write(scratch.path(), &[request], session.hold().as_millis() as u64, true)?;
         let mut child = options.trial.start("gates", Some(plan.path()), &scratch.path().join("output"))?;
@@ -179,10 +180,10 @@ pub fn stop_at(
             return Ok(Stopped { child, _scratch: scratch });
         }
     }
-    Err(Error::usage("the threads met before, but not again"))
+    Err(Error::failed("the threads met once, but not again"))
 }
 
-/// Says which modules of the findings are not those that were recorded: the instructions of a race lie elsewhere in them.
+/// Names the modules that changed since they were recorded: the instructions of a race may have moved.
 fn changed_modules(report: &Report) -> Vec<String> {
     let modules = report.runs.iter().flat_map(|run| &run.modules);
     let changed = modules.filter(|module| {
@@ -237,13 +238,13 @@ struct Session<'a> {
     plain: Ending,
     /// Whether two undisturbed runs printed the same.
     is_steady: bool,
-    /// No run starts after it.
+    /// No run starts after this time.
     end: Option<Instant>,
 }
 
 impl<'a> Session<'a> {
     fn new(options: &'a ConfirmOptions, directory: &'a Path) -> Result<Session<'a>, Error> {
-        /// Whoever is not done by then is not a test.
+        /// An undisturbed run that takes longer is killed.
         const PATIENCE: Duration = Duration::from_secs(600);
         let end = options.budget.and_then(|budget| Instant::now().checked_add(budget));
         let plain = options.trial.run("silent", None, directory, PATIENCE)?;
@@ -308,7 +309,7 @@ impl<'a> Session<'a> {
             tally.add(request, seen);
             match (seen.blocking, request.gate) {
                 (Some(gate), None) => request.gate = Some(gate),
-                // Threads may be numbered otherwise in every run.
+                // The threads may have other numbers in another run.
                 (_, Some(mut gate)) => {
                     gate.thread =
                         if gate.thread == 0 { seen.blocking.map_or(0, |gate| gate.thread) } else { 0 };
@@ -326,7 +327,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What the runs say about a race; of one that was met, also what comes of either order.
+    /// What the runs say about a race and, if it was met, how each order of its accesses ends.
     fn conclude(
         &self,
         at: usize,
@@ -342,7 +343,7 @@ impl<'a> Session<'a> {
         };
         let mut outcomes = Vec::new();
         let orders = [(Order::First, 0), (Order::Second, 1)];
-        // A deadlock has no order: nobody would go on.
+        // A deadlock has no order: neither thread would go on.
         for (order, first) in orders.into_iter().filter(|_| !request.is_deadlock) {
             if let Some(outcome) = self.outcome_of(Request { order, ..request })? {
                 outcomes.push((first, outcome));
@@ -381,7 +382,7 @@ impl<'a> Session<'a> {
         Ok((Attempt { finding: at, is_confirmed: true, said }, Some(confirmed)))
     }
 
-    /// What a run with this order does otherwise than without us: some text, or nothing. No answer if the threads did not meet.
+    /// How a run with this order differs from the undisturbed runs: `Some(None)` if it does not, `None` if the threads did not meet.
     fn outcome_of(&self, request: Request) -> Result<Option<Option<String>>, Error> {
         for _ in 0..ORDER_TRIES {
             let (seen, ending) = self.run(&[request], self.hold())?;

@@ -1,4 +1,4 @@
-//! The file that tells a program which threads to hold where, and that says afterwards what happened.
+//! The plan of a run: a file that tells the program which threads to hold where. Afterwards it says what happened.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use overtake_report::result::{Access, Finding, Frame, Kind};
 
 use crate::Error;
 
-/// An instruction: what stands for its module, and its offset there.
+/// An instruction: the hash of its module's file name, and its offset in the module.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Site {
     pub(super) module: u64,
     pub(super) offset: u64,
 }
 
-/// Which of the threads that come to a site are meant.
+/// Which of the threads that come to a site are held.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Comer {
-    /// How many calls around the access count, and their hash.
+    /// How many of the calls around the access are compared, and their hash.
     callers: (u64, u64),
     /// Where the thread was created.
     created: Site,
@@ -78,7 +78,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// For the two accesses of a race or the two acquires of a deadlock; none of what else there is, or was not recorded.
+    /// The request for the two accesses of a race or the two acquires of a deadlock; `None` for other findings and for those of programs that were not recorded.
     pub(super) fn of(finding: &Finding) -> Option<Request> {
         let [first, second] = &finding.accesses[..] else { return None };
         let is_deadlock = match finding.kind {
@@ -92,7 +92,7 @@ impl Request {
         Some(Request { sites, comers, is_deadlock, gate: None, order: Order::Any })
     }
 
-    /// The same with less said about who is meant: first wherever threads were created, then whoever calls.
+    /// The same for more threads: first for those that were created elsewhere, then for those that come through other calls.
     pub(super) fn coarser(self) -> Request {
         let any = Site::default();
         let comers = match self.comers.iter().any(|comer| comer.created != any) {
@@ -125,7 +125,7 @@ pub(super) struct Meeting {
     pub(super) lengths: [u64; 2],
     /// Bits of `gates::SIDE_KIND`.
     pub(super) kinds: [u64; 2],
-    /// The bytes in common before, and after the last write, as numbers of so many bytes.
+    /// What the common bytes held before, and after the last write, as numbers of `value_bytes` bytes.
     pub(super) value: u64,
     pub(super) new_value: Option<u64>,
     pub(super) value_bytes: u64,
@@ -194,7 +194,7 @@ impl Plan {
     }
 }
 
-/// A site in a loop is passed again and again: after so many times threads go past it unhindered.
+/// How often a run holds threads at one site. After that they pass it: the site may be in a loop.
 const MOST_HOLDS: u64 = 8;
 
 fn seen(race: &[u64]) -> Seen {

@@ -22,9 +22,9 @@ pub struct Trial {
     pub setup: Option<String>,
     /// A shell command that runs after each run.
     pub teardown: Option<String>,
-    /// A shell command that runs beside the program; when it is over, the program gets `SIGTERM`.
+    /// A shell command that runs beside the program; when it ends, the program gets `SIGTERM`.
     pub client: Option<String>,
-    /// What the program reads from standard input; nothing if there is no such file.
+    /// The file that the program reads as standard input; without one it reads nothing.
     pub stdin: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl Ending {
 }
 
 impl Trial {
-    /// Runs the program with a back end of the runtime, in a directory of ours, for at most so long.
+    /// Runs the program with a back end of the runtime, for at most the time `most`. Its output goes to a file in `directory`.
     pub(super) fn run(
         &self,
         back_end: &str,
@@ -73,7 +73,7 @@ impl Trial {
         Ok(Ending { status, output, time })
     }
 
-    /// Starts the program; its standard output goes to a file, its standard error to nobody.
+    /// Starts the program. Its standard output goes to a file; its standard error is dropped.
     pub(super) fn start(&self, back_end: &str, plan: Option<&Path>, output: &Path) -> Result<Child, Error> {
         let (program, arguments) =
             self.command.split_first().ok_or_else(|| Error::usage("expected a program, found none"))?;
@@ -93,7 +93,7 @@ impl Trial {
     }
 }
 
-/// Waits for a program, at most so long; then it is killed, and there is no status. When its client is over, it is asked to end.
+/// Waits for a program. After the time `most` it is killed, and there is no status. When its client ends, the program is asked to end.
 fn watch(child: &mut Child, mut client: Option<Child>, most: Duration) -> io::Result<Option<ExitStatus>> {
     let end_of_patience = Instant::now() + most;
     let mut status = child.try_wait()?;
@@ -117,7 +117,7 @@ fn watch(child: &mut Child, mut client: Option<Child>, most: Duration) -> io::Re
     Ok(status)
 }
 
-/// Waits until one of the children has ended, or until then.
+/// Waits until one of the children has ended, but not longer than `until`.
 fn await_end(children: [Option<&Child>; 2], until: Instant) -> io::Result<()> {
     let mut descriptors = Vec::new();
     for child in children.into_iter().flatten() {
@@ -133,11 +133,11 @@ fn await_end(children: [Option<&Child>; 2], until: Instant) -> io::Result<()> {
     }
 }
 
-/// Waits until a program stops itself or ends. Whether it stopped.
+/// Waits until a program stops itself or ends, and returns whether it stopped.
 pub(super) fn stops(child: &mut Child) -> Result<bool, Error> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     let Some(process) = Pid::from_raw(child.id() as i32) else { return Ok(false) };
-    let failed = |error: io::Error| Error::usage(format!("waiting for the program: {error}"));
+    let failed = |error: io::Error| Error::failed(format!("waiting for the program: {error}"));
     loop {
         let wanted = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(process), wanted) {
@@ -152,10 +152,10 @@ pub(super) fn stops(child: &mut Child) -> Result<bool, Error> {
 /// Runs a shell command to its end. It must succeed.
 fn shell(command: Option<&str>) -> Result<(), Error> {
     let Some(command) = command else { return Ok(()) };
-    let status = spawned(command)?.wait().map_err(|error| Error::usage(format!("{command}: {error}")))?;
+    let status = spawned(command)?.wait().map_err(|error| Error::failed(format!("{command}: {error}")))?;
     match status.success() {
         true => Ok(()),
-        false => Err(Error::usage(format!("`{command}` failed: {status}"))),
+        false => Err(Error::failed(format!("`{command}` failed: {status}"))),
     }
 }
 
@@ -164,7 +164,7 @@ fn spawned(command: &str) -> Result<Child, Error> {
         .args(["-c", command])
         .stdin(Stdio::null())
         .spawn()
-        .map_err(|error| Error::usage(format!("{command}: {error}")))
+        .map_err(|error| Error::failed(format!("{command}: {error}")))
 }
 
 /// Asks a process to end.

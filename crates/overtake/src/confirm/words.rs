@@ -1,4 +1,4 @@
-//! What came of runs, in words: where threads stood, and why they did not meet.
+//! Sentences about runs: where threads stood, and why they did not meet.
 
 use std::collections::HashMap;
 
@@ -31,12 +31,12 @@ pub(super) fn in_words(meeting: &Meeting) -> String {
     format!("T{first} and T{second} stood at both accesses to {place} at the same time; {value}")
 }
 
-/// Who waited for whom.
+/// Which thread had the lock that the other one wanted.
 pub(super) fn cycle_in_words(meeting: &Meeting) -> String {
     let Meeting { addresses: [one, other], threads: [first, second], .. } = meeting;
     format!(
-        "T{first} had the lock at {other:#x} and was about to wait for the one at {one:#x}, which T{second} had, and which was about to wait for the other; \
-         one of them was let go without it, so that the program could end"
+        "T{first} had the lock at {other:#x} and wanted the one at {one:#x}; T{second} had {one:#x} and wanted {other:#x}; \
+         one of them went on without its lock, so that the program could end"
     )
 }
 
@@ -54,7 +54,7 @@ pub(super) fn reason(finding: &Finding, tally: &Tally) -> String {
             "both accesses were reached together, but at other addresses or under a common lock".into()
         }
         _ if tally.stalls > 0 => {
-            "both accesses were reached, but whoever is held at one of them keeps the other from running"
+            "both accesses were reached, but the thread held at one blocks the thread that would reach the other"
                 .into()
         }
         _ if tally.timeouts > 0 => {
@@ -65,7 +65,7 @@ pub(super) fn reason(finding: &Finding, tally: &Tally) -> String {
     }
 }
 
-/// What a result knows of instructions.
+/// What a result says about instructions.
 pub(super) struct Atlas {
     /// The frames at an instruction: several where functions were inlined.
     frames: HashMap<Site, Vec<Frame>>,
@@ -95,8 +95,8 @@ impl Atlas {
         }
     }
 
-    /// The frames at an instruction; at one that the recorded run did not have, where it is. None in a module that the result does not name, such
-    /// as the library that starts threads.
+    /// The frames at an instruction. If the result has none, one frame with the module and the offset. Nothing in a module that the result does not
+    /// name, such as the library that starts threads.
     fn frames_at(&self, site: Site) -> Vec<Frame> {
         let Some(module) = self.modules.get(&site.module) else { return Vec::new() };
         let unknown = || vec![Frame { module: module.clone(), offset: site.offset, ..Frame::default() }];

@@ -1,9 +1,9 @@
-//! What `overtake run` does to see races happen that did not happen in the recorded run.
+//! `overtake run --confirm` and `--hunt`: running the program again, to see races that did not happen in the recorded run.
 
 use std::ffi::OsString;
 
-use crate::confirm::{RACE, candidates, confirm};
-use crate::{Error, Listener, Search};
+use overtake::confirm::{RACE, candidates, confirm};
+use overtake::{Error, Listener, Search};
 use overtake_detect::Verdict;
 use overtake_report::collect::merge;
 use overtake_report::result::Report;
@@ -14,8 +14,9 @@ use crate::command_line::console::Console;
 /// How the program runs again, if it does.
 pub(super) struct Again<'a> {
     trial: &'a TrialArguments,
-    /// How many candidates are tried; all of them if nobody hunts.
+    /// How many candidates are tried: without `--hunt`, all of them.
     most: usize,
+    /// With `--hunt`, no new run starts after this time.
     hunt: Option<std::time::Duration>,
     is_wanted: bool,
     /// The command line that does it again.
@@ -23,7 +24,7 @@ pub(super) struct Again<'a> {
 }
 
 impl<'a> Again<'a> {
-    /// What the command line asks for. Whoever fails on confirmed races only wants them to be confirmed.
+    /// What the command line asks for. `--fail-on confirmed` implies `--confirm`.
     pub(super) fn of(arguments: &'a RunArguments, reports: &ReportArguments) -> Again<'a> {
         let stored = reports.report.iter().find(|target| target.renderer.name == "result");
         let program: Vec<_> = arguments.recording.program.iter().map(|word| word.to_string_lossy()).collect();
@@ -39,7 +40,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Who hunts suspects whatever fork and join leave open.
+    /// With `--hunt`, suspects every pair of accesses that fork and join do not order.
     pub(super) fn widen(&self, search: &mut Search) {
         if self.hunt.is_some() {
             search.suspects = true;
@@ -47,7 +48,8 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Runs the program again for the races that were found, and notes in them what came of it. Who hunts forgets what was not seen.
+    /// Runs the program again for the races that were found, and notes in them what came of it. With `--hunt`, races that were not seen are
+    /// removed.
     pub(super) fn see(
         &self,
         found: &mut Report,
@@ -72,8 +74,9 @@ impl<'a> Again<'a> {
                 .retain(|finding| finding.confirmed.is_some() || finding.verdict == Verdict::Observed);
             let hidden = before - found.findings.len();
             let tried = chosen.len();
-            console
-                .say(&format!("candidates: {all}, tried: {tried}, not seen and so not reported: {hidden}"));
+            console.say(&format!(
+                "{all} candidates, {tried} tried; {hidden} were not seen and are not reported"
+            ));
         }
         *found = merge(vec![found.clone()]); // the most severe first again
         Ok(())

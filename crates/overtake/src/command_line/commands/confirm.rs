@@ -1,4 +1,4 @@
-//! `overtake confirm`: the program of a result runs again, and its races are seen to happen.
+//! `overtake confirm`: runs the program of a result again and makes its races happen.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::command_line::console::{Console, Stream};
 use crate::command_line::delivery::deliver;
 use crate::command_line::verdict::{Outcome, Verdict};
 
-/// Runs the program again for the races that were asked for. Those that were seen fail the command.
+/// Runs the program again for the races that were asked for. The command fails if one was seen.
 pub(crate) fn run(arguments: &ConfirmArguments, console: Console) -> Outcome {
     let mut report = reports::stored(&arguments.result)?;
     let mut options = options(&report, arguments)?;
@@ -72,6 +72,6 @@ fn debug(report: &Report, race: &str, options: &ConfirmOptions, console: Console
     stopped.end();
     match status {
         Ok(_) => Ok(Verdict::Races),
-        Err(error) => Err(Error::usage(format!("gdb: {error}; is it installed?"))),
+        Err(error) => Err(Error::failed(format!("gdb: {error}; is it installed?"))),
     }
 }
