@@ -1,7 +1,7 @@
 //! What changed between two results: findings that are new, that are gone, and that are in both.
 //!
-//! Findings are compared by fingerprint, which edits elsewhere in a program do not change. Of findings that share one, as many are
-//! in both as the smaller result has.
+//! Findings are compared by fingerprint, which edits elsewhere in a program do not change. If several findings share a fingerprint, as
+//! many are in both as the smaller result has.
 
 use std::collections::BTreeMap;
 

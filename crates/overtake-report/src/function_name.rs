@@ -11,7 +11,7 @@ pub(crate) fn short(name: &str) -> String {
 /// Whether a function has no name of its own: a lambda of C++ or a closure of Rust.
 pub(crate) fn is_lambda(name: &str) -> bool {
     let name = name.strip_suffix(" const").unwrap_or(name);
-    // Debug information names functions of local classes so, and most of these are lambdas. Others have their class before it.
+    // Debug information gives this name to functions of local classes, and most of these are lambdas. Others have their class before it.
     if name == "operator()" {
         return true;
     }

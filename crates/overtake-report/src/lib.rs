@@ -1,8 +1,8 @@
-//! What Overtake found, as text for people and as JSON for programs.
+//! What Overtake found, as text and HTML for people, and as JSON, SARIF and reports for continuous integration.
 //!
 //! [`Analysed`] holds results as the detectors left them, in ids. [`collect`] makes a [`result::Report`] of them, which has
 //! everything spelled out and can be stored; every [`Renderer`] takes that. [`text`] and [`json`] also report on traces and
-//! measurements. There are no algorithms here, and this is the only crate that knows serde.
+//! measurements. No race is detected here, and this is the only crate that knows serde.
 //!
 //! ```
 //! use overtake_report::collect::{Collector, Settings};

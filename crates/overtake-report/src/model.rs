@@ -1,4 +1,4 @@
-//! Results as renderers take them.
+//! Results in ids, as the detectors left them.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct TraceFacts {
     pub sizes: Sizes,
     /// What the checker mended.
     pub repairs: Repairs,
-    /// What the program did wrong with single operations, as the trace tells it.
+    /// Misuses of single operations that the trace records.
     pub misuses: Vec<Misuse>,
     /// Input lines that carry no event, by what they were.
     pub ignored: Vec<(String, u64)>,
@@ -56,7 +56,7 @@ impl Findings<'_> {
 pub struct Analysed<'a> {
     /// The trace.
     pub trace: &'a TraceFacts,
-    /// The names of what the findings speak of.
+    /// The names of the ids in the findings.
     pub symbols: &'a Symbols,
     /// One entry per detector, in the order in which they were asked for.
     pub findings: Vec<Findings<'a>>,
@@ -71,11 +71,11 @@ impl Analysed<'_> {
     }
 }
 
-/// A race with the schedule that exhibits it. The schedule has been checked.
+/// A race with a schedule in which it happens. The schedule has been checked.
 pub struct WitnessFacts<'a> {
     /// The trace.
     pub trace: &'a TraceFacts,
-    /// The names of what the schedule speaks of.
+    /// The names of the ids in the schedule.
     pub symbols: &'a Symbols,
     /// The race and its number.
     pub group: &'a RaceGroup,
@@ -144,7 +144,7 @@ pub struct Measurement {
     pub what: String,
     /// How much it was.
     pub figure: f64,
-    /// Of what, as written behind the figure: ` W`, ` ms`.
+    /// The unit, as written behind the figure: ` W`, ` ms`.
     pub unit: &'static str,
     /// What it should be.
     pub goal: Option<Goal>,

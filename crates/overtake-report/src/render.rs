@@ -13,67 +13,64 @@ pub struct Renderer {
     pub name: &'static str,
     /// One line for help and docs.
     pub summary: &'static str,
-    /// Writes the report. The writer need not be buffered by the renderer.
+    /// Writes the report. The renderer does not buffer its writer.
     pub write: fn(&mut dyn Write, &Report) -> io::Result<()>,
+    /// Whether it shows the [`Timeline`](crate::result::Timeline) of each run.
+    pub wants_timeline: bool,
+    /// Whether commands such as `overtake report` can read what it writes.
+    pub is_result: bool,
+}
+
+impl Renderer {
+    /// A renderer for people or other tools that shows findings only.
+    const fn new(
+        name: &'static str,
+        summary: &'static str,
+        write: fn(&mut dyn Write, &Report) -> io::Result<()>,
+    ) -> Renderer {
+        Renderer { name, summary, write, wants_timeline: false, is_result: false }
+    }
 }
 
 /// Every renderer.
 pub const RENDERERS: &[Renderer] = &[
+    Renderer::new("text", "for people: every finding explained, a summary last", text::write),
+    Renderer::new("sarif", "for code scanning and editors: SARIF 2.1.0", sarif::write),
+    Renderer::new("tsan", "for CTest, CodeChecker and scripts: the lines of ThreadSanitizer", tsan::write),
     Renderer {
-        name: "text",
-        summary: "for people: every finding explained, a summary last",
-        write: text::write,
+        wants_timeline: true,
+        ..Renderer::new(
+            "perfetto",
+            "for ui.perfetto.dev: threads, critical sections and races on a timeline",
+            perfetto::write,
+        )
     },
-    Renderer { name: "sarif", summary: "for code scanning and editors: SARIF 2.1.0", write: sarif::write },
+    Renderer::new("html", "for people: one page for a browser, with a drawing of each schedule", html::write),
+    Renderer::new("junit", "for build servers: JUnit's XML, a failed test for each cause", ci::write_junit),
+    Renderer::new("github", "for GitHub Actions: annotations, to be printed", ci::write_annotations),
+    Renderer::new(
+        "markdown",
+        "for GitHub Actions: a summary, to be appended to $GITHUB_STEP_SUMMARY",
+        ci::write_summary,
+    ),
+    Renderer::new("gitlab", "for GitLab: a code quality report", ci::write_gitlab),
     Renderer {
-        name: "tsan",
-        summary: "for CTest, CodeChecker and scripts: the lines of ThreadSanitizer",
-        write: tsan::write,
-    },
-    Renderer {
-        name: "perfetto",
-        summary: "for ui.perfetto.dev: threads, critical sections and races on a timeline",
-        write: perfetto::write,
-    },
-    Renderer {
-        name: "html",
-        summary: "for people: one page for a browser, with a drawing of each schedule",
-        write: html::write,
-    },
-    Renderer {
-        name: "junit",
-        summary: "for build servers: JUnit's XML, a failed test for each cause",
-        write: ci::write_junit,
-    },
-    Renderer {
-        name: "github",
-        summary: "for GitHub Actions: annotations, to be printed",
-        write: ci::write_annotations,
+        is_result: true,
+        ..Renderer::new(
+            "json",
+            "for programs: the result, indented; docs/result.schema.json describes it",
+            write_json,
+        )
     },
     Renderer {
-        name: "markdown",
-        summary: "for GitHub Actions: a summary, to be appended to $GITHUB_STEP_SUMMARY",
-        write: ci::write_summary,
-    },
-    Renderer { name: "gitlab", summary: "for GitLab: a code quality report", write: ci::write_gitlab },
-    Renderer {
-        name: "json",
-        summary: "for programs: the result, indented; docs/result.schema.json describes it",
-        write: write_json,
-    },
-    Renderer {
-        name: "result",
-        summary: "to be stored: the same as json on one line, for overtake report and explain",
-        write: write_result,
+        is_result: true,
+        ..Renderer::new(
+            "result",
+            "to be stored: the same as json on one line, for overtake report and explain",
+            write_result,
+        )
     },
 ];
-
-impl Renderer {
-    /// Whether it wants the [`Timeline`](crate::result::Timeline) of each run.
-    pub fn wants_timeline(&self) -> bool {
-        self.name == "perfetto"
-    }
-}
 
 /// The renderer called `name`.
 pub fn find_renderer(name: &str) -> Option<&'static Renderer> {

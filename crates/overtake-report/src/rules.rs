@@ -187,7 +187,7 @@ pub const RULES: &[Rule] = &[
         id: "access-after-free",
         kind: Kind::Misuse,
         title: "access to memory after it was freed",
-        help: "A thread uses a block of memory after it was freed, and knows of it: this is no race. Free the block only after its last use.",
+        help: "A thread uses a block of memory after it was freed. The free is ordered before the use: this is no race. Free the block only after its last use.",
         tsan: "heap-use-after-free",
         suppression: "race",
         cwe: 416,
@@ -203,7 +203,7 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// The rule called `id`; of one that is not known, the first of its kind.
+/// The rule called `id`; if it is not known, the first rule of this kind.
 pub fn find_rule(id: &str, kind: Kind) -> &'static Rule {
     let known = RULES.iter().find(|rule| rule.id == id);
     known.or_else(|| RULES.iter().find(|rule| rule.kind == kind)).unwrap_or(&RULES[0])

@@ -4,12 +4,12 @@
 //! `SUMMARY:`; these lines have the form they expect. CodeChecker wants a line that begins with `==N==ERROR: ThreadSanitizer:`;
 //! it stands before the block and carries what the block has no place for: how sure the race is and what it is about.
 //!
-//! What fails a run is reported: suppressed and known races are only counted, as ThreadSanitizer does, or CTest would fail on them.
+//! Only findings that fail a run are reported. Suppressed and known races are counted, as ThreadSanitizer does, or CTest would fail on them.
 //!
 //! **Differs.** A result has no addresses, so that it is the same every time: addresses are counted from the beginning of the
 //! block or global that is accessed. Threads have the number that their name has in the trace, or the next free one; the number
-//! stands for the system's thread id, too. Processes are numbered from 1 in the order in which they started. Which access is the
-//! "previous" one, and which of two threads that do the same makes it, is up to the result, where timing has no say.
+//! stands for the system's thread id, too. Processes are numbered from 1 in the order in which they started. The result decides which
+//! access is the "previous" one, and which of two threads that do the same makes it; timing does not.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ impl Block<'_> {
     }
 
     fn thread(&mut self, thread: &Thread) -> io::Result<()> {
-        // Of a trace nobody knows who created whom.
+        // A trace does not say which thread created which.
         if thread.main || thread.creator.is_empty() && thread.created_at.is_empty() {
             return Ok(());
         }
@@ -323,6 +323,6 @@ impl Names {
 
 fn numbered(name: &str) -> Option<u64> {
     let digits = name.strip_prefix('T')?;
-    // So large a number is a name; and numbers above it must remain.
+    // A larger number is treated as a name, so that there are numbers above it.
     digits.parse::<u32>().ok().filter(|number| number.to_string() == digits).map(u64::from)
 }

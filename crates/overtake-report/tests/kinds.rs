@@ -1,4 +1,4 @@
-//! Findings that are not races, in every format, and results of the version before there were such.
+//! Findings that are not races, in every format, and stored results of version 1, which had only races.
 
 mod support;
 

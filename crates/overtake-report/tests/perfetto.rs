@@ -9,7 +9,7 @@ use overtake_report::result::{Report, SectionSpan, ThreadSpan, Timeline};
 use serde_json::Value;
 use support::{awkward, many, rendered, sample};
 
-/// The sample with a run of which everything is known. Two critical sections overlap without nesting.
+/// The sample, with the timeline of its run. Two critical sections overlap without nesting.
 fn with_timeline() -> Report {
     let mut report = sample();
     let thread = |name: &str, from, to| ThreadSpan { name: name.into(), from, to };

@@ -15,7 +15,7 @@ use support::{awkward, finding, predicted, rendered, report, sample};
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/schemas/sarif-2.1.0.json");
     let schema = std::fs::read_to_string(path).expect("the schema is there");
-    // A bracket too many, which its errata take away.
+    // The standard's errata remove this superfluous bracket.
     let schema = schema.replace("^[a-zA-Z]{2}|^[a-zA-Z]{2}-[a-zA-Z]{2}]?$", "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$");
     let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
     jsonschema::options().should_validate_formats(true).build(&schema).expect("the schema makes sense")

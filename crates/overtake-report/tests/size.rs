@@ -33,7 +33,7 @@ fn reports_of_ten_thousand_races_have_a_bounded_size() {
     }
 }
 
-/// What code scanning takes.
+/// Code scanning accepts no larger file.
 #[test]
 fn sarif_of_ten_thousand_races_shrinks_below_ten_megabytes() {
     let sarif = find_renderer("sarif").expect("there is one");

@@ -106,8 +106,8 @@ impl DeadlockGroup {
                 "A reordering of this run leads here, with every lock taken in the order of the run"
             }
             _ => {
-                "No lock that all of them hold, no thread creation, no join and no wait keeps the threads apart. Whether values that \
-                 they read do was not asked"
+                "No lock that all of them hold, no thread creation, no join and no wait keeps the threads apart. Whether the values that \
+                 they read keep them apart was not checked"
             }
         };
         format!("{how}: {waits}.")

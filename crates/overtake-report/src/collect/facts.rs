@@ -53,8 +53,8 @@ pub(super) struct Common {
     pub(super) objects: Vec<SyncId>,
 }
 
-/// Everything about one finding: of pairs, the access that comes earlier in the run first, unless [`oriented`](Facts::oriented)
-/// otherwise.
+/// Everything about one finding. Of two accesses the one that comes earlier in the run is first, unless [`oriented`](Facts::oriented)
+/// exchanged them.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct Facts {
     pub(super) scenes: [Scene; 2],

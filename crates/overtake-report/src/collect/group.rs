@@ -47,7 +47,7 @@ type Key = (u32, u32, Option<Block>, Option<VarId>);
 enum Block {
     Of(ArrayId),
     AllocatedAt(u32),
-    /// Somebody's stack: which thread's is of no interest.
+    /// The stack of some thread: it does not matter which.
     Stack,
 }
 

@@ -10,7 +10,7 @@ use crate::number::counted;
 use crate::result::{Access, Finding, Kind};
 use crate::rules::find_rule;
 
-/// The findings, in the order of the code of recorded programs and in that of the trace else.
+/// The findings: those of a recorded program in the order of its code, others in the order of the trace.
 pub(super) fn findings(misuses: &[Misuse], names: &Names<'_>) -> Vec<Finding> {
     let mut by_place: BTreeMap<(MisuseKind, Vec<u8>), Finding> = BTreeMap::new();
     for misuse in misuses {

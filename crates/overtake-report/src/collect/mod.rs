@@ -53,11 +53,11 @@ use crate::result::{self, DetectorRun, Finding, HeldLock, Kind, RESULT_SCHEMA, R
 pub struct Settings {
     /// The working directory: files below it are named relative to it.
     pub directory: PathBuf,
-    /// Where the sources of a trace are, if its locations name lines of files: `Main.java:12` is looked for here.
+    /// The directory of the sources, if locations of the trace name lines of files: `Main.java:12` is looked for here.
     pub source_root: Option<PathBuf>,
     /// How many predicted races get a schedule.
     pub witnesses: usize,
-    /// Races whose second access comes after so many events get none: the checker of schedules holds the trace in memory.
+    /// Races whose second access comes after this many events get no schedule: the checker of schedules holds the trace in memory.
     pub witness_events: u64,
 }
 
@@ -67,7 +67,7 @@ impl Default for Settings {
     }
 }
 
-/// Findings on their way into a report.
+/// Collects findings for a report.
 pub struct Collector<'a> {
     analysed: &'a Analysed<'a>,
     settings: Settings,
@@ -152,7 +152,7 @@ impl<'a> Collector<'a> {
         groups.map(|at| (self.groups[at].race, self.witness(at))).collect()
     }
 
-    /// How the schedule of a race is built: as the detector says that allows most, among those that found the race.
+    /// How the schedule of a race is built. Of the detectors that found the race, the one that allows the most reorderings decides.
     fn witness(&self, at: usize) -> Witness {
         let ways = self.groups[at].detectors.iter().map(|&at| self.analysed.findings[at].detector.witness);
         ways.max().unwrap_or(Witness::None)

@@ -21,7 +21,7 @@ pub(super) struct Names<'a> {
     pub(super) symbols: &'a Symbols,
     /// Files below it are named relative to it.
     directory: PathBuf,
-    /// Where files that locations of a trace name are.
+    /// The directory of the files that locations of a trace name.
     source_root: Option<PathBuf>,
 }
 

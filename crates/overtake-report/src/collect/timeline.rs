@@ -9,8 +9,8 @@ use crate::result::{SectionSpan, ThreadSpan, Timeline};
 
 /// Follows threads and locks through a trace.
 ///
-/// Of too many critical sections the longest stay: those that can be seen on a timeline. Memory is bounded by that number, the
-/// threads, and the locks held at once.
+/// If there are too many critical sections, the longest are kept: they can be seen on a timeline. Memory is bounded by the number of kept sections, of
+/// threads, and of locks held at once.
 #[derive(Debug)]
 pub struct TimelineRecorder {
     limit: usize,

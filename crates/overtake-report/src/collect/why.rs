@@ -134,7 +134,7 @@ impl Case<'_> {
         }
     }
 
-    /// A lock that both hold; then both hold it shared, or there were no race.
+    /// A lock that both hold. Both hold it shared, or there would be no race.
     fn shared_by_both(&self) -> Option<String> {
         let [one, other] = self.held();
         let both = one.iter().find(|held| held.shared && other.iter().any(|theirs| theirs.lock == held.lock));

@@ -234,7 +234,7 @@ fn is_consistent(schedule: &Schedule) -> bool {
         && schedule.arrows.iter().all(|arrow| is_step(arrow.from) && is_step(arrow.to))
 }
 
-/// Where `item` is in `set`, last if it is new.
+/// The position of `item` in `set`; a new item is added at the end.
 fn position<T: Hash + Eq>(set: &mut IndexSet<T>, item: T) -> usize {
     set.insert_full(item).0
 }

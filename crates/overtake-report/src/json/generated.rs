@@ -1,4 +1,4 @@
-//! The machine form of generated traces.
+//! Facts about generated traces as JSON.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! The machine form. Documented in `docs/json.md`; fields are added, never changed, within one [`SCHEMA`].
+//! Results as JSON for programs. `docs/json.md` describes it. Within one [`SCHEMA`], fields are added, never changed.
 
 mod ask;
 mod deadlock;

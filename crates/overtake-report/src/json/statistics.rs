@@ -1,4 +1,4 @@
-//! The machine form of statistics.
+//! Statistics as JSON.
 
 use std::io;
 

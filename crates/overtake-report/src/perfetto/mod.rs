@@ -4,7 +4,7 @@
 //! critical sections are spans of their own. The first findings with a schedule are processes, too: one in the order of
 //! the run, and one in the order that exhibits the race, if that is another one.
 //!
-//! **Time** is not time. A recorded run has an order, not durations: one event is one microsecond, and a step of a schedule is
+//! **Time** is invented. A recorded run has an order, not durations: one event is one microsecond, and a step of a schedule is
 //! ten.
 //!
 //! **Critical sections** may overlap without one being inside the other, which slices of a thread must not. They are

@@ -31,7 +31,7 @@ pub(super) struct ResultForm<'a> {
     code_flows: Vec<CodeFlow<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline_state: Option<&'static str>,
-    /// Empty says that it was asked and is not suppressed.
+    /// An empty list says that suppressions were applied and none matches.
     suppressions: Vec<Suppression<'a>>,
     properties: Value,
 }

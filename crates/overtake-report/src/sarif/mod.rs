@@ -89,7 +89,7 @@ fn write_within(limits: &Limits, out: &mut dyn io::Write, report: &Report) -> io
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// Writes as many results as there may be; how many that is.
+/// Writes as many results as the limits allow, and returns how many it wrote.
 fn write_results(
     limits: &Limits,
     out: &mut dyn io::Write,
@@ -131,7 +131,7 @@ fn write_results(
     Ok(written)
 }
 
-/// The findings to write, in the report's order. If there are too many, those go first that nobody has judged.
+/// The findings to write, in the report's order. If there are too many, those that nobody has judged are preferred.
 fn chosen(findings: &[Finding], limit: usize) -> Vec<&Finding> {
     let mut chosen: Vec<_> = findings.iter().enumerate().collect();
     if chosen.len() > limit {

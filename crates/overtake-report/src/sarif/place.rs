@@ -11,7 +11,7 @@ use crate::result::{Frame, Report};
 /// What relative paths are relative to.
 const BASE: &str = "%SRCROOT%";
 
-/// The meaning of the base. Where it lies is the consumer's to know: results are the same on every machine.
+/// The meaning of the base. Only the consumer knows where it lies: results are the same on every machine.
 pub(super) fn bases() -> Value {
     json!({BASE: {"description": {"text": "The directory in which the program was examined: the root of its sources."}}})
 }

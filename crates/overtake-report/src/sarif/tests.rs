@@ -1,4 +1,4 @@
-//! Limits, made small.
+//! Tests with small limits.
 
 use overtake_detect::Verdict;
 

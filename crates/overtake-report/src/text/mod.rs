@@ -1,7 +1,7 @@
 //! Text for people.
 //!
-//! Renderers return strings with ANSI styles; who prints them removes the styles where they are not wanted. Colour never
-//! carries what words do not say.
+//! Renderers return strings with ANSI styles. The caller removes the styles where they are not wanted. Colours say nothing that
+//! words do not say.
 
 mod ask;
 mod bench;

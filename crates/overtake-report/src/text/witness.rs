@@ -37,7 +37,9 @@ pub fn witness(facts: &WitnessFacts<'_>, full: bool, layout: &Layout) -> String 
     }
     line(
         &mut text,
-        format_args!("{DIM}checked: a correct reordering of the run, by a checker of its own{DIM:#}"),
+        format_args!(
+            "{DIM}checked: an independent checker replayed it as a correct reordering of the run{DIM:#}"
+        ),
     );
     if !full && rows.iter().any(|row| matches!(row, Row::Omitted(_))) {
         line(&mut text, format_args!("{DIM}--full shows every event{DIM:#}"));

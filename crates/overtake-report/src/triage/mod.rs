@@ -1,6 +1,6 @@
 //! What people already know about races: suppressions and baselines.
 //!
-//! A [`Suppressions`] file names races nobody wants to hear of, by pattern; it uses the grammar people know from
+//! A [`Suppressions`] file names races that nobody wants reported, by pattern; it uses the grammar people know from
 //! ThreadSanitizer and adds rules that are narrower (`docs/suppressions.md`). A [`Baseline`] lists races one by one, by
 //! fingerprint, so that a team can start with the races it has and fail on new ones only.
 //!
@@ -25,7 +25,7 @@ use crate::result::{Report, Status};
 
 /// Judges every finding anew by what is given; what other files said before stays.
 ///
-/// A suppression goes before the baseline: what is suppressed is neither known nor fixed. `baseline` comes with the name of its
+/// A suppression overrides the baseline: a suppressed finding is neither known nor fixed. `baseline` comes with the name of its
 /// file.
 pub fn apply(report: &mut Report, suppressions: Option<&Suppressions>, baseline: Option<(&str, &Baseline)>) {
     for finding in &mut report.findings {

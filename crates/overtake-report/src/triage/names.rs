@@ -1,6 +1,6 @@
 //! The names of all findings, each once.
 //!
-//! The same few functions, files and modules occur in most findings: a pattern is asked once for each of them.
+//! The same few functions, files and modules occur in most findings: each pattern is matched once with each of them.
 
 use rustc_hash::FxHashMap;
 

@@ -15,7 +15,7 @@ pub struct SanitizerOptions {
     pub is_off: bool,
     /// Rules whose findings are not to be reported.
     pub rules_off: Vec<&'static str>,
-    /// Keys that no option has, each once.
+    /// Unknown keys, each once.
     pub unknown: Vec<String>,
 }
 

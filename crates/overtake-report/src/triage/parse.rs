@@ -114,7 +114,7 @@ fn sequence(written: &str, start: usize) -> Result<Sequence, Complaint> {
     Ok(Sequence { segments })
 }
 
-/// Enough of it to recognise it.
+/// The beginning of a text, long enough to recognise it.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}...", &text[..end]),

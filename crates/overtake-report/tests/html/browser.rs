@@ -15,8 +15,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How often we look whether the page got where it should. Looks are counted, not seconds: on a busy machine each takes longer, and
-/// the page gets its share of the time.
+/// How often a test looks whether the page is as it should be. It counts looks, not seconds: on a busy machine each look takes longer, and
+/// the page has more time.
 const LOOKS: usize = 6_000;
 
 const NAMES: &[&str] =
@@ -35,7 +35,7 @@ pub(crate) struct Browser {
     pub(crate) directory: TempDir,
 }
 
-/// The browser to use, or nothing if whoever runs the tests does not want one.
+/// The browser to use; `None` if tests in a browser are not wanted.
 fn executable() -> Option<PathBuf> {
     let on_path = |name: &&str| {
         env::split_paths(&env::var_os("PATH")?)
@@ -201,7 +201,7 @@ impl Browser {
         self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key }));
     }
 
-    /// Sets a field of the page, as somebody does who types or picks a value.
+    /// Sets a field of the page, as a user does who types or picks a value.
     pub(crate) fn choose(&mut self, field: &str, value: &str) {
         self.evaluate(&format!(
             "(() => {{ const field = document.getElementById('{field}'); field.value = {value:?}; \

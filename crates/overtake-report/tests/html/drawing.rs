@@ -7,7 +7,7 @@ use crate::{assert_no_complaints, browse, sample, schedules};
 
 const WIDTHS: [u32; 3] = [1400, 1000, 420];
 
-/// Whether the marks of both accesses are within the part of the drawing that one sees, and the drawing within the page.
+/// Whether the marks of both accesses are within the visible part of the drawing, and the drawing within the page.
 const ACCESSES_IN_VIEW: &str = "(() => {
     const stage = document.querySelector('.stage').getBoundingClientRect();
     const marks = [...document.querySelectorAll('.stage .step .mark')].map((mark) => mark.getBoundingClientRect());

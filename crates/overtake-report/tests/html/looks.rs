@@ -82,7 +82,7 @@ fn paper_has_the_list_and_both_orders() {
     let Some((mut browser, file)) = browse(&sample::showcase(), 1280, 800) else { return };
     browser.prefer(&[("prefers-color-scheme", "dark")]);
     browser.open(&file, &format!("#{}", sample::PREDICTED));
-    // What is prepared for paper is gone again afterwards; a listener that comes last sees it.
+    // What is added for printing is removed afterwards. A listener that runs last sees it.
     browser.evaluate("addEventListener('beforeprint', () => { window.printed = [
         document.querySelectorAll('#print-list tr').length, document.querySelectorAll('.printed-orders svg').length,
         document.querySelectorAll('main .aside[open]').length]; })");

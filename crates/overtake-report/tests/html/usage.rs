@@ -191,7 +191,7 @@ fn sliding_brings_the_accesses_together() {
     assert!(order.is_sorted(), "as the witness has it: {after:?}");
     let gone: Vec<usize> = (0..13).filter(|&step| after[step].1 < 1.0).collect();
     assert_eq!(gone, [5, 6, 7], "the critical section that was overtaken");
-    // Of the four arrows, that of the lock's order does not hold any more.
+    // One of the four arrows, the order of the lock, does not hold any more.
     let arrows = browser.evaluate(
         "[...document.querySelectorAll('.stage .arrow')].map(node => getComputedStyle(node).opacity)",
     );

@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use self::gatherer::Gatherer;
 use super::facts::{Facts, Placed};
 
-/// Events for each thread, before an access, that are looked through for its synchronisation; together at least and at most.
+/// How many events before an access are searched for synchronisation: so many for each thread, and in all at least and at most so many.
 const NEAR_EACH: u64 = 256;
 const NEAR_LEAST: u64 = 4 * 1024;
 const NEAR_MOST: u64 = 256 * 1024;
@@ -51,7 +51,7 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Synchronisation that is more than so many events before an access is not reported; after it, a quarter of that.
+    /// Synchronisation more than this many events before an access is not reported; after an access, a quarter of it.
     fn near(&self) -> u64 {
         (NEAR_EACH * self.threads as u64).clamp(NEAR_LEAST, NEAR_MOST)
     }

@@ -24,7 +24,7 @@ use crate::function_name::abridged;
 use crate::number::{counted, grouped};
 use crate::result::{Access, Finding, Frame, HeldLock, Kind, Report, Stand, Status, innermost_own};
 
-/// Columns where lines may be as long as they need: paragraphs want an end.
+/// The width of paragraphs where lines may be as long as they need.
 const DEFAULT_WIDTH: usize = 100;
 /// From here on both stacks stand side by side.
 const WIDE: usize = 120;
@@ -179,7 +179,7 @@ impl Explainer<'_> {
         let threads = self.parts();
         let mut sides: Vec<_> = Vec::new();
         for (at, (access, thread)) in accesses.iter().zip(&threads).enumerate() {
-            // Below each other, one look at a line is enough.
+            // If both accesses are on one line and stand below each other, the source is shown once.
             let repeats = !is_wide && accesses.get(at + 1).is_some_and(|next| next.site() == access.site());
             sides.push(self.side(access, thread, !repeats));
         }
@@ -330,7 +330,7 @@ impl Explainer<'_> {
         let file = if frame.is_own() || self.is_everything() { &*frame.file } else { base_name(&frame.file) };
         let place = match (file, frame.line, frame.column) {
             ("", _, _) if frame.module.is_empty() => "an unknown location".into(),
-            // Where in a library is of use to few, if the function is known.
+            // If the function is known, few people need the place in a library.
             ("", _, _) if !self.is_everything() && !function.is_empty() => {
                 format!("({})", library(&frame.module))
             }
@@ -420,7 +420,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// What is of use to few.
+    /// Details that few people need.
     fn rest(&self, text: &mut String) {
         let finding = self.finding;
         text.push('\n');

@@ -98,7 +98,7 @@ fn window(length: usize, marked: Option<Marked>, room: usize, is_cut: bool) -> R
     }
     let Some(Marked { start, at, end }) = marked else { return 0..room.saturating_sub(least + dots) };
     let inner = room.saturating_sub(2 * dots).max(1);
-    // Of an expression that does not fit, the column that is named counts.
+    // If the expression does not fit, the column that debug information names is shown.
     let middle = if end - start <= inner { (start + end) / 2 } else { at };
     let from = middle.saturating_sub(inner / 2);
     match from {

@@ -1,4 +1,4 @@
-//! What all findings amount to: one row each, and the sums.
+//! A summary of all findings: one row each, and the sums.
 
 use overtake_detect::Verdict;
 
@@ -7,7 +7,7 @@ use crate::function_name::abridged;
 use crate::number::counted;
 use crate::result::{Access, Finding, Kind, Report, Run, Status};
 
-/// No cell needs more.
+/// Longer cells lose their middle.
 const MOST_LETTERS: usize = 40;
 
 /// One row for each finding that is shown.

@@ -1,4 +1,4 @@
-//! Commands that find races or show some that were found: `analyze`, `report`, `explain`, `baseline`, `witness`, `compare`.
+//! Commands that find races or show them: `analyze`, `report`, `diff`, `explain`, `baseline`, `witness`, `ask`, `compare`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,22 +29,22 @@ pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     pub(crate) options: DetectorArguments,
 
-    /// Let the numbers of threads and locks decide how happens-before races are found (hb)
+    /// Use lockstamp instead of hb where it is faster
     #[arg(long)]
     pub(crate) auto: bool,
 
-    /// Test with ever smaller epsilon and delta for so long: 90s, 5m, 1h; stops at the first race (rpt)
+    /// Repeat the test with smaller epsilon and delta for this time: 90s, 5m, 1h; stops at the first race (rpt)
     #[arg(long, value_name = "TIME", value_parser = duration_parser)]
     pub(crate) until: Option<Duration>,
 
-    /// Test with ever smaller epsilon and delta, reading so many events; stops at the first race (rpt)
+    /// Repeat the test with smaller epsilon and delta until this many events were read; stops at the first race (rpt)
     #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
     pub(crate) budget: Option<u64>,
 
     #[command(flatten)]
     pub(crate) reports: ReportArguments,
 
-    /// Print JSON: what each detector found; --report json=- is about races
+    /// Print what each detector found as JSON (docs/json.md); for the report use --report json=-
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) struct ReportArguments {
     #[command(flatten)]
     pub(crate) triage: TriageArguments,
 
-    /// Show at most this many causes, each verdict its share; 0 shows all
+    /// Show at most N causes, some of each verdict; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 25)]
     pub(crate) limit: usize,
 
@@ -68,11 +68,11 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) witnesses: usize,
 
-    /// Where the sources of a trace are, if its program is gone, or if it names lines of files itself: src/main.c:12
+    /// Directory of the sources, if they are not where the trace says
     #[arg(long, value_name = "DIR")]
     pub(crate) source_root: Option<PathBuf>,
 
-    /// What is printed instead of text; commands whose `--format` is not that of a trace have it.
+    /// The format that is printed instead of text, for commands whose `--format` is not that of a trace.
     #[arg(skip)]
     pub(crate) printed: Option<&'static Renderer>,
 }
@@ -85,7 +85,7 @@ impl ReportArguments {
 
     /// Whether some report wants to show whole runs.
     fn want_timeline(&self) -> bool {
-        self.report.iter().any(|target| target.renderer.wants_timeline())
+        self.report.iter().any(|target| target.renderer.wants_timeline)
     }
 
     /// How much is reported about findings.
@@ -97,7 +97,7 @@ impl ReportArguments {
         }
     }
 
-    /// Says now whether all files can be read and written later, when races have been found.
+    /// Fails now if a file could not be read or written later, when races have been found.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.triage.triage().check()?;
         self.report.iter().try_for_each(|target| OutputFile::check(&target.file))
@@ -131,7 +131,7 @@ pub(crate) struct TriageArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
 
-    /// Fail on races only that this file does not have; `overtake baseline` writes it
+    /// Fail only on races that are not in this file; `overtake baseline` writes it
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 
@@ -139,7 +139,7 @@ pub(crate) struct TriageArguments {
     #[arg(long, value_name = "KIND", hide_possible_values = true, value_delimiter = ',', value_parser = severity_parser())]
     pub(crate) fail_on: Vec<Severity>,
 
-    /// What the program says itself.
+    /// What the program itself says about reports.
     #[arg(skip)]
     pub(crate) own: OwnWords,
 }
@@ -212,11 +212,11 @@ pub(crate) struct StoredArguments {
 /// `diff`.
 #[derive(Args)]
 pub(crate) struct DiffArguments {
-    /// The result that was there before
+    /// The old result
     #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
 
-    /// The result of now
+    /// The new result
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
 

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 
 use overtake::confirm::{RACE, candidates, confirm};
+use overtake::files::is_standard;
 use overtake::{Error, Listener, Search};
 use overtake_detect::Verdict;
 use overtake_report::collect::merge;
 use overtake_report::result::Report;
 
-use crate::command_line::args::{ReportArguments, RunArguments, TrialArguments};
+use crate::command_line::args::{ReportArguments, ReportTarget, RunArguments, TrialArguments};
 use crate::command_line::console::Console;
 
 /// How the program runs again, if it does.
@@ -26,7 +27,8 @@ pub(super) struct Again<'a> {
 impl<'a> Again<'a> {
     /// What the command line asks for. `--fail-on confirmed` implies `--confirm`.
     pub(super) fn of(arguments: &'a RunArguments, reports: &ReportArguments) -> Again<'a> {
-        let stored = reports.report.iter().find(|target| target.renderer.name == "result");
+        let is_stored = |target: &&ReportTarget| target.renderer.is_result && !is_standard(&target.file);
+        let stored = reports.report.iter().find(is_stored);
         let program: Vec<_> = arguments.recording.program.iter().map(|word| word.to_string_lossy()).collect();
         Again {
             trial: &arguments.trial,
