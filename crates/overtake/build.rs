@@ -54,7 +54,7 @@ path = "{rawlog}/lib.rs"
 
 fn main() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime");
-    // What a link points to is watched, not the link.
+    // Cargo watches what a link points to, not the link.
     let source = |name: &str| {
         let path = sources.join(name);
         let path = fs::canonicalize(&path).unwrap_or(path);
@@ -107,7 +107,7 @@ fn build(runtime: &Path, rawlog: &Path, package: &Path, library: &Path) {
         .arg(&manifest)
         .arg("--target-dir")
         .arg(&target_directory);
-    // What wraps or flags the compiler of the workspace (clippy, coverage, sanitizers) has no business in here.
+    // Wrappers and flags of the workspace's compiler (clippy, coverage, sanitizers) must not apply here.
     for name in ["RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
         cargo.env_remove(name);
     }

@@ -1,4 +1,4 @@
-//! Detectors at work on a trace that is read as often as they want.
+//! Runs detectors over a trace, in as many passes as they need.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{Error, Listener};
 /// What is said about a trace without events.
 pub(crate) const NOTHING: &str = "expected events, found none, so nothing was checked";
 
-/// A trace with what the detectors made of it.
+/// A trace with what the detectors found in it.
 pub struct Examined {
     driver: Driver,
     opened: Opened,
@@ -21,7 +21,7 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// Runs the detectors, as many passes as they want.
+    /// Runs the detectors, in as many passes as they need.
     pub fn of(
         input: &mut Input,
         entries: &[&'static Entry],
@@ -74,12 +74,12 @@ impl Examined {
         }
     }
 
-    /// The names of what the trace speaks of.
+    /// The names of the trace's threads, variables, locks and locations.
     pub fn symbols(&self) -> &Symbols {
         self.opened.source().symbols()
     }
 
-    /// Where the trace can be read again.
+    /// Places from which the trace can be read again.
     pub fn landmarks(&self) -> &Landmarks {
         self.driver.landmarks()
     }

@@ -1,4 +1,4 @@
-//! Source excerpts only of files that are sources of the program: a trace may name any file.
+//! Shows source lines only from files of the program, because a trace may name any file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use overtake_report::result::Report;
 use overtake_seal::{sources_of, without_dots};
 use overtake_trace::Module;
 
-/// Removes the excerpts of files that no module of the program was built from, and that do not lie below `source_root`. Names in the
+/// Removes the excerpts of files from which no module of the program was built and that do not lie below `source_root`. Names in the
 /// report are relative to `directory`.
 pub(crate) fn keep_sources_only(
     report: &mut Report,

@@ -1,22 +1,21 @@
-//! Who is informed while long work goes on.
+//! What is reported while long work goes on.
 
 use overtake_trace::Progress;
 
-/// Told about long work: remarks for people, and how far reading has come. The methods do nothing by default; `()` listens to
-/// nothing.
+/// Receives remarks for people and the progress of reading. The methods do nothing by default; `()` ignores everything.
 pub trait Listener {
-    /// A remark for people, one or more lines. It is no result.
+    /// Receives a remark for people, one or more lines. It is no result.
     fn say(&self, text: &str) {
         let _ = text;
     }
 
-    /// Work begins whose end nobody can foretell, such as sealing a log. It goes on until what is returned is dropped.
+    /// Work of unknown length begins, such as sealing a log. It ends when the returned value is dropped.
     fn working(&self, what: &str) -> Working {
         let _ = what;
         Box::new(())
     }
 
-    /// A trace is about to be read. What is returned is called now and then, and dropped at the end.
+    /// A trace is about to be read. The returned function is called now and then, and dropped at the end.
     fn reading(&self) -> Watch<'_> {
         Box::new(|_| ())
     }

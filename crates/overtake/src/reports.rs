@@ -18,11 +18,11 @@ use crate::{Error, Examined};
 /// How much is reported about findings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Details {
-    /// Schedules are built for so many predicted races.
+    /// The most predicted races for which schedules are built.
     pub witnesses: usize,
     /// Threads and critical sections of the whole run are kept, for reports that draw them.
     pub timeline: bool,
-    /// Where the sources of a trace are, if its program is gone, or if its locations name lines of files.
+    /// The directory of the sources, if they are not where the trace says.
     pub source_root: Option<PathBuf>,
 }
 
@@ -45,7 +45,8 @@ pub fn collected(examined: &Examined, input: &mut Input, details: &Details) -> R
     Ok(report)
 }
 
-/// Reads the trace for findings: only near them, if it is a file with landmarks. The modules of the program say what else is known.
+/// Reads the trace again for a collector, and finishes the report. A file with landmarks is read only near the findings. The modules of the program
+/// name members and sources.
 pub fn read(
     mut collector: Collector<'_>,
     input: &mut Input,
@@ -71,7 +72,7 @@ pub fn read(
     let mut report = collector.finish();
     let program = &examined.symbols().program;
     name_members(&mut report, &program.modules);
-    // Locations of a trace are relative to the root, those of a recorded program to where we are.
+    // Locations of a trace are relative to the root, those of a recorded program to the current directory.
     let own_root = source_root.filter(|_| program.command.is_empty()).map(Path::to_owned);
     let directory = own_root.unwrap_or_else(|| settings().directory);
     keep_sources_only(&mut report, &program.modules, &directory, source_root);
@@ -94,12 +95,12 @@ pub fn collected_at_once(analysed: &Analysed<'_>) -> Report {
     Collector::new(analysed, &settings()).finish()
 }
 
-/// How findings are collected, if nothing else is asked for.
+/// The default settings for collecting findings.
 pub fn settings() -> Settings {
     Settings { directory: std::env::current_dir().unwrap_or_default(), ..Settings::default() }
 }
 
-/// The schedules of races, each built and checked as its detector says; those of a recording by what it tells.
+/// The schedules of races, built and checked: in a recording for what it is known that reads saw, else as the detector of each race says.
 pub fn witnesses(
     input: &mut Input,
     races: &[(Race, Witness)],
@@ -122,7 +123,7 @@ pub fn witnesses(
     if let Some((at, violation)) = refused.iter().find(|(at, _)| ways[*at] != Witness::AnyLockOrder) {
         return Err(no_witness(&races[*at], violation));
     }
-    // No reordering that keeps the order of locks exhibits these.
+    // These races happen in no reordering that keeps the order of locks.
     let left: Vec<Race> = refused.iter().map(|&(at, _)| races[at]).collect();
     let (mut first, mut second) = (input.open()?, input.open()?);
     let built = witness::build_any_order(first.source_mut(), second.source_mut(), &left);
@@ -214,7 +215,7 @@ pub fn stored(path: &Path) -> Result<Report, Error> {
         return Err(Error::in_file(
             path,
             format!(
-                "expected a stored result, found something else: overtake analyze {} --report result=FILE stores that of a trace",
+                "expected a stored result, found something else; if it is a trace: overtake analyze {} --report result=FILE",
                 path.display()
             ),
         ));

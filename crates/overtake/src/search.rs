@@ -12,14 +12,14 @@ use crate::recording::{Scratch, is_incomplete, is_uninstrumented, losses, seal_l
 use crate::reports::{self, Details};
 use crate::{Error, Examined, Listener};
 
-/// Longer traces are searched for predicted races within a window.
+/// In a trace with more events, races are predicted within a window only.
 const LONG_TRACE: u64 = 2_000_000;
 
-/// Where files lie in memory, and the name of a trace there.
+/// A directory in memory, and the name of a trace in it.
 const MEMORY: &str = "/dev/shm";
 const IN_MEMORY: &str = "trace.otr";
 
-/// What is done when the races are known.
+/// The name of the work that follows when the races are known.
 pub const EXPLAINING: &str = "explaining what was found";
 
 /// What was found in the log of a process, and what could not be.
@@ -39,9 +39,9 @@ pub struct Search {
     pub detectors: Vec<&'static Entry>,
     /// Suspicions are wanted as well: pairs of accesses without a common lock.
     pub suspects: bool,
-    /// The table that those are taken from.
+    /// The table of detectors from which these are taken.
     pub registry: Registry,
-    /// Their settings.
+    /// The settings of the detectors.
     pub options: Options,
     /// How much is reported about findings.
     pub details: Details,
@@ -53,7 +53,7 @@ impl Search {
         let mut in_memory = None;
         let work = listener.working("sealing what was recorded");
         let sealed = seal_log(log, trace).or_else(|failure| {
-            // The log may have filled the disk. Whatever it is, the first failure says more.
+            // The log may have filled the disk, so the trace goes to memory. If that fails too, the first failure says more.
             let Ok(memory) = Scratch::new_in("overtake-trace-", Path::new(MEMORY)) else {
                 return Err(failure);
             };
@@ -99,7 +99,7 @@ impl Search {
         Examined::of(input, &detectors, &self.options, strictness, listener)
     }
 
-    /// Looks for races in the trace that a log was sealed into. A process may have done nothing that matters.
+    /// Looks for races in the trace that a log was sealed into. It may be empty: a process may have done nothing that matters.
     pub fn in_sealed(
         &self,
         trace: &Path,

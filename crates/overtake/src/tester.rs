@@ -1,4 +1,4 @@
-//! Detectors that read only windows of a trace: a sealed trace is read only where these lie.
+//! Runs detectors that read only windows of a trace. The rest of a sealed trace is not read.
 
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use crate::examine::NOTHING;
 use crate::files::{Input, Sealed};
 use crate::{Error, Listener};
 
-/// How long such a detector goes on.
+/// How long such a detector goes on. With a limit it repeats its work with more effort, and stops at the first race.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Patience<'a> {
-    /// So much time. With a limit it goes on with ever more work, and stops at the first race.
+    /// Stop after this time.
     pub until: Option<Duration>,
-    /// So many events are read.
+    /// Stop when this many events have been read.
     pub budget: Option<u64>,
     /// Names of the settings that were chosen.
     pub given: &'a [&'static str],
@@ -88,7 +88,7 @@ pub fn workers() -> usize {
     available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The command that draws the same windows.
+/// The command that chooses the same windows again.
 fn again(sealed: &Sealed, entry: &Entry, options: &Options) -> String {
     let names = entry.options.iter();
     let settings = names.filter_map(|name| SETTINGS.iter().find(|setting| setting.name == *name));

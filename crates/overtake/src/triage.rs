@@ -15,28 +15,28 @@ pub struct Triage {
     pub suppressions: Vec<PathBuf>,
     /// A file of known races.
     pub baseline: Option<PathBuf>,
-    /// What the program says itself.
+    /// What the program itself says about reports.
     pub own: OwnWords,
 }
 
-/// What a recorded program says about reports on it, by functions that it defines.
+/// What a recorded program says about its reports, by functions that it defines.
 #[derive(Clone, Default)]
 pub struct OwnWords {
-    /// Of `__tsan_default_options`.
+    /// What `__tsan_default_options` returns.
     options: String,
-    /// Of `__tsan_default_suppressions`.
+    /// What `__tsan_default_suppressions` returns.
     suppressions: Vec<u8>,
     /// Where the program lies: suppression files are looked for there, too.
     directory: Option<PathBuf>,
 }
 
 impl OwnWords {
-    /// Of a program that has not run yet: only where it lies is known.
+    /// For a program that has not run yet: only its directory is known.
     pub fn before(program: &Path) -> OwnWords {
         OwnWords { directory: program.parent().map(Path::to_owned), ..OwnWords::default() }
     }
 
-    /// Of the first process that has a log.
+    /// Reads what the first process that has a log said.
     pub fn of(program: &Path, logs: &[PathBuf]) -> OwnWords {
         // Most programs say nothing.
         let read = |name| logs.first().and_then(|log| fs::read(log.join(name)).ok()).unwrap_or_default();
@@ -53,7 +53,7 @@ impl Triage {
     /// What `TSAN_OPTIONS` and the program itself say.
     pub fn options(&self) -> SanitizerOptions {
         let environment = std::env::var("TSAN_OPTIONS").unwrap_or_default();
-        // Of options with one name the last counts: the environment goes before what the program says.
+        // The last option of a name counts, so that the environment overrides the program.
         sanitizer_options(&format!("{} {environment}", self.own.options))
     }
 
@@ -73,7 +73,7 @@ impl Triage {
         Ok(())
     }
 
-    /// Says now whether the files can be read later.
+    /// Fails now if a file could not be read later.
     pub fn check(&self) -> Result<(), Error> {
         self.rules(self.options().suppressions.as_deref())?;
         self.baseline.as_deref().map(read_baseline).transpose().map(drop)

@@ -30,7 +30,7 @@ fn a_clean_trace_is_said_to_be_clean() {
 fn the_json_form_is_the_documented_one() {
     let run = overtake_with_input(&["analyze", "-", "--json"], RACY.as_bytes()).expect_code(66);
     let mut document = run.json();
-    // How much state a detector needs is its own affair, and may become less.
+    // How much state a detector needs may change.
     without(&mut document, &["seconds", "peak_state_bytes"]);
     expect_golden("analyze.json", &format!("{document:#}\n"));
     check_shape(&run.json());

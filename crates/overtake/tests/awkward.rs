@@ -1,7 +1,7 @@
-//! Programs that do what few programs do. They print and return the same as without us, under `overtake run` and started directly, with
-//! every compiler; what they do after the awkward part is recorded and analysed; nothing is left behind.
+//! Programs that do unusual things. They print and return the same as without us, under `overtake run` and started directly, with
+//! every compiler. What they do after the unusual part is recorded and analysed. No file is left behind.
 //!
-//! Each of `programs/awkward` races once, after what makes it awkward, unless `QUIET` is set.
+//! Each program of `programs/awkward` races once, after its unusual part, unless `QUIET` is set.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -18,11 +18,11 @@ use tempfile::TempDir;
 enum Directly {
     /// It reports.
     Reports,
-    /// It reports, but its exit code stays: it dies of a signal, or the one that reports is a later process.
+    /// It reports, but its exit code stays: a signal kills it, or a later process reports.
     ReportsOnly,
     /// Some process of it ends too suddenly, and leaves its log to `overtake finish`; others may report.
     LeavesLogs,
-    /// It gave up what it takes to report: it says so, fails, and leaves its log to `overtake finish`.
+    /// It can no longer report: it says so, fails, and leaves its log to `overtake finish`.
     Fails,
 }
 
@@ -63,7 +63,7 @@ impl Programs {
         entries.map(|entry| entry.expect("readable").path()).collect()
     }
 
-    /// Reports that had to go into a file, because standard error was not what it was at the start. Removes them.
+    /// Takes the reports that were written to a file, because standard error was no longer the one of the start.
     fn take_reports(&self) -> String {
         let left = self.left().into_iter();
         let reports = left.filter(|path| path.extension().is_some_and(|extension| extension == "report"));
@@ -76,7 +76,7 @@ impl Programs {
     }
 }
 
-/// As shells have it.
+/// The exit code as shells count it.
 fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
@@ -134,7 +134,7 @@ fn expect_the_same(name: &str, directly: Directly) {
     }
 }
 
-/// A quiet run says what was checked and how the program ended, under `overtake run`; nothing at all otherwise.
+/// Under `overtake run`, a run without a race says what was checked and how the program ended. Started directly, it says nothing.
 #[track_caller]
 fn expect_no_complaint(output: &Output, is_run: bool, case: &str) {
     let usual =

@@ -34,7 +34,7 @@ fn step(mut command: Command, arguments: &[&str], project: &TempDir) {
     assert!(output.status.success(), "{command:?}\n{printed}\n{}", said(&output));
 }
 
-/// The command that people put in front, and what comes after it.
+/// `overtake build --` in front of a command.
 #[track_caller]
 fn build(arguments: &[&str], project: &TempDir) {
     let mut build = overtake();
@@ -120,7 +120,7 @@ fn configure_scripts_keep_our_compilers() {
     expect_race(project.path().join("program"));
 }
 
-/// Configured without us, then built with us: the compiler of the configuration stays, and nobody must think otherwise.
+/// A directory that was configured without us and is built with us keeps its compiler: the message must say so.
 #[test]
 fn directories_configured_with_another_compiler_are_named() {
     let cmake =
@@ -155,7 +155,7 @@ fn directories_configured_with_another_compiler_are_named() {
     assert!(said(&output).contains("make clean"), "{}", said(&output));
 }
 
-/// What `CC` said before is the real compiler, also of a later call outside of `overtake build`; ours behind ours would never end.
+/// The compiler that `CC` named before is the real one, also for a later call outside of `overtake build`. Our compiler must not call itself.
 #[test]
 fn the_compiler_of_the_environment_is_used() {
     let directory = tempfile::tempdir().expect("writable");

@@ -50,7 +50,7 @@ fn writes(function: &str) -> bool {
     ["memcpy", "memmove", "memset", "strcpy"].contains(&name) || name.contains("write")
 }
 
-/// What no flag brings back. Should a compiler see it one day, this list gets shorter, and so does that in the documentation.
+/// What no flag makes a compiler instrument. If a compiler does so one day, this list and the one in the documentation get shorter.
 fn is_left_out(compiler: &str, function: &str) -> bool {
     match function {
         "r_passed_structure" => true,
@@ -77,7 +77,7 @@ fn accesses_are_seen_but_for_those_that_are_known_not_to_be() {
                 let is_seen = (!what.contains('r') || calls.iter().any(|call| reads(call)))
                     && (!what.contains('w') || calls.iter().any(|call| writes(call)));
                 let expected = !is_left_out(&compiler, function);
-                // What is not optimised is often called after all.
+                // Without optimisation, many of these are calls.
                 assert!(
                     is_seen == expected || options == ["-O0"],
                     "{compiler} {options:?} {function}: {calls:?}"

@@ -1,4 +1,4 @@
-//! Programs that misuse locks, threads and signals, and what is said of them.
+//! Programs that misuse locks, threads and signals, and what reports say about them.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
 mod support;

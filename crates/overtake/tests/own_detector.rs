@@ -1,4 +1,4 @@
-//! A row is enough: this file has a detector and its row, and nothing else knows of it. The program with that row shows the detector in
+//! A row is enough: this file has a detector and its row, and no other file names them. The program with that row shows the detector in
 //! help, in `compare`, in reports and in the table of `bench speed`.
 //!
 //! The file is such a program itself (it has no test harness): with [`AS_PROGRAM`] in its environment it does what `overtake` does.
@@ -97,7 +97,7 @@ fn help_names_it() {
     for expected in [ROW.name, ROW.summary, "short-hb, short-syncp, short-osr, shared-by-hand"] {
         assert!(help.contains(expected), "{expected} in\n{help}");
     }
-    assert!(help.contains("if none is named, hb and syncp and shared-by-hand"), "{help}");
+    assert!(help.contains("by default hb and syncp and shared-by-hand"), "{help}");
     let (_, error) = program(&["analyze", "-", "-d", "shared-by"], "");
     assert!(error.contains(ROW.name), "{error}");
     let (completions, _) = program(&["completions", "bash"], "");

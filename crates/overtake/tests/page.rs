@@ -41,7 +41,7 @@ fn a_recorded_program_and_a_trace_show_their_races() {
     for expected in ["log_lock", "requests++", "Why nothing orders them", "What would order them"] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
-    // The two accesses are apart as it happened, and meet in the witness.
+    // The two accesses are apart in the run, and meet in the witness.
     let apart = "(([first, second]) => Math.abs(first - second))(['first', 'second'].map(role => \
         document.querySelector(`.stage .step.${role}`).transform.baseVal.consolidate().matrix.f))";
     browser.prefer(&[("prefers-reduced-motion", "reduce")]);

@@ -60,7 +60,7 @@ fn recorded_programs_render_as_they_did() {
     for trace in traces() {
         let stem = trace.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
         let trace = format!("testdata/recorded/{stem}.otr");
-        // The programs are not there, so that somebody has to say where the sources are.
+        // The programs are not there, so `--source-root` says where the sources are.
         let fixed = ["analyze", "--source-root", ".", "-d", "hb,syncp", &trace];
         let mut arguments: Vec<String> = fixed.map(str::to_owned).into();
         arguments.extend(reports(&files, "direct"));
@@ -69,7 +69,7 @@ fn recorded_programs_render_as_they_did() {
             expect_golden(&format!("recorded/{stem}.{format}"), &read("direct", format));
         }
         expect_golden(&format!("recorded/{stem}.html-data"), &parcels(&read("direct", "html")));
-        // What is stored is all that renderers need.
+        // A stored result has all that renderers need.
         let mut arguments = vec!["report".to_owned(), files.path("direct.result")];
         arguments.extend(reports(&files, "again"));
         overtake(&arguments.iter().map(String::as_str).collect::<Vec<_>>());

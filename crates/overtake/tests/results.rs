@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use support::schema::check_result;
 use support::{Files, RACY, expect_golden, overtake, overtake_with_input, race_free};
 
-/// Traces with one story each, and the detectors that tell it.
+/// Traces, and the detectors that each is analysed with.
 const STORIES: [(&str, &str, &str); 9] = [
     (
         "overtaken",
@@ -176,7 +176,7 @@ fn reports_go_where_they_are_asked_to() {
 fn wrong_formats_are_wrong_usage() {
     for wrong in ["nonsense=x", "json", "json=", "=x"] {
         let run = overtake(&["analyze", "x.std", "--report", wrong]).expect_code(2);
-        assert!(run.stderr.contains("expected FORMAT=FILE with a format of text, "), "{}", run.stderr);
+        assert!(run.stderr.contains("expected FORMAT=FILE, where FORMAT is one of text, "), "{}", run.stderr);
     }
     let files = Files::new();
     for (contents, expected) in [

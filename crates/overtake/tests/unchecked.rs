@@ -29,7 +29,7 @@ int main(void) {
 }
 ";
 
-/// A race that every run shows, after what `before` does.
+/// A program that does `before`, and then has a race in every run.
 fn racing(before: &str) -> String {
     format!(
         "#include <pthread.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
@@ -172,7 +172,7 @@ fn a_run_and_the_analysis_of_its_trace_find_the_same() {
     assert_eq!(found("run.json"), found("analyze.json"));
 }
 
-/// What a program's debug information names is its source only where the program was built.
+/// The files that debug information names are sources of the program only where the program was built.
 #[test]
 fn excerpts_are_of_sources_only() {
     let directory = tempfile::tempdir().expect("writable");
@@ -214,10 +214,7 @@ fn logs_of_processes_that_still_run_stay() {
     let output = command.output().expect("it starts");
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("not checked, because it still runs") && said.contains("overtake finish "),
-        "{said}"
-    );
+    assert!(said.contains("still running, so not checked") && said.contains("overtake finish "), "{said}");
     let log = said.lines().find_map(|line| line.split_once("overtake finish ")).expect("a log").1;
     assert!(Path::new(log).join("process").exists(), "{said}");
     let process = Path::new(log).file_stem().and_then(|stem| Path::new(stem).extension()).expect("a number");
@@ -235,7 +232,7 @@ fn signals_are_for_the_program_and_leave_nothing_behind() {
     let program = program(&text, &directory);
     for signal in ["TERM", "HUP"] {
         let scratch = tempfile::tempdir().expect("writable");
-        // Whoever started the tests may ignore the signals, as nohup does, and then they stay ignored.
+        // If the tests were started with the signals ignored, as nohup does, they stay ignored.
         let mut started = command("env");
         started.arg(format!("--default-signal={signal}")).arg(overtake().get_program());
         started.env("TMPDIR", scratch.path()).args(["run", "--"]).arg(&program);
@@ -296,13 +293,13 @@ fn logs_of_programs_that_were_killed_are_mentioned_and_read() {
     assert!(left_in(scratch.path()).is_empty(), "{:?}", left_in(scratch.path()));
 }
 
-/// Whether a process is there and no zombie, which nobody may have buried.
+/// Whether a process is there and no zombie. A zombie may never be reaped.
 fn is_running(process: &str) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     state.rsplit(") ").next().is_some_and(|state| !state.is_empty() && !state.starts_with(['Z', 'X']))
 }
 
-/// Nobody can do anything when `overtake run` itself is killed, for want of memory perhaps. What was recorded is found all the same.
+/// `overtake run` itself may be killed, for want of memory perhaps. The next run finds what was recorded.
 #[test]
 fn logs_of_runs_that_were_killed_are_found() {
     let directory = tempfile::tempdir().expect("writable");

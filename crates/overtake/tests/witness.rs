@@ -58,7 +58,7 @@ fn a_number_that_is_no_race_is_refused() {
     let run = overtake_with_input(&["witness", "-", "--race", "7"], LUCKY_ORDER.as_bytes()).expect_code(2);
     assert!(run.stderr.contains("expected a number from 1 to 1"), "{}", run.stderr);
     let run = overtake_with_input(&["witness", "-", "--race", "1"], b"T0|w(x)|1\n").expect_code(2);
-    assert!(run.stderr.contains("there is none"), "{}", run.stderr);
+    assert!(run.stderr.contains("the report has no races"), "{}", run.stderr);
     overtake_with_input(&["witness", "-", "--race", "one"], b"").expect_code(2);
     overtake_with_input(&["witness", "-", "--race", "1", "-d", "hb"], b"").expect_code(2);
 }

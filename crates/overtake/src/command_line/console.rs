@@ -7,7 +7,7 @@ use overtake::{Error, Listener, Watch, Working};
 use overtake_report::text::{Detail, Layout};
 use overtake_trace::Progress;
 
-/// Where a command speaks.
+/// How much a command prints.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Console {
     /// No chatter on standard error.
@@ -40,7 +40,7 @@ impl Console {
 
     /// Prints a report on a program, whose standard output is its own: on standard error, quiet or not.
     pub(crate) fn report(self, text: &str) {
-        // Standard error is gone, so nothing can be reported.
+        // If standard error is gone, nothing can be reported.
         let _ = anstream::stderr().lock().write_all(text.as_bytes());
     }
 
@@ -75,14 +75,14 @@ impl Console {
 }
 
 impl Listener for Console {
-    /// Tells people something that is not a result, line by line.
+    /// Prints something that is not a result, line by line.
     fn say(&self, text: &str) {
         if self.quiet {
             return;
         }
         let mut error = anstream::stderr().lock();
         for line in text.lines() {
-            // Standard error is gone, so nothing can be reported.
+            // If standard error is gone, nothing can be reported.
             let _ = writeln!(error, "overtake: {line}");
         }
     }
@@ -90,7 +90,7 @@ impl Listener for Console {
     fn working(&self, what: &str) -> Working {
         let Bar { bar, .. } = self.progress();
         bar.0.set_message(format!("{what} ..."));
-        // Without a thread that draws: perhaps none can be started.
+        // No thread draws it: perhaps none can be started.
         bar.0.tick();
         Box::new(bar)
     }
@@ -101,7 +101,7 @@ impl Listener for Console {
     }
 }
 
-/// A reader that has seen enough and closed the pipe is no error.
+/// A reader that closes the pipe is no error.
 fn settled(written: io::Result<()>) -> Result<(), Error> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -111,7 +111,7 @@ fn settled(written: io::Result<()>) -> Result<(), Error> {
     }
 }
 
-/// A remark that goes when the work is done.
+/// A message that disappears when the work is done.
 struct Shown(ProgressBar);
 
 impl Drop for Shown {

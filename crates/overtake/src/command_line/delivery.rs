@@ -1,4 +1,4 @@
-//! Findings on their way to people and files.
+//! Prints reports, and writes them to files.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,14 +12,15 @@ use crate::command_line::args::{ReportArguments, ReportTarget};
 use crate::command_line::console::{Console, Stream};
 use crate::command_line::verdict::{Outcome, Verdict};
 
-/// Judges the findings, writes every report that was asked for, and prints the one for people. Findings that nobody has accepted are races.
+/// Applies suppressions and the baseline, writes every report that was asked for, and prints the one for people. The verdict is `Races` if a finding
+/// that nobody has accepted fails the command.
 pub(crate) fn deliver(
     mut report: Report,
     arguments: &ReportArguments,
     stream: Option<Stream>,
     console: Console,
 ) -> Outcome {
-    // Whatever fails, people get to see what was found.
+    // Whatever fails, the findings are printed.
     let judged = arguments.triage.triage().judge(&mut report, &console);
     let written: Vec<_> = arguments.report.iter().map(|target| write(&report, target)).collect();
     tell(&report, arguments, stream, console)?;
@@ -29,7 +30,7 @@ pub(crate) fn deliver(
     Ok(if races { Verdict::Races } else { Verdict::Fine })
 }
 
-/// Prints the text for people, unless something else is printed; then only what must not be lost.
+/// Prints the text for people. If another report is printed there, prints only the notes on each run.
 fn tell(
     report: &Report,
     arguments: &ReportArguments,
@@ -45,7 +46,7 @@ fn tell(
         }
         (Some(Stream::Error), None) if !report.findings.is_empty() => console.report(&text(Stream::Error)),
         (Some(Stream::Error), Some(renderer)) if !report.findings.is_empty() => {
-            // Standard error is gone, so nothing can be reported.
+            // If standard error is gone, nothing can be reported.
             let _ = (renderer.write)(&mut std::io::stderr().lock(), report);
         }
         _ => report.runs.iter().flat_map(|run| &run.notes).for_each(|note| console.say(note)),
@@ -59,7 +60,7 @@ fn write(report: &Report, target: &ReportTarget) -> Result<(), Error> {
     let written = (target.renderer.write)(&mut output, report).and_then(|()| output.flush());
     drop(output);
     match written {
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe is no error.
         Err(_) if file.pipe_is_closed() => return Ok(()),
         Err(error) => return Err(Error::in_file(&target.file, error)),
         Ok(()) => {}
@@ -67,7 +68,7 @@ fn write(report: &Report, target: &ReportTarget) -> Result<(), Error> {
     file.complete().map(drop)
 }
 
-/// Reports a program's findings where `TSAN_OPTIONS` wants them; `process` is its number.
+/// Reports a program's findings where `TSAN_OPTIONS` wants them; `process` is the number of its process.
 pub(crate) fn tell_of_program(
     found: Report,
     reports: &ReportArguments,
@@ -76,7 +77,7 @@ pub(crate) fn tell_of_program(
 ) -> Outcome {
     let said = reports.triage.triage().options();
     for key in &said.unknown {
-        console.say(&format!("TSAN_OPTIONS: no option is called `{key}`"));
+        console.say(&format!("TSAN_OPTIONS: unknown option `{key}`"));
     }
     if said.is_off {
         return Ok(Verdict::Fine);

@@ -1,10 +1,10 @@
-//! How commands end: well, with races, or not at all.
+//! How a command ends: it found nothing, it found races, or it failed.
 
 use std::process::ExitCode;
 
 use overtake::{Error, ErrorKind};
 
-/// What a command that did its work has to say by its exit code.
+/// What the exit code of a command that did its work says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// Nothing to complain about.

@@ -1,4 +1,4 @@
-//! What a compiler is asked to do, as far as it matters here.
+//! Reads the command line of a compiler, and rewrites it for the real one.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -29,9 +29,9 @@ pub(super) struct Understood {
     /// Objects joined into one, or a program without libc: nothing is added.
     is_bare: bool,
     has_debug_information: bool,
-    /// The processor is said to have more than the first vector instructions.
+    /// Options allow vector accesses under masks.
     has_masks: bool,
-    /// The last word about `-fsanitize=thread` was that it is not wanted.
+    /// The last option about `-fsanitize=thread` turns it off.
     opted_out: bool,
 }
 
@@ -72,7 +72,7 @@ const WITH_VALUE: [&str; 33] = [
     "-aux-info",
 ];
 
-/// libc functions that gcc expands in place, past instrumentation, and that the runtime records when they are called.
+/// libc functions that gcc expands in place without instrumenting them. The runtime records them when they are called.
 const EXPANDED_IN_PLACE: [&str; 16] = [
     "memcpy", "memmove", "memset", "memcmp", "memchr", "mempcpy", "strcpy", "strncpy", "stpcpy", "strcat",
     "strcmp", "strncmp", "strchr", "bcopy", "sprintf", "snprintf",
@@ -148,7 +148,7 @@ impl Understood {
 
     fn instrumenting(&self, family: Family) -> impl Iterator<Item = String> {
         let links = self.stage == Stage::Link;
-        // Where the compiler also links, only its inner part may get it, or libtsan is linked as well.
+        // Where the compiler also links, only its inner part may get the option, or libtsan is linked as well.
         let sanitize: &[&str] = match (family, links) {
             (Family::Gcc, true) => &["-Wp,-fsanitize=thread"],
             (Family::Clang, true) => &["-Xclang", "-fsanitize=thread"],
@@ -156,12 +156,12 @@ impl Understood {
         };
         let special: &[&str] = match family {
             Family::Gcc => &["-Wno-tsan"],
-            // Wider vectors and the read of `x++` would go unseen.
+            // Without these, wider vectors and the read of `x++` are not instrumented.
             Family::Clang => &["-mprefer-vector-width=128", "-mllvm", "-tsan-instrument-read-before-write"],
         };
-        // Clang itself heeds these only if it knows that it sanitizes.
+        // Clang passes these on only if its driver knows that it sanitizes.
         let refined = if links && family == Family::Clang { self.refinements() } else { Vec::new() };
-        // Loops become vector accesses under masks, and gathers, which are not instrumented.
+        // Otherwise loops become vector accesses under masks, and gathers, which are not instrumented.
         let scalar: &[&str] = match family {
             Family::Clang if self.has_masks => &["-fno-vectorize", "-fno-slp-vectorize"],
             _ => &[],
@@ -169,7 +169,7 @@ impl Understood {
         let builtins = (family == Family::Gcc).then_some(EXPANDED_IN_PLACE).into_iter().flatten();
         // Checked variants of memcpy and the like are expanded in place as well; whole-program objects are instrumented late.
         let last = ["-U_FORTIFY_SOURCE", "-fno-lto"];
-        // Where only objects are linked, clang would complain about what it has no use for.
+        // Where only objects are linked, clang would warn of unused arguments.
         let (open, close) = match family {
             Family::Gcc => (None, None),
             Family::Clang => (Some("--start-no-unused-arguments"), Some("--end-no-unused-arguments")),
@@ -185,7 +185,7 @@ impl Understood {
             .chain(close.map(String::from))
     }
 
-    /// What is said about how to instrument, in the words of clang's inner part. Clang passes them on itself where it only compiles.
+    /// The options about what to instrument, as clang's inner part takes them. Where clang only compiles, it passes them on itself.
     fn refinements(&self) -> Vec<String> {
         const PARTS: [(&str, &[&str]); 3] = [
             ("memory-access", &["-tsan-instrument-memory-accesses", "-tsan-instrument-memintrinsics"]),
@@ -213,7 +213,7 @@ impl Understood {
         lists.into_iter().chain(parts).collect()
     }
 
-    /// What was given, without what would link another runtime, link none, or drop names.
+    /// The given arguments, without those that would link another runtime, link none, or drop names.
     fn kept(&self) -> Vec<OsString> {
         let mut kept: Vec<OsString> = Vec::new();
         let mut arguments = self.arguments.iter();

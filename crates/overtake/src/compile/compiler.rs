@@ -59,7 +59,7 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    /// The one that the environment names, else the one behind the name that we were called by, else the first that is there.
+    /// The compiler that the environment names, else the one that the link stands for by which we were called, else the first in `PATH`.
     pub(super) fn find(language: Language, link: Option<&Path>) -> Result<Compiler, Error> {
         let variable = language.variable();
         let named = env::var(variable).ok().filter(|named| !named.trim().is_empty());
@@ -82,7 +82,7 @@ impl Compiler {
         command
     }
 
-    /// Whose flags it takes; it is asked where its name does not say.
+    /// Whose flags it takes. If its name does not say, the compiler is asked.
     pub(super) fn family(&self) -> Result<Family, Error> {
         let name =
             self.words.last().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();

@@ -91,7 +91,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// Of the directories that a build command speaks of, those that were configured with other compilers than ours.
+/// The directories of a build command that were configured with other compilers than ours.
 pub fn configured_otherwise(command: &[OsString]) -> Vec<Foreign> {
     let mut found = Vec::new();
     for directory in directories(command) {

@@ -1,4 +1,4 @@
-//! What a recorded executable is linked with, unpacked where the linker finds it.
+//! The files that a recorded executable is linked with, unpacked where the linker finds them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -32,8 +32,9 @@ impl Kit {
         if RUNTIME.is_empty() {
             return Err(Error::failed("programs can be recorded on x86-64 Linux with glibc only"));
         }
-        let directory =
-            directory().map_err(|error| Error::failed(format!("cannot keep the runtime: {error}")))?;
+        let directory = directory().map_err(|error| {
+            Error::failed(format!("cannot write the runtime to the cache directory: {error}"))
+        })?;
         let made = |name: String, make: &dyn Fn(&Path) -> io::Result<()>| {
             let path = directory.join(name);
             match path.is_file() {
@@ -59,7 +60,7 @@ impl Kit {
         let mut exports = OsString::from("-Wl,--dynamic-list=");
         exports.push(&self.exports);
         vec![
-            // A language that was set for the sources before does not hold for these files.
+            // A language that `-x` set for the sources must not apply to these files.
             "-x".into(),
             "none".into(),
             self.built_by.clone().into(),
@@ -74,7 +75,9 @@ impl Kit {
 
 /// A link to this very program in the cache, and beside it the real compiler, if one was asked for.
 pub(super) fn link_to_myself(name: &str, real: Option<&OsStr>) -> Result<PathBuf, Error> {
-    let failed = |error: io::Error| Error::failed(format!("cannot keep the compilers' names: {error}"));
+    let failed = |error: io::Error| {
+        Error::failed(format!("cannot write the compilers to the cache directory: {error}"))
+    };
     let myself = env::current_exe().map_err(failed)?;
     let directory = directory().map_err(failed)?.join(format!("bin-{:016x}", hash_of((&myself, real))));
     fs::create_dir_all(&directory).map_err(failed)?;
@@ -120,7 +123,7 @@ fn directory() -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // What others may write to would be linked into programs of this user.
+    // Files that another user can write would be linked into programs of this user.
     let found = fs::symlink_metadata(&directory)?;
     if !found.is_dir() || found.uid() != user || found.mode() & 0o022 != 0 {
         let message =

@@ -22,14 +22,14 @@ pub struct Input {
     format: Option<Format>,
     salvage: bool,
     kept: Option<Kept>,
-    /// A pipe has been opened, so that nothing is left in it.
+    /// A pipe was opened before, so nothing is left in it.
     drained: bool,
 }
 
 /// A trace that came through a pipe, sealed in a file without a name.
 struct Kept {
     file: File,
-    /// What was known of it when it had been read.
+    /// What was known about the trace after it was read.
     facts: TraceFacts,
 }
 
@@ -55,14 +55,14 @@ impl Input {
         Input { format, ..self }
     }
 
-    /// The same; of a damaged `.otr` file what is intact is read, and what is missing is reported.
+    /// The same; with `salvage`, the intact parts of a damaged `.otr` file are read, and what is missing is reported.
     pub fn with_salvage(self, salvage: bool) -> Input {
         Input { salvage, ..self }
     }
 
     /// Makes sure that the trace can be opened more than once: what comes through a pipe is kept in a temporary file.
     ///
-    /// A strict check happens on the way: later nobody knows the lines any more.
+    /// A strict check happens on the way, because the lines of the text are not known later.
     pub fn make_rereadable(&mut self, strictness: Strictness, listener: &dyn Listener) -> Result<(), Error> {
         if self.is_file() || self.kept.is_some() {
             return Ok(());
@@ -118,7 +118,7 @@ impl Input {
         }
     }
 
-    /// What was given instead of a trace, if people may mean something else, and what to do.
+    /// What the path names instead of a trace, and what to do with it.
     fn something_else(&self) -> Option<String> {
         let name = self.path.display();
         if self.kept.is_some() || super::is_standard(&self.path) {
@@ -153,8 +153,8 @@ impl Input {
         Ok((sizes.threads as u64, sizes.locks as u64))
     }
 
-    /// Whether the trace has more than so many events: from the footer of a sealed file, else by reading as far as needed. The
-    /// trace must be one that can be read again.
+    /// Whether the trace has more events than `events`: from the footer of a sealed file, else by reading as far as needed. The
+    /// trace must be rereadable.
     pub fn is_longer_than(&self, events: u64) -> Result<bool, Error> {
         if let Some(file) = self.at_any_place() {
             return Ok(file.parameters().events > events);
@@ -168,7 +168,7 @@ impl Input {
         Ok(read > events)
     }
 
-    /// The trace for reading at any place. One that is not sealed is read once, counted, and sealed in a temporary file.
+    /// The trace for random access. A trace that is not sealed is read once, counted, and sealed in a temporary file.
     pub fn sealed(&mut self, strictness: Strictness, listener: &dyn Listener) -> Result<Sealed, Error> {
         if self.is_file() && self.salvage {
             let file = OtrFile::salvage(&self.path).map_err(|error| self.failure(error))?;
@@ -180,9 +180,7 @@ impl Input {
         {
             return Ok(Sealed::new(file, self.facts(Format::Otr), None));
         }
-        listener.say(
-            "reading all of the trace once: its length and locks must be known before places can be drawn",
-        );
+        listener.say("reading the whole trace once, to choose windows at random");
         let temporary = tempfile::NamedTempFile::new().map_err(|error| self.failure(error))?;
         let file = temporary.reopen().map_err(|error| self.failure(error))?;
         let facts = self.seal(file, strictness, listener)?;
@@ -190,7 +188,7 @@ impl Input {
         Ok(Sealed::new(file, facts, Some(temporary)))
     }
 
-    /// The trace as a file that can be read at any place, if it is one and complete.
+    /// The trace as a file for random access, if it is a complete sealed file.
     pub fn at_any_place(&self) -> Option<OtrFile> {
         let may_be = self.kept.is_none() && !self.salvage && self.is_file();
         may_be.then(|| OtrFile::open(&self.path).ok()).flatten()
@@ -260,7 +258,7 @@ impl Opened {
         self.source_mut().next_block(block).map_err(|error| self.failure(error))
     }
 
-    /// What is known of the trace now that it was read, given what its checker counted.
+    /// What is known about the trace after it was read: `events` and `repairs` are what its checker counted.
     pub fn facts(&self, events: u64, repairs: &Repairs) -> TraceFacts {
         let mut facts = self.facts.clone();
         facts.events = events;

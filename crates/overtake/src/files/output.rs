@@ -14,7 +14,7 @@ use crate::Error;
 /// stays. Standard output, devices and pipes are written to directly.
 pub struct OutputFile {
     name: PathBuf,
-    /// The temporary name and the one to come.
+    /// The temporary name and the final one.
     unnamed: Option<(TempPath, PathBuf)>,
     written: Rc<Written>,
 }
@@ -35,7 +35,7 @@ impl OutputFile {
         Ok((OutputFile { name: path.to_owned(), unnamed, written }, Box::new(writer)))
     }
 
-    /// Says now whether a file called `path` could be written later. Makes the directory that it is to lie in.
+    /// Fails now if a file called `path` could not be written later. Creates its directory.
     pub fn check(path: &Path) -> Result<(), Error> {
         let is_special = || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         if super::is_standard(path) || is_special() {
@@ -44,7 +44,7 @@ impl OutputFile {
         target(path).map(drop).map_err(|error| Error::in_file(path, error))
     }
 
-    /// Whether whoever read the output has seen enough and gone.
+    /// Whether the reader of the output has closed the pipe.
     pub fn pipe_is_closed(&self) -> bool {
         self.written.pipe_closed.get()
     }
@@ -89,7 +89,7 @@ fn temporary(to: PathBuf) -> io::Result<Target> {
     Ok((Box::new(file), Some((temporary, to))))
 }
 
-/// Temporary files are private by default; this one will be an ordinary file, as the umask has it.
+/// A temporary file with the permissions of an ordinary file: by default it would be private.
 fn ordinary_temporary_file(directory: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".overtake-").suffix(".part");

@@ -1,4 +1,4 @@
-//! A sealed trace, read at any place.
+//! Random access to a sealed trace.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub struct Sealed {
     pub file: OtrFile,
     /// What is known of the trace.
     pub facts: TraceFacts,
-    /// The file, if it is to go when it is no longer needed.
+    /// The file, if it is removed when this is dropped.
     _temporary: Option<NamedTempFile>,
 }
 
@@ -42,7 +42,7 @@ impl RandomAccess for Sealed {
         self.file.symbols()
     }
 
-    /// Reads as far as the block goes that holds the first event, so that no block is decoded twice for one window.
+    /// Reads no further than the end of the block that holds the first event, so that no block is decoded twice for one window.
     fn read(&self, range: Range<u64>, block: &mut Block) -> Result<()> {
         let number = self.file.blocks_of(&range).start;
         let stored = if number < self.file.block_count() { self.file.block_range(number) } else { 0..0 };

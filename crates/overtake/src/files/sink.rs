@@ -45,7 +45,7 @@ impl OutputTrace {
         super::is_standard(&self.path)
     }
 
-    /// Whether whoever read the output has seen enough and gone.
+    /// Whether the reader of the output has closed the pipe.
     pub fn pipe_is_closed(&self) -> bool {
         self.file.pipe_is_closed()
     }

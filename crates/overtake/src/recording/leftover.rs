@@ -1,4 +1,4 @@
-//! Logs that programs left which were started directly and did not come to report: they crashed, or were killed.
+//! Logs of programs that were started directly and ended before they could report: they crashed, or were killed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,10 +10,10 @@ use overtake_seal::Log;
 use super::{ROOT_PREFIX, logs_in, outliving, process_of};
 use crate::Error;
 
-/// Logs that nobody looked at for so long are removed.
+/// Logs older than this are removed.
 const OLD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// A log without a reader.
+/// A log that was not reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leftover {
     /// The log.
@@ -50,21 +50,21 @@ pub fn leftovers(directory: &Path) -> Vec<Leftover> {
 
 /// Removes a log, and the directory of its run if that was abandoned and has no other one.
 pub fn remove(log: &Path) {
-    // Perhaps somebody else removes it right now.
+    // Another process may remove it at the same time.
     let _ = fs::remove_dir_all(log);
     if let Some(root) = log.parent().filter(|root| is_abandoned(root)) {
         remove_if_empty(root);
     }
 }
 
-/// Besides logs there are only files that the run made for itself.
+/// Removes the directory of a run if no log is in it. All other files there are temporary.
 fn remove_if_empty(root: &Path) {
     if logs_in(root).is_ok_and(|logs| logs.is_empty()) {
         let _ = fs::remove_dir_all(root);
     }
 }
 
-/// Whether a directory is that of a run whose `overtake` is gone: it was killed.
+/// Whether a directory belongs to a run whose `overtake` was killed.
 fn is_abandoned(root: &Path) -> bool {
     let name = root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let process = name.strip_prefix(ROOT_PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
@@ -75,7 +75,7 @@ fn is_in_use(log: &Path) -> bool {
     process_of(log).and_then(|process| process.parse().ok()).is_some_and(outliving::is_running)
 }
 
-/// Refuses a log that is not a directory of this user: whoever made it would choose which files are read in this user's name.
+/// Refuses a log that is not a directory of this user: another user's log would choose which files are read with this user's rights.
 pub fn trusted(log: &Path) -> Result<(), Error> {
     let found = fs::symlink_metadata(log).map_err(|error| Error::in_file(log, error))?;
     let user = rustix::process::geteuid().as_raw();

@@ -1,8 +1,8 @@
-//! What a log does not have.
+//! What is missing from a log, in sentences for people.
 
 use overtake_seal::{Sealed, ThreadLog};
 
-/// What is missing from the trace, one line each. Reports of the trace say it as well.
+/// What is missing from the trace, one line each. Reports on the trace say it as well.
 pub fn missing(sealed: &Sealed) -> String {
     sealed.symbols.program.missing.iter().map(|sentence| format!("missing: {sentence}\n")).collect()
 }
@@ -28,19 +28,19 @@ pub fn is_incomplete(sealed: &Sealed) -> bool {
     is_damaged || log.lost_events > 0 || log.threads.iter().any(|thread| thread.lost_bytes > 0)
 }
 
-/// Whether threads and locks were seen, but nothing of compiled code: objects that our compilers linked but did not compile.
+/// Whether threads or locks were seen, but no instrumented code: our compilers linked the program but did not compile it.
 pub fn is_uninstrumented(sealed: &Sealed) -> bool {
     let sizes = sealed.symbols.sizes();
     !sealed.has_instrumented_code && (sizes.locks > 0 || sizes.threads > 1)
 }
 
-/// What was left out because it repeats what was recorded, in one line; empty if nothing was.
+/// How many accesses were left out because they repeat recorded ones, in one line; empty if none was.
 pub fn coalesced(sealed: &Sealed) -> String {
     let sum = |of: fn(&ThreadLog) -> u64| sealed.log.threads.iter().map(of).sum::<u64>();
     match (sum(|thread| thread.coalesced), sum(|thread| thread.closing_writes)) {
         (0, 0) => String::new(),
         (accesses, writes) => format!(
-            "coalesced: at least {accesses} accesses repeat recorded ones, {writes} closing writes stand for the last of them\n"
+            "left out: at least {accesses} accesses that repeat recorded ones; extra records of their last writes: {writes}\n"
         ),
     }
 }

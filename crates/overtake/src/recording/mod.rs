@@ -1,4 +1,4 @@
-//! Programs at work with the recorder in them, and what they leave.
+//! Runs programs that record themselves, and handles the logs that they leave.
 
 mod leftover;
 mod loss;
@@ -29,17 +29,17 @@ pub use loss::{coalesced, is_incomplete, is_uninstrumented, losses, missing};
 pub use scratch::scratch_directory;
 pub use signals::{Scratch, catch_signals};
 
-/// How the directories begin that runs keep their logs in; the number of the process that runs them follows.
+/// How the names of the directories for logs begin; the number of the `overtake` process follows.
 const ROOT_PREFIX: &str = "overtake-log-";
 
 /// What is recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordingOptions {
-    /// Every access, also those that repeat one of the same thread since it last synchronised.
+    /// Record every access, also those that repeat one of the same thread since it last synchronised.
     pub exact: bool,
-    /// Only the newest part of each process, about this many bytes.
+    /// Keep about this many of the newest bytes of each process's log.
     pub max_size: Option<u64>,
-    /// Processes that outlive the first one are waited for so long.
+    /// The longest time to wait for processes that outlive the first one.
     pub wait: Duration,
 }
 
@@ -59,8 +59,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Runs a program, given with its arguments, until it and all processes of it that record have ended, with their logs below
-    /// `parent`.
+    /// Runs a program with its arguments and waits for all its processes that record, though not longer than `options.wait` after the first
+    /// has ended. Their logs go below `parent`.
     pub fn run(
         program: &[OsString],
         options: &RecordingOptions,
@@ -107,7 +107,7 @@ impl Recording {
         process.is_some_and(|process| self.running.contains(&process))
     }
 
-    /// Leaves the logs of processes that still run where they are. Says which they are; `None` if there are none.
+    /// Leaves the logs of processes that still run where they are. Returns which they are; `None` if there are none.
     pub fn keep_running(&mut self) -> Option<Error> {
         if self.running.is_empty() {
             return None;
@@ -115,7 +115,7 @@ impl Recording {
         self.root.keep();
         let logs = self.all_logs().unwrap_or_default();
         for log in logs.iter().filter(|log| !self.is_in_use(log)) {
-            // Theirs are still needed; what remains of the others is not worth an error.
+            // The logs of other processes are not needed. If one cannot be removed, that is not worth an error.
             let _ = fs::remove_dir_all(log);
         }
         let processes = outliving::named(&self.running);
@@ -125,11 +125,11 @@ impl Recording {
             .map(|log| format!("\n  overtake finish {}", log.display()))
             .collect();
         Some(Error::failed(format!(
-            "not checked, because it still runs: {processes}; wait longer with --wait, or see its races when it has ended:{kept}"
+            "still running, so not checked: {processes}; wait longer with --wait, or see the races after the end:{kept}"
         )))
     }
 
-    /// A log that was not sealed stays. Says so.
+    /// Keeps a log that was not sealed. Returns the message about it.
     pub fn keep(&self, log: &Path, failure: &Error) -> String {
         match self.moved_out(log) {
             Ok(kept) => {
@@ -140,7 +140,7 @@ impl Recording {
         }
     }
 
-    /// Logs of which a report could not be written stay. Says so.
+    /// Keeps logs whose report could not be written. Returns the message about them.
     pub fn keep_for_report(&self, logs: &[PathBuf], failure: &Error) -> String {
         let kept = logs.iter().filter(|log| log.exists()).map(|log| match self.moved_out(log) {
             Ok(kept) => format!("; the log is kept, `overtake finish {}` reports again", kept.display()),
@@ -149,14 +149,14 @@ impl Recording {
         kept.fold(failure.to_string(), |text, line| text + &line)
     }
 
-    /// A log moves out of what is removed with this, to where it needs no room.
+    /// Moves a log out of the directory that is removed with this value. The new place is beside that directory, so that nothing is copied.
     fn moved_out(&self, log: &Path) -> Result<PathBuf, Error> {
         let kept = self.root.path().with_file_name(log.file_name().unwrap_or_default());
         fs::rename(log, &kept).map_err(|error| Error::in_file(&kept, error))?;
         Ok(kept)
     }
 
-    /// Where files may go that live as long as the logs.
+    /// A directory for files that live as long as the logs.
     pub fn directory(&self) -> &Path {
         self.root.path()
     }
@@ -183,7 +183,7 @@ fn logs_in(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(logs)
 }
 
-/// Waits for the end of a process. Signals are handed on to it until it is over, and not to whoever gets its number next.
+/// Waits for the end of a process. Signals are handed on to it until it ends, but not to the next process with its number.
 fn waited_for(mut child: Child) -> io::Result<ExitStatus> {
     let process = WaitId::Pid(Pid::from_child(&child));
     while let Err(rustix::io::Errno::INTR) =
@@ -199,7 +199,7 @@ fn start_of(log: &Path) -> u64 {
     stamp.and_then(|stamp| stamp.parse().ok()).unwrap_or(u64::MAX)
 }
 
-/// A program named without a path is looked for here first, as `overtake run bank` means the file.
+/// A program named without a path is looked for in the current directory first: `overtake run bank` means the file.
 pub(crate) fn runnable(program: &OsString) -> OsString {
     let path = Path::new(program);
     if path.components().count() == 1 && path.is_file() {

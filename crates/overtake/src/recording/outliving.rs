@@ -1,7 +1,7 @@
 //! Processes that outlive the first one: daemons and late children are waited for as long as they record.
 //!
-//! Orphans become children of this process (it is their *subreaper*), so that the kernel says whether anybody is left at all. Of
-//! those who are, the ones count that have a file of our log directory mapped: a recorder does, whatever else the process did.
+//! Orphans become children of this process (it is their *subreaper*), so that the kernel says whether any process is left. A process
+//! records if it has mapped a file of our log directory: every recorder has, whatever else the process did.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, set_child_subreaper, w
 use super::{process_of, signals};
 use crate::Listener;
 
-/// How often is looked whether they still run.
+/// The pause between two looks at the processes.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Makes orphans of our children our own children.
@@ -58,7 +58,7 @@ pub(super) fn named(processes: &BTreeSet<u32>) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Buries the dead. Whether a child is left.
+/// Reaps the children that have ended. Returns whether a child is left.
 fn has_children() -> bool {
     loop {
         match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
@@ -74,7 +74,7 @@ fn has_children() -> bool {
 fn recorders(root: &Path) -> BTreeSet<u32> {
     let mut found: BTreeSet<u32> =
         all_processes().filter(|&process| has_mapped(process, root) == Some(true)).collect();
-    // Of processes that changed their user, nobody but root sees the memory map. A log without an end says the same.
+    // Only root sees the memory map of a process that changed its user. Such a process records if its log has no end.
     let logs = super::logs_in(root).unwrap_or_default();
     let unfinished =
         logs.iter().filter(|log| !has_ended(log)).filter_map(|log| process_of(log)?.parse().ok());
@@ -89,7 +89,7 @@ fn all_processes() -> impl Iterator<Item = u32> {
     numbers.filter(move |&process| process != myself)
 }
 
-/// Whether a process has a file below `root` in its memory. `None` if nobody says so.
+/// Whether a process has mapped a file below `root`. `None` if its memory map cannot be read.
 fn has_mapped(process: u32, root: &Path) -> Option<bool> {
     let mut wanted = root.as_os_str().as_bytes().to_vec();
     wanted.push(b'/');

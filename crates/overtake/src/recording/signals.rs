@@ -15,18 +15,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// What a signal is for.
+/// What happens to a signal that arrives.
 struct State {
     is_caught: bool,
     /// Processes that it is handed on to.
     targets: Vec<Pid>,
-    /// The program is over, but who else runs is not known yet: signals wait.
+    /// The program has ended, but it is not known yet which other processes run: signals wait.
     is_held: bool,
     /// The signal that waits.
     pending: Option<i32>,
     /// When the program ended.
     over: Option<Instant>,
-    /// What is removed before it ends this process.
+    /// Directories that are removed before a signal ends this process.
     temporary: Vec<PathBuf>,
 }
 
@@ -76,7 +76,7 @@ impl Drop for Scratch {
     }
 }
 
-/// From now on, signals that end processes do what this module says. Without a thread to wait for them they do what they
+/// From now on, signals that end processes do what this module says. If no thread can be started to wait for them, they do what they
 /// always do.
 pub fn catch_signals() {
     let mut state = state();
@@ -124,13 +124,13 @@ fn arrived(signal: i32) {
     process::exit(128 + signal);
 }
 
-/// Whether a signal that arrives now was sent to end the program, which is over already.
+/// Whether a signal that arrives now was sent to end the program, which has ended already.
 fn was_for_the_program(over: Option<Instant>, now: Instant) -> bool {
     over.is_some_and(|over| now.saturating_duration_since(over) < Duration::from_secs(1))
 }
 
 fn hand_on(signal: i32, targets: &[Pid]) {
-    // Keys that end programs go to all processes in front of a terminal; the program has the signal already.
+    // A terminal sends the signals of its keys to all processes in its foreground: the program has this one already.
     if matches!(signal, SIGINT | SIGQUIT) && is_in_front_of_terminal() {
         return;
     }
@@ -141,7 +141,7 @@ fn hand_on(signal: i32, targets: &[Pid]) {
     }
 }
 
-/// Whether this process gets what is typed.
+/// Whether this process is in the foreground of its terminal.
 fn is_in_front_of_terminal() -> bool {
     let terminal = fs::File::open("/dev/tty");
     let front = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok());
@@ -156,7 +156,7 @@ pub(super) fn started(start: impl FnOnce() -> std::io::Result<Child>) -> std::io
     Ok(started)
 }
 
-/// The program is over. Its number may soon be that of another process.
+/// The program has ended. Its number may soon be that of another process.
 pub(super) fn hold() {
     let mut state = state();
     state.is_held = true;

@@ -71,7 +71,7 @@ fn the_compilers_do_what_compilers_do() {
             cc.arg("cc").args(arguments).current_dir(directory.path()).env("OVERTAKE_CC", compiler);
             cc.output().expect("it starts")
         };
-        // Silent as the real one, also when it links: configure scripts take any word for a failure.
+        // As silent as the real compiler, also when it links: configure scripts take any output for a failure.
         let quietly = |arguments: &[&str]| {
             let output = cc(arguments);
             assert!(output.status.success(), "{compiler} {arguments:?}: {}", said(&output));

@@ -1,4 +1,4 @@
-//! Programs compiled with our compilers, run, and what is said of them.
+//! Programs that our compilers compiled: they run, and the reports say what they should.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
 mod compiling;
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use support::programs::{command, compiled, compilers, overtake, said, sources, succeed};
 
-/// How often each program runs; `OVERTAKE_TEST_RUNS` says otherwise.
+/// How often each program runs; `OVERTAKE_TEST_RUNS` sets it.
 const RUNS: usize = 20;
 
 fn runs() -> usize {
@@ -89,11 +89,11 @@ fn what_was_coalesced_is_counted() {
         said(&succeed(&mut command))
     };
     let coalesced = record(&[]);
-    let count = coalesced.lines().find_map(|line| line.split_once("coalesced: at least ")?.1.split_once(' '));
+    let count = coalesced.lines().find_map(|line| line.split_once("left out: at least ")?.1.split_once(' '));
     let count = count.and_then(|(count, _)| count.parse::<u64>().ok());
     assert!(count.is_some_and(|count| (1998..2100).contains(&count)), "{coalesced}");
-    assert!(coalesced.contains(" 1 closing writes"), "{coalesced}");
-    assert!(!record(&["--exact"]).contains("coalesced"));
+    assert!(coalesced.contains("last writes: 1\n"), "{coalesced}");
+    assert!(!record(&["--exact"]).contains("left out"));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn options_of_thread_sanitizer_are_read() {
         let output = run("exitcode=0 histry_size=2");
         assert_eq!(output.status.code(), Some(0));
         assert!(said(&output).contains("observed race on shared"), "{}", said(&output));
-        let warnings = said(&output).matches("TSAN_OPTIONS: no option is called `histry_size`").count();
+        let warnings = said(&output).matches("TSAN_OPTIONS: unknown option `histry_size`").count();
         assert_eq!(warnings, 1, "{}", said(&output));
         let output = run("report_bugs=0");
         assert_eq!((output.status.code(), said(&output)), (Some(0), String::new()));
@@ -200,7 +200,7 @@ fn what_did_not_fit_is_counted() {
     assert_eq!(output.status.code(), Some(0), "the race is among the oldest: {report}");
 }
 
-/// Needs to be root, for a file system of its own. Others have `ulimit -f` above, which leaves room for the trace.
+/// Needs root, who can mount a small file system. Other users have the test with `ulimit -f` above, which leaves room for the trace.
 #[test]
 fn a_disk_that_is_really_full_takes_no_report_away() {
     let directory = tempfile::tempdir().expect("writable");
@@ -246,12 +246,12 @@ fn a_log_for_whose_trace_there_is_no_room_is_kept() {
     }
 }
 
-/// What a shell does on a file system of its own, which has little room.
+/// A shell command that does `then` on a small file system of its own.
 fn on_a_small_disk(then: &str) -> String {
     format!("mount -t tmpfs -o size=1M none \"$TMPDIR\" || exit 99; {then}")
 }
 
-/// What became of a command that may not be permitted.
+/// The output of a command, if it is permitted here.
 fn permitted(mut command: Command) -> Option<Output> {
     let output = command.output().ok()?;
     let refused = matches!(output.status.code(), Some(1 | 99)) && said(&output).contains("ermi");
@@ -261,7 +261,7 @@ fn permitted(mut command: Command) -> Option<Output> {
 #[test]
 fn a_program_starts_under_a_debugger() {
     if Command::new("gdb").arg("--version").output().is_err() {
-        return; // the one thing here that not every machine has
+        return; // not every machine has it
     }
     let directory = tempfile::tempdir().expect("writable");
     let program = compiled(&ends(), &directory);
@@ -301,7 +301,7 @@ fn examples_are_reported_as_expected() {
     for source in sources("../../examples") {
         let program = compiled(&source, &directory);
         let mut earlier: Option<[String; 3]> = None;
-        // As people do it, then often.
+        // Once as people do it, then many times.
         for program in [&source].into_iter().chain(std::iter::repeat_n(&program, runs().min(5))) {
             let mut run = overtake();
             run.current_dir(source.parent().expect("a directory")).arg("run");
@@ -309,7 +309,7 @@ fn examples_are_reported_as_expected() {
                 run.arg("--report").arg(format!("{format}={}", path(format).display()));
             }
             let output = run.arg(program).output().expect("it starts");
-            // What a clean run says has times in it.
+            // The message of a clean run contains times.
             let said = said(&output);
             let told: String = said
                 .lines()
@@ -347,7 +347,7 @@ fn expect_report(source: &Path, found: &str) {
     assert_eq!(gist(found), gist(&wanted), "{}\n{found}", source.display());
 }
 
-/// What all compilers agree on: the races and their lines, without columns, names of lambdas, and fingerprints, which have them in.
+/// What all compilers agree on: the races and their lines, but not columns, names of lambdas, and fingerprints, which contain such names.
 fn gist(report: &str) -> Vec<&str> {
     let lines = report.lines().filter(|line| !line.starts_with(' ') && !line.is_empty());
     lines

@@ -103,7 +103,7 @@ fn members_of_globals_are_named() {
             let named = ["plain", "stats::table.rows[2][1].misses", "stats::table.either", "flags.values[5]"];
             for name in named.into_iter().chain(["local.calls[1]"]) {
                 let is_told = report.lines().any(|line| match name {
-                    // The symbol of a variable in a function is told apart by what its compiler pleases.
+                    // Compilers add different suffixes to the symbol of a variable in a function.
                     "local.calls[1]" => line.contains("local") && line.contains(".calls[1]: "),
                     name => line.contains(&format!("race on {name}: ")),
                 });
@@ -120,7 +120,7 @@ fn members_of_globals_are_named() {
     }
 }
 
-/// Names in a file system are bytes, and those of C++ are as long as types are.
+/// Names in a file system are bytes, and names of C++ functions are as long as their types.
 #[test]
 fn strange_names_are_shown_as_well_as_can_be() {
     let directory = tempfile::tempdir().expect("writable");
@@ -165,7 +165,7 @@ fn strange_names_are_shown_as_well_as_can_be() {
     assert!(told.lines().all(|line| line.chars().count() < 400), "{told}");
     let stored = std::fs::read_to_string(file("result")).expect("a result");
     assert!(stored.contains(&"WrapperWithARatherLongName<".repeat(80)), "the whole name is kept");
-    // Without symbols: where in which module.
+    // Without symbols, reports name the module and the offset in it.
     succeed(command("strip").arg(&program));
     let stripped = report();
     assert!(stripped.contains("race on data of names \u{fffd}+"), "{stripped}");

@@ -44,7 +44,7 @@ pub(crate) fn overtake_with_input(arguments: &[&str], input: &[u8]) -> Run {
     let mut child = command(arguments).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_vec();
-    // A program that stops reading early closes the pipe; that is its right.
+    // A program may stop reading early and close the pipe.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer ends");

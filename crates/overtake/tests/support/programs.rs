@@ -36,7 +36,7 @@ fn with_cpp(compiler: String) -> (String, String) {
     (compiler, cpp)
 }
 
-/// A command in an environment without anything of ours.
+/// A command whose environment has none of our variables.
 pub(crate) fn command(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     for name in ["OVERTAKE_LOG", "OVERTAKE_CC", "OVERTAKE_CXX", "OVERTAKE_BIN", "TSAN_OPTIONS", "CC", "CXX"] {
@@ -46,7 +46,7 @@ pub(crate) fn command(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// Where thousands of small files are made and removed quickly: memory, if there is enough of it.
+/// A directory in which thousands of small files are made and removed quickly: in memory, if there is enough.
 pub(crate) fn quick_directory() -> &'static Path {
     static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
     CHOSEN.get_or_init(|| {

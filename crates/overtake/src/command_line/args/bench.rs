@@ -12,7 +12,7 @@ use super::values::count_parser;
 pub(crate) enum BenchCommand {
     /// Time reading, writing and every detector on generated traces, against goals
     Speed(SpeedArguments),
-    /// Success of the property tester against raciness, and its time against the length of the trace
+    /// Measure how often the property tester finds a race, and how its time grows with the trace
     Sampling(SamplingArguments),
     /// Measure what sharing state between array elements saves, pattern by pattern, against goals
     Slimstate(SlimstateArguments),
@@ -29,7 +29,7 @@ pub(crate) struct SlimstateArguments {
     /// Array elements of each trace
     #[arg(long, value_name = "N", default_value = "1M", value_parser = count_parser)]
     pub(crate) elements: u64,
-    /// Rounds; times are medians, and ratios of times medians of the ratios of each round
+    /// Rounds; times and ratios of times are medians over the rounds
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) runs: usize,
 }
@@ -72,7 +72,7 @@ pub(crate) struct SamplingArguments {
     /// Part of all events that must change to make the trace race free
     #[arg(long, value_name = "PART", default_value_t = 0.01)]
     pub(crate) epsilon: f64,
-    /// Probability that no race is found nevertheless
+    /// Probability of missing all races in such a trace
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.1)]
     pub(crate) delta: f64,
     /// Seeds that success is counted over

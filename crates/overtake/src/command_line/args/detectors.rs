@@ -14,7 +14,7 @@ const SETTINGS_HEADING: &str = "Settings of detectors";
 /// The option that names detectors.
 const DETECTOR: &str = "detector";
 
-/// Fills in what the table of detectors says: their names, which of them run unasked, and who uses a setting.
+/// Fills in what the table of detectors says: their names, which of them run by default, and which of them use a setting.
 pub(super) fn with_registry(command: Command, registry: Registry) -> Command {
     let command = command.mut_args(|argument| {
         let name = argument.get_id().as_str();
@@ -30,14 +30,14 @@ pub(super) fn with_registry(command: Command, registry: Registry) -> Command {
     command.mut_subcommands(|command| with_registry(command, registry))
 }
 
-/// Which detectors there are to choose, and which run if none is chosen.
+/// The help of the option that names detectors: which of them run by default.
 fn unasked(registry: Registry) -> String {
     let names = |is_long| {
         let names: Vec<_> = registry.defaults(is_long).map(|entry| entry.name).collect();
         names.join(" and ")
     };
     format!(
-        "Detectors to run, separated by commas; if none is named, {}, or where a trace is long {}",
+        "Detectors to run, separated by commas; by default {}, on long traces {}",
         names(false),
         names(true)
     )
@@ -59,7 +59,7 @@ impl ChosenDetectors {
     }
 }
 
-/// Settings of detectors: those of the table that were given, as they were typed.
+/// The settings of detectors that were given, as they were typed.
 pub(crate) struct DetectorArguments {
     given: Vec<(&'static Setting, String)>,
     /// Reading stops once something is found.
@@ -85,13 +85,13 @@ fn help(setting: &Setting, registry: Registry) -> String {
     let mut options = Options::default();
     let field = (setting.field)(&mut options);
     match (&field, field.range()) {
-        // The command line lists the words itself.
+        // clap lists the words itself.
         (Field::Word { .. }, _) | (_, None) => format!("{} ({users})", setting.help),
         (_, Some(range)) => format!("{}, {range} ({users})", setting.help),
     }
 }
 
-/// A setting as the command line takes it.
+/// A setting as an argument of the command line.
 fn argument(setting: &'static Setting) -> Arg {
     let argument = Arg::new(setting.name).long(setting.name).short(setting.short);
     let argument = argument.help_heading(SETTINGS_HEADING).hide_short_help(true).help(setting.help);
@@ -134,8 +134,9 @@ impl DetectorArguments {
     pub(crate) fn warn_of_unused(&self, detectors: &[&Entry], console: Console) {
         for (Setting { name, .. }, _) in &self.given {
             if !detectors.iter().any(|entry| entry.options.contains(name)) {
+                let verb = if detectors.len() == 1 { "does" } else { "do" };
                 let detectors: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
-                console.say(&format!("--{name} changes nothing for {}", detectors.join(", ")));
+                console.say(&format!("--{name} is ignored: {} {verb} not use it", detectors.join(", ")));
             }
         }
     }
@@ -144,7 +145,7 @@ impl DetectorArguments {
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::default();
         for (setting, text) in &self.given {
-            // The command line has refused what cannot be set.
+            // Values that cannot be set were refused when they were parsed.
             let _ = setting.read(&mut options, text);
         }
         options.first = self.first;

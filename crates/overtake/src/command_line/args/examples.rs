@@ -5,7 +5,7 @@ Examples:
   overtake run bank.c                       compile, run, report; several sources are compiled together
   overtake run -- ./server --port 80        a program built with overtake cc or overtake c++
   overtake run --keep traces -- ./server    keep the traces for overtake analyze, stat, compare
-  overtake run --hunt 20 -- ./server        try what is only suspected, too, and report what was seen
+  overtake run --hunt 20 -- ./server        also try what is only suspected; report what was seen
 
 The report goes to standard error. Exit code 66 when a race is reported, else that of the program; 128 + n when signal n
 ended it.";
@@ -48,7 +48,7 @@ Examples:
   overtake report shard1.json shard2.json --report html=races.html  several results as one
   overtake report races.json --report json=- | jq .findings
 
-Exit code 66 when there is a race in it, 0 when there is none.";
+Exit code 66 when a result has a race, else 0.";
 
 pub(super) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -76,7 +76,7 @@ Examples:
   overtake run --baseline races.toml -- ./server            exit code 66 for new races only
   overtake baseline races.json -o races.toml --prune        forget those that are gone
 
-Reasons and dates of races that are already there stay. Commit the file.";
+Races that the file already has keep their reasons and dates. Commit the file.";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -88,11 +88,11 @@ Races have the numbers that the report gives them for the same detectors and opt
 
 pub(super) const WITNESS_EXAMPLES: &str = "\
 Examples:
-  overtake witness run.otr --race 3                what matters of the schedule, a column per thread
+  overtake witness run.otr --race 3                the part of the schedule that matters, a column per thread
   overtake witness run.otr --race 3 --full         every event
   overtake witness run.otr --race 3 --std w.std    the reordered run as a trace of its own
 
-Races have the numbers that reports give them for the same detectors and options; the beginning of a fingerprint does as well. Every schedule is replayed by an
+Races have the numbers that reports give them for the same detectors and options; the beginning of a fingerprint works as well. Every schedule is replayed by an
 independent checker of correct reorderings before it is shown.";
 
 pub(super) const ASK_EXAMPLES: &str = "\
@@ -100,7 +100,7 @@ Examples:
   overtake ask run.std --pair 11,17                    is it a race, by which notions, and why not
   overtake ask run.std --event 17 --thread T1          event 17 and the accesses of T1 that it conflicts with
 
-The chains that are printed are the events that force the order. A schedule is shown where there is one; it was checked. The
+It prints the chain of events that forces the order, or a checked schedule that brings the two together. The
 trace is held in memory. Exit code 66 if there is a race.";
 
 pub(super) const COMPARE_EXAMPLES: &str = "\

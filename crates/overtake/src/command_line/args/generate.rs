@@ -31,7 +31,7 @@ pub(crate) struct GenArguments {
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     pub(crate) to: Option<Format>,
 
-    /// Write the races that must be found to this file, as JSON (hardness constructions)
+    /// Write the races that must be found to this file, as JSON (hard cases)
     #[arg(long, value_name = "FILE")]
     pub(crate) expected: Option<PathBuf>,
 
@@ -45,11 +45,11 @@ pub(crate) struct GenArguments {
 pub(crate) enum Product {
     /// A workload.
     Shape(&'static Shape),
-    /// A hardness construction.
+    /// A constructed hard case.
     Gadget(&'static GadgetKind),
 }
 
-/// What a workload or a hardness construction can be asked for; what is left out is the shape's default.
+/// The parameters of a workload or a hard case. Those that are left out have the shape's defaults.
 #[derive(Args)]
 pub(crate) struct WorkloadArguments {
     /// Number of events
@@ -67,7 +67,7 @@ pub(crate) struct WorkloadArguments {
     /// Fraction of accesses that touch shared variables
     #[arg(long, value_name = "FRACTION")]
     pub(crate) sharing: Option<f64>,
-    /// Fraction of shared accesses that forget their synchronisation
+    /// Fraction of shared accesses without their synchronisation
     #[arg(long, value_name = "FRACTION")]
     pub(crate) raciness: Option<f64>,
     /// Most locks a thread holds at once
@@ -82,10 +82,10 @@ pub(crate) struct WorkloadArguments {
     /// Fraction of events that must change to make the trace race free
     #[arg(long, value_name = "FRACTION")]
     pub(crate) epsilon: Option<f64>,
-    /// Number of vectors of a hardness construction
+    /// Number of vectors of a hard case
     #[arg(long, value_name = "N", value_parser = count_parser)]
     pub(crate) vectors: Option<u64>,
-    /// Length of the vectors of a hardness construction
+    /// Length of the vectors of a hard case
     #[arg(long, value_name = "N", value_parser = count_parser)]
     pub(crate) dimension: Option<u64>,
     /// Seed of all random choices

@@ -1,6 +1,6 @@
 //! What can be typed. Help, completions and manual pages all come from these definitions.
 //!
-//! Here are the commands; what each of them takes is in a file for each group of them, and how words become values in `values`.
+//! This file defines the commands. Their options are in one file for each group of commands; `values` turns words into values.
 
 mod bench;
 mod detectors;
@@ -39,18 +39,18 @@ use examples::*;
 #[command(
     name = "overtake",
     version,
-    about = "Finds the data races of one run of a concurrent program, and those one overtaking manoeuvre away",
+    about = "Finds the data races of one run of a concurrent program, and those that another schedule of the run would have",
     after_help = EXIT_CODES,
     arg_required_else_help = true,
     help_template = "{about}\n\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}",
     max_term_width = 110
 )]
 pub(crate) struct Arguments {
-    /// Print nothing but results and errors; of races their headlines only
+    /// Print only results and errors; for each race only its headline
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
 
-    /// Print everything that is known of races
+    /// Print everything that is known about each race
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 
@@ -59,7 +59,8 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 no race, 66 races reported, 1 error, 2 wrong usage.
+Exit codes: 66 races reported, 1 error, 2 wrong usage, else 0.
+run, record, build, cc and c++ end with the exit code of what they ran, unless they report races or fail themselves.
 Results go to standard output, everything else to standard error.";
 
 /// The commands.
@@ -88,12 +89,12 @@ pub(crate) enum Command {
     /// Turn the log of a recorded process into a trace
     Seal(SealArguments),
 
-    /// Try out whether everything is there that recording needs, and say what to install
+    /// Try out recording with each compiler, and say what to install
     Doctor,
 
     /// Report the races in the log of a program that was started directly, or list such logs
     Finish {
-        /// The log: a directory called overtake.RANDOM.PROCESS.NUMBER; without it, all logs that wait are listed
+        /// The log: a directory called overtake.RANDOM.PROCESS.NUMBER; without it, all logs that were not reported are listed
         #[arg(value_name = "LOG")]
         log: Option<PathBuf>,
     },
@@ -122,7 +123,7 @@ pub(crate) enum Command {
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
 
-    /// Show the schedule that exhibits a predicted race, checked
+    /// Show a checked schedule in which a predicted race happens
     #[command(after_help = WITNESS_EXAMPLES)]
     Witness(WitnessArguments),
 
@@ -146,7 +147,7 @@ pub(crate) enum Command {
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArguments),
 
-    /// Make a trace: a workload of some shape, or a hardness construction with its races
+    /// Make a trace: a workload of some shape, or a constructed hard case with known races
     #[command(after_help = GEN_EXAMPLES)]
     Gen(GenArguments),
 
@@ -212,18 +213,18 @@ fn with_tables(command: clap::Command, tables: &[&str]) -> clap::Command {
     command.after_long_help(format!("{}\n{examples}", tables.join("\n")))
 }
 
-/// What to type instead of an option that there is not: `--html x` is `--report html=x`.
+/// What to type instead of an option that does not exist: `--html x` is `--report html=x`.
 pub(crate) fn meant(error: &clap::Error) -> Option<String> {
     let ContextValue::String(word) = error.get(ContextKind::InvalidArg)? else { return None };
     let is_known = || find_renderer(format_in(word)).is_some();
     (error.kind() == ErrorKind::UnknownArgument && is_known()).then(|| unknown_option(word))
 }
 
-/// That there is no such option, and what to type instead.
+/// The message about an option that does not exist, with what to type instead.
 pub(crate) fn unknown_option(word: &str) -> String {
     match find_renderer(format_in(word)) {
         Some(renderer) => format!("there is no option {word}; write --report {}=FILE", renderer.name),
-        None => format!("there is no option {word}; --help lists those that there are"),
+        None => format!("there is no option {word}; see --help"),
     }
 }
 

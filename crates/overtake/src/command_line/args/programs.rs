@@ -23,11 +23,11 @@ pub(crate) struct RecordingArguments {
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Keep only the newest part of each process, about this many bytes
+    /// Keep about the newest BYTES of each process's log
     #[arg(long, value_name = "BYTES", value_parser = count_parser)]
     pub(crate) max_size: Option<u64>,
 
-    /// Wait so long for processes that outlive the first one: 90s, 5m, 1h
+    /// Wait at most this long for processes that outlive the first: 90s, 5m, 1h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration_parser)]
     pub(crate) wait: Duration,
 
@@ -79,11 +79,11 @@ pub(crate) struct RunArguments {
     #[arg(long, help_heading = "Seeing races happen")]
     pub(crate) confirm: bool,
 
-    /// Try the N best suspicions as well, and report only races that were seen
+    /// Try also suspected races, N races in all, and report only races that were seen
     #[arg(long, value_name = "N", help_heading = "Seeing races happen")]
     pub(crate) hunt: Option<usize>,
 
-    /// Start no new run after this time (--hunt)
+    /// Start no new run after this time (with --hunt)
     #[arg(long, value_name = "TIME", hide_short_help = true, default_value = "5m", value_parser = duration_parser, help_heading = "Seeing races happen")]
     pub(crate) hunt_time: Duration,
 
@@ -109,7 +109,7 @@ pub(crate) struct RecordArguments {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Seeing races happen")]
 pub(crate) struct TrialArguments {
-    /// Runs for each race at the most
+    /// Most runs for each race
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5)]
     pub(crate) tries: u32,
 
@@ -135,7 +135,7 @@ pub(crate) struct TrialArguments {
 }
 
 impl TrialArguments {
-    /// How hard to try with a command; `repeat` is the line that does it again.
+    /// The same as the library takes it, for a command; `repeat` is the command line that does it again.
     pub(crate) fn options(&self, command: Vec<OsString>, repeat: String) -> ConfirmOptions {
         let TrialArguments { tries, hold, setup, teardown, client, stdin } = self.clone();
         let trial = Trial { command, setup, teardown, client, stdin };
@@ -173,7 +173,7 @@ pub(crate) struct ConfirmArguments {
     pub(crate) format: Option<&'static Renderer>,
 }
 
-/// `cc` and `c++`. What is typed never gets here: a compiler's arguments are not ours to parse.
+/// `cc` and `c++`. The arguments are not parsed: they are those of the real compiler.
 #[derive(Args)]
 pub(crate) struct CompilerArguments {
     /// What the real compiler takes

@@ -25,7 +25,8 @@ pub(super) fn renderer_parser() -> impl TypedValueParser<Value = &'static Render
 pub(crate) fn report_parser(text: &OsStr) -> Result<ReportTarget, String> {
     let expected = || {
         let names: Vec<_> = RENDERERS.iter().map(|renderer| renderer.name).collect();
-        format!("expected FORMAT=FILE with a format of {}, found `{}`", names.join(", "), text.display())
+        let names = names.join(", ");
+        format!("expected FORMAT=FILE, where FORMAT is one of {names}, found `{}`", text.display())
     };
     let bytes = text.as_bytes();
     let (name, file) = bytes.split_at(bytes.iter().position(|byte| *byte == b'=').ok_or_else(expected)?);

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Con
     let mut input = arguments.checked.input.input();
     let search = arguments.detector.search(&arguments.options, registry);
     if search.detectors.is_empty() {
-        // Its length decides.
+        // The length of the trace decides which detectors run.
         input.make_rereadable(arguments.checked.strictness(), &console)?;
     }
     let mut detectors = search.suited(&input)?;
@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Con
     if arguments.until.is_some() || arguments.budget.is_some() {
         let of_windows = registry.entries().iter().filter(|entry| matches!(entry.reads, Reads::Windows(_)));
         let names: Vec<_> = of_windows.map(|entry| entry.name).collect();
-        return Err(Error::usage(format!("--until and --budget are for -d {} alone", names.join(" or "))));
+        let message = format!("--until and --budget need -d {} and no other detector", names.join(" or "));
+        return Err(Error::usage(message));
     }
     if !arguments.json || arguments.reports.are_wanted() {
         input.make_rereadable(arguments.checked.strictness(), &console)?;
@@ -72,7 +73,7 @@ fn report(
             None
         }
         false => {
-            // What detectors count is for those who work on them.
+            // The figures of detectors are for those who develop them.
             if console.verbose {
                 console.say(&text::timing(analysed));
             }

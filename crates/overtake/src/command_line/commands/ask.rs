@@ -10,7 +10,7 @@ use crate::command_line::args::AskArguments;
 use crate::command_line::console::Console;
 use crate::command_line::verdict::{Outcome, Verdict};
 
-/// Answers.
+/// Answers for every pair that was asked about.
 pub(crate) fn run(arguments: &AskArguments, console: Console) -> Outcome {
     let mut input = arguments.input.input();
     input.make_rereadable(Strictness::Repair, &console)?;
@@ -67,12 +67,12 @@ fn pairs(
     conflicting.sort_by_key(|at| at.index.0.abs_diff(event.0));
     let all = conflicting.len();
     let shown = if arguments.limit == 0 { all } else { arguments.limit.min(all) };
-    console.say(&format!("{all} conflicting accesses, answers for {shown}"));
+    console.say(&format!("{all} accesses conflict with event {event}; {shown} are answered (--limit)"));
     let pair = |index: EventIndex| (index.min(event), index.max(event));
     Ok(conflicting[..shown].iter().map(|at| pair(at.index)).collect())
 }
 
-/// The schedule that brings the two side by side, checked.
+/// Prints the checked schedule that brings the two accesses side by side, if there is one.
 fn show_schedule(
     answer: &Answer,
     symbols: &Symbols,

@@ -16,7 +16,7 @@ use crate::command_line::args::BaselineArguments;
 use crate::command_line::console::Console;
 use crate::command_line::verdict::{Outcome, Verdict};
 
-/// Adds the races of results and traces to a baseline, which is made if it is not there.
+/// Adds the races of results and traces to a baseline, which is created if it does not exist.
 pub(crate) fn run(arguments: &BaselineArguments, registry: Registry, console: Console) -> Outcome {
     let found: Result<Vec<_>, _> =
         arguments.inputs.iter().map(|input| races_of(input, arguments, registry, console)).collect();
@@ -29,11 +29,11 @@ pub(crate) fn run(arguments: &BaselineArguments, registry: Registry, console: Co
     };
     let merged = baseline.merge(&report, &arguments.reason, &today(), arguments.prune);
     write(&arguments.out, &baseline)?;
-    console.say(&told(&merged, arguments));
+    console.say(&summary(&merged, arguments));
     Ok(Verdict::Fine)
 }
 
-fn told(merged: &Merged, arguments: &BaselineArguments) -> String {
+fn summary(merged: &Merged, arguments: &BaselineArguments) -> String {
     let Merged { added, kept, not_found } = merged;
     let fate = match (not_found, arguments.prune) {
         (0, _) => String::new(),

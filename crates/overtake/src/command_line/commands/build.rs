@@ -13,10 +13,10 @@ use crate::command_line::args::BuildArguments;
 use crate::command_line::console::Console;
 use crate::command_line::verdict::{Outcome, Verdict};
 
-/// Runs a command with `CC` and `CXX` set. A build directory may keep another compiler: that fails, unless the command itself does.
+/// Runs a command with `CC` and `CXX` set. Fails if the command succeeds with another compiler, because a build directory keeps that one.
 pub(crate) fn run(arguments: &BuildArguments, console: Console) -> Outcome {
     let (program, rest) = arguments.command.split_first().expect("clap asks for one");
-    // Said before a build that may take long; what the command configures anew counts below.
+    // This is said before a build that may take long. The command may configure the directory anew, so it is examined again below.
     let before = configured_otherwise(&arguments.command);
     before.iter().for_each(|foreign| console.say(&foreign.to_string()));
     let mut command = with_compilers(program, &arguments.command)?;

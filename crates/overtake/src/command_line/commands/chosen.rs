@@ -10,8 +10,8 @@ fn in_full() -> Settings {
     Settings { witnesses: 1, witness_events: u64::MAX, ..reports::settings() }
 }
 
-/// The one race of a trace that is meant, the others forgotten, and the finding with the number and the fingerprint that it has among
-/// all of them.
+/// A collector for the one race that is meant, and its finding with the number and the fingerprint that it has among all races of the
+/// trace.
 pub(crate) fn chosen<'a>(analysed: &'a Analysed<'a>, race: &str) -> Result<(Collector<'a>, Finding), Error> {
     let mut named = Collector::new(analysed, &in_full()).finish().findings;
     let at = position(&named, race)?;
@@ -31,7 +31,7 @@ pub(crate) fn position(findings: &[Finding], race: &str) -> Result<usize, Error>
             Err(Error::usage(format!("several races have fingerprints that begin with {race}")))
         }
         _ => Err(Error::usage(match findings.len() {
-            0 => format!("expected a race, found {race}: there is none"),
+            0 => format!("there is no race {race}: the report has no races"),
             count => {
                 format!("expected a number from 1 to {count} or the beginning of a fingerprint, found {race}")
             }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Not static: what nobody reads would not be written. */
+/* Not static: the compiler would drop writes that nothing reads. */
 int happens, predicted, earlier, later;
 static volatile int stage;
 

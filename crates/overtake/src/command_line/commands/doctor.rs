@@ -1,4 +1,4 @@
-//! `overtake doctor`: whether everything is there that recording needs, tried out on a tiny program.
+//! `overtake doctor`: tries out recording with every compiler, on a tiny program.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(crate) fn run(console: Console) -> Outcome {
     }
 }
 
-/// The C compilers to try: the one that is asked for, and those that are there.
+/// The C compilers to try: the one that `OVERTAKE_CC` names, and those that are installed.
 fn compilers() -> Vec<String> {
     let asked = std::env::var("OVERTAKE_CC").ok().filter(|named| !named.trim().is_empty());
     let versions = (9..=25).flat_map(|number| [format!("gcc-{number}"), format!("clang-{number}")]);
@@ -55,7 +55,7 @@ fn is_there(program: &str) -> bool {
     asked.status().is_ok_and(|status| status.success())
 }
 
-/// Compiles, runs and examines the tiny program with a compiler. What works, or what does not.
+/// Compiles, runs and examines the tiny program with a compiler. Returns what works, or what does not.
 fn examine(compiler: &str, source: &Path, directory: &Path) -> Result<String, String> {
     let result = directory.join("result.json");
     let mut run = myself(compiler)?;
@@ -66,7 +66,7 @@ fn examine(compiler: &str, source: &Path, directory: &Path) -> Result<String, St
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let report = reports::stored(&result).map_err(|_| last_line(&said))?;
     let is_confirmed = is_confirmed(compiler, &result)?;
-    // What is left of this compiler must not be taken for a result of the next one.
+    // The next compiler must not find this result.
     std::fs::remove_file(&result).map_err(|error| error.to_string())?;
     match (has(&report, "happens"), has(&report, "predicted")) {
         (true, true) if is_confirmed => {
@@ -80,7 +80,7 @@ fn examine(compiler: &str, source: &Path, directory: &Path) -> Result<String, St
     }
 }
 
-/// Whether the program, run again without the order that hid it, was seen to have the predicted race.
+/// Whether the predicted race was seen when the program ran again without the order that hid it.
 fn is_confirmed(compiler: &str, result: &Path) -> Result<bool, String> {
     let mut confirm = myself(compiler)?;
     confirm.arg("confirm").arg(result).env("OVERTAKE_DOCTOR_UNORDERED", "1");

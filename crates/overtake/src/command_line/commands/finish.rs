@@ -1,4 +1,4 @@
-//! `overtake finish`: what a program calls that was built with our compilers and started directly.
+//! `overtake finish`: called at the end of a program that our compilers built and that was started directly.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::command_line::console::Console;
 use crate::command_line::delivery::tell_of_program;
 use crate::command_line::verdict::{Outcome, Verdict};
 
-/// Reports the races in a log and removes it, or lists the logs that wait. The exit code says whether there are races; the program
-/// knows what its own is then.
+/// Reports the races in a log and removes it, or lists the logs that were not reported. The exit code says whether there are races; the
+/// program chooses its own exit code from it.
 pub(crate) fn run(log: Option<&Path>, registry: Registry, console: Console) -> Outcome {
     let Some(log) = log else { return list(console) };
     let kept = |failure: Error| Error::failed(format!("{failure}; the log is kept: {}", log.display()));
@@ -40,7 +40,7 @@ fn list(console: Console) -> Outcome {
     Ok(Verdict::Fine)
 }
 
-/// What `OVERTAKE_REPORT` asks for: `FORMAT=FILE`, several separated by commas; `%p` in a file's name is the process.
+/// What `OVERTAKE_REPORT` asks for: `FORMAT=FILE`, several separated by commas; `%p` in a file's name is the process number.
 fn from_environment(log: &Path, console: Console) -> ReportArguments {
     let mut arguments = ReportArguments::default();
     let wanted = std::env::var("OVERTAKE_REPORT").unwrap_or_default();

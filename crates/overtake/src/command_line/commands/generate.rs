@@ -69,7 +69,7 @@ impl Task<'_> {
         self.report(kind.name, size.seed, command, output, expected, &trace.symbols)
     }
 
-    /// Writes all events. `None` if whoever read them has seen enough.
+    /// Writes all events. `None` if their reader has closed the pipe.
     fn write(&self, source: &mut dyn EventSource) -> Result<Option<OutputTrace>, Error> {
         let mut output = OutputTrace::create(self.out, self.arguments.to)?;
         if self.arguments.json && output.is_standard() {
@@ -81,7 +81,7 @@ impl Task<'_> {
         }
     }
 
-    /// The command that makes the same trace again, whatever the defaults will be: all that matters is in it.
+    /// The command that makes the same trace again. It names every parameter that matters, because defaults may change.
     fn repeating_command(
         &self,
         name: &str,

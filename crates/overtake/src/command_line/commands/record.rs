@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
     }
 }
 
-/// Seals a log into a directory, under a name that nothing there has.
+/// Seals a log into a directory, under a name that is free there.
 pub(crate) fn seal_into(directory: &Path, log: &Path, console: Console) -> Result<(PathBuf, Sealed), Error> {
     let unnamed = directory.join(format!(".{}.otr", log.file_name().unwrap_or_default().to_string_lossy()));
     let work = console.working("sealing what was recorded");

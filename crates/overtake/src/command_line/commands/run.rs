@@ -1,4 +1,4 @@
-//! `overtake run`: a program's races, found while it runs and in what else it could have done.
+//! `overtake run`: runs a program and reports its races, those of this run and those that another schedule of it would have.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     catch_signals();
     let scratch = scratch_directory(&console);
     mention_leftovers(&recorded.program[0], &scratch, console);
-    // Its debug information is needed until the last race is reported.
+    // The program must stay until the last race is reported: reports need its debug information.
     let compiled = compile_sources(&mut recorded.program, &scratch)?;
     let mut recording = Recording::run(&recorded.program, &recorded.options(), &scratch, &console)?;
     let logs = recording.logs()?;
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     let is_clean = found.findings.is_empty() && !logs.is_empty();
     let told = tell_of_program(found, &reports, process.as_deref(), console);
     if let Err(failure) = &told {
-        // What was found can be reported once more, unless there are traces anyway.
+        // The logs stay, so that the races can be reported again. With `--keep` there are traces.
         let logs = if arguments.keep.is_none() { &logs[..] } else { &[] };
         failures.push(recording.keep_for_report(logs, failure));
     }
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
         console.say(&clean);
     }
     match told {
-        // Whoever asked for another code gets it; what was not checked still counts.
+        // `TSAN_OPTIONS` may choose the exit code of races. If it is 0, the program's own code or what was not checked decides.
         Ok(Verdict::Races) if said.exit_code != Some(0) => {
             failures.iter().for_each(|failure| console.say(failure));
             Ok(said.exit_code.map_or(Verdict::Races, Verdict::Program))
@@ -97,7 +97,7 @@ struct Processes {
     reports: Vec<Report>,
     /// What was not checked, and why.
     failures: Vec<String>,
-    /// Processes of which nothing of compiled code was seen.
+    /// How many processes ran no instrumented code.
     uninstrumented: usize,
 }
 
@@ -136,7 +136,7 @@ impl Processes {
     }
 }
 
-/// Says which logs earlier runs of this program left that nobody has seen.
+/// Names the logs that earlier runs of this program left without a report.
 fn mention_leftovers(program: &OsStr, scratch: &Path, console: Console) {
     let is_same = |command: &[String]| {
         let of = |path: &Path| std::fs::canonicalize(path).ok();

@@ -17,7 +17,7 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
-    /// Reports name what people named: the sources. `overtake confirm` compiles them again.
+    /// Makes a report name the sources instead of the program. `overtake confirm` compiles them again.
     pub(super) fn show_sources(&self, report: &mut Report) {
         for run in &mut report.runs {
             if run.command.first().is_some_and(|program| Path::new(program) == self.executable) {
@@ -35,8 +35,8 @@ pub(super) fn compile_sources(words: &mut Vec<OsString>, scratch: &Path) -> Resu
     let directory = Scratch::new_in("overtake-program-", scratch);
     let directory = directory.map_err(|error| Error::in_file(scratch, error))?;
     let executable = directory.path().join(source.file_stem().unwrap_or_default());
-    let myself =
-        std::env::current_exe().map_err(|error| Error::failed(format!("cannot find myself: {error}")))?;
+    let myself = std::env::current_exe()
+        .map_err(|error| Error::failed(format!("cannot find the path of overtake: {error}")))?;
     let is_mixed = languages.iter().any(|language| language != first);
     let is_c = is_mixed || *first == Language::C;
     let mut command = Command::new(myself);
@@ -48,7 +48,7 @@ pub(super) fn compile_sources(words: &mut Vec<OsString>, scratch: &Path) -> Resu
     }
     let status = command.status().map_err(|error| Error::in_file(&source, error))?;
     if !status.success() {
-        return Err(Error::failed(format!("{}: not compiled", source.display())));
+        return Err(Error::failed(format!("{}: the compiler failed", source.display())));
     }
     let sources = words.splice(..languages.len(), [executable.clone().into_os_string()]);
     let sources = sources.map(|source| source.to_string_lossy().into_owned()).collect();

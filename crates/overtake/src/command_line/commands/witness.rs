@@ -1,4 +1,4 @@
-//! `overtake witness`: the schedule that exhibits a predicted race.
+//! `overtake witness`: a checked schedule in which a predicted race happens.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &WitnessArguments, registry: Registry, console: Con
     let is_recorded = analysed.symbols.program.is_recorded();
     if group.surest.verdict == overtake_detect::Verdict::Possible {
         return Err(Error::usage(format!(
-            "race {} has no schedule: it is possible only, because it hinges on racy reads",
+            "race {} has no schedule: whether it can happen depends on what racy reads saw (verdict: possible)",
             group.id
         )));
     }
@@ -48,8 +48,7 @@ pub(crate) fn run(arguments: &WitnessArguments, registry: Registry, console: Con
     Ok(Verdict::Races)
 }
 
-/// The race as a detector reports it whose races have schedules, under the number that the report gives it, and how its schedule is
-/// built.
+/// The race as reported by a detector whose races have schedules, with the number that it has in the report, and how its schedule is built.
 fn predicted(analysed: &Analysed<'_>, collector: &Collector<'_>, id: u32) -> Option<(RaceGroup, Witness)> {
     let race = collector.example(0)?;
     let predictors = analysed.findings.iter().filter(|findings| findings.detector.witness != Witness::None);

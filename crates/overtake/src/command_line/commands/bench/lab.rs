@@ -86,7 +86,7 @@ pub(super) fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// Waits for the end of a child of one thread and returns how long it had a processor.
+/// Waits for a child to end and returns how long its main thread had a processor.
 ///
 /// On a machine that does other work too, time on the clock says little. Until a child is reaped, the kernel still knows
 /// its time to the nanosecond.

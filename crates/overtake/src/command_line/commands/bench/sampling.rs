@@ -1,8 +1,8 @@
 //! `overtake bench sampling`: how often the property tester finds races, and how long it takes, as the trace grows.
 //!
-//! Success is counted over seeds on traces of which a known part of all events must change to make them race free: from
-//! four times the epsilon of the tester, where the promise holds (or the most that can be generated), down to where it does not. Time is that of the main
-//! thread, which judges its share of the windows: on an idle machine the time on the clock.
+//! Success is counted over seeds, on traces of which a known part of all events must change to make them race free. The largest part is four times the epsilon
+//! of the tester (or the most that can be generated), where the promise holds; the smallest is far below epsilon, where it does not. Time is the processor time
+//! of the main thread, which judges its share of the windows; on an idle machine that is the time on the clock.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use crate::command_line::verdict::{Outcome, Verdict};
 /// Most growth of time when the trace becomes ten times as long.
 const GROWTH_GOAL: f64 = 1.2;
 
-/// How many times faster than FastTrack the tester is to be, from traces of so many events on.
+/// The least number of events of a trace, and how many times faster than FastTrack the tester must be on it.
 const SPEEDUP_GOALS: [(u64, f64); 2] = [(1_000_000_000, 15.0), (100_000_000, 2.0)];
 
 /// Measures and prints the table.

@@ -22,7 +22,7 @@ const STATE_GOAL: f64 = 0.65;
 /// What regular sweeps may cost, as a ratio to `fasttrack`, in checks and in state.
 const SWEEP_GOAL: f64 = 0.01;
 const SWEEPS: [&str; 3] = ["array-whole", "array-blocks", "array-strided"];
-/// What patterns without a pattern may cost, in time and in state.
+/// What accesses without a pattern may cost, in time and in state.
 const RANDOM_GOAL: f64 = 1.1;
 const RANDOM: [&str; 2] = ["array-random", "array-sparse"];
 /// The average shadow fraction that arbitrary partitions reach.
