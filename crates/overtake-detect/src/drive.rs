@@ -53,7 +53,7 @@ pub struct Job {
     pub entry: &'static Entry,
     analysis: Analysis,
     outcome: Outcome,
-    /// Time spent in the detector, reading and checking apart.
+    /// Time spent in the detector, without reading and checking.
     pub time: Duration,
     /// Events of the trace that the detector was given. One that a second pass reads again counts once.
     pub events_read: u64,
@@ -188,7 +188,7 @@ impl Driver {
         &self.repairs
     }
 
-    /// The misuses that the trace tells of.
+    /// The misuses that the trace records.
     pub fn misuses(&self) -> &Misuses {
         &self.misuses
     }

@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 
 /// Elements of an array that race together: `first`, `first + step`, ... below `end`.
 ///
-/// The accesses of such a race are to the first of them. The same threads race on each of the others in the same regions:
-/// on either side, no other thread learns in between of one access without the other, for the thread makes nothing known
-/// (releases no lock, posts nothing, forks nobody) between them.
+/// The accesses of such a race are to the first element. The same threads race on each of the other elements in the same regions:
+/// between its accesses a thread makes nothing known (it releases no lock, posts nothing, forks no thread), so no other thread
+/// learns of one access without the others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Extent {
     /// The array.

@@ -37,7 +37,7 @@ impl From<Deadlock> for Finding {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Deadlock {
-    /// One step for each thread. The step after waits for nobody but holds the lock that this one waits for.
+    /// One step for each thread. The thread of the next step holds the lock that this one waits for.
     pub steps: Vec<DeadlockStep>,
     /// How sure it is.
     pub verdict: Verdict,

@@ -1,8 +1,7 @@
 //! Where detectors report: findings are grouped, numbered and counted here, and nowhere else in this crate.
 //!
 //! Findings of one kind that agree in their [`Grouped::Key`] are one group: races between the same pair of source
-//! locations, deadlocks of the same acquires, misuses of one kind at one location. Groups of all kinds share one sequence
-//! of numbers, in the order of discovery.
+//! locations, deadlocks of the same acquires. Groups of all kinds share one sequence of numbers, in the order of discovery.
 
 mod merge;
 mod wire;
@@ -52,7 +51,7 @@ pub struct Group<F> {
 /// All races between one pair of source locations.
 pub type RaceGroup = Group<Race>;
 
-/// Lets a group have the verdict of another finding of it.
+/// Gives a group the verdict of another one of its findings, if that is surer.
 fn take_verdict<F: Grouped>(group: &mut Group<F>, finding: &F) {
     if finding.verdict() < group.surest.verdict() {
         group.surest = finding.clone();
@@ -156,7 +155,7 @@ impl Findings {
         self.report_times(race, 1);
     }
 
-    /// Takes a possible race, which hinges on some reads.
+    /// Takes a possible race, with the racy reads that decide whether it can happen.
     #[cold]
     pub fn report_possible(&mut self, race: Race, hinges: Vec<Hinge>) {
         self.hinges.note(&race, hinges);
@@ -168,7 +167,7 @@ impl Findings {
         self.hinges.doubt(thread, since, hinge);
     }
 
-    /// Nothing is known of what racy reads saw: whatever was predicted is possible.
+    /// It is not known what racy reads saw: all predicted races become possible ones.
     pub(crate) fn call_predictions_possible(&mut self) {
         self.races.call_predictions_possible();
         self.deadlocks.call_predictions_possible();
@@ -243,12 +242,12 @@ impl Findings {
         }
     }
 
-    /// A race that was reported turns out to be surer than it was called.
+    /// A race that was reported turns out to be surer.
     pub(crate) fn raise(&mut self, race: &Race) {
         take_verdict(self.races.of(race, None, &mut self.groups), race);
     }
 
-    /// Second events of races as they were reported, without the first so many.
+    /// Second events of races in the order of the reports, from the report number `first` on.
     pub(crate) fn racy_events_from(&self, first: usize) -> &[EventIndex] {
         self.racy_events.get(first..).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Racy reads that possible races hinge on.
+//! Racy reads that decide whether a possible race can happen.
 
 use overtake_trace::{EventIndex, ThreadId, VarId};
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ pub struct Hinge {
 /// Which races hinge on racy reads, and on which.
 #[derive(Default, Debug)]
 pub(crate) struct Hinges {
-    /// From which event on what a thread does hinges on a racy read.
+    /// The event of each thread from which on its actions depend on what a racy read saw.
     doubts: FxHashMap<ThreadId, (EventIndex, Hinge)>,
     /// The reads that possible races hinge on.
     of: FxHashMap<RaceKey, Vec<Hinge>>,

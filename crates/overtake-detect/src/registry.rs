@@ -1,5 +1,6 @@
-//! The table of detectors. A row says everything about a detector that others need to know: command line, help, `compare`, reports,
-//! oracle tests and benchmarks read the rows and know no detector by its name.
+//! The table of detectors. A row says what the command line, help, `compare`, reports and `bench speed` need to know about a detector: they
+//! know no detector by its name. Comparisons with the definitions run over the table for happens-before and schedulable happens-before;
+//! those of other notions are written for their detectors, in `tests/`.
 //!
 //! A program uses the table through a [`Registry`]: the standard one, or one with more rows.
 
@@ -101,7 +102,7 @@ impl Promise {
 /// schedules than an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Witness {
-    /// They are not: its races happened, or are suspicions.
+    /// There are none: its races happened, or are suspicions.
     None,
     /// By reorderings that keep the order of each lock's critical sections. A race without one is a false report.
     LockOrderKept,
@@ -109,7 +110,7 @@ pub enum Witness {
     AnyLockOrder,
 }
 
-/// What it says of two conflicting accesses that a detector does not report them. A later one says more.
+/// What is known about two conflicting accesses that a detector does not report. Later variants say more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Silence {
     /// Nothing.
@@ -120,7 +121,7 @@ pub enum Silence {
     OrderedWhileLocksKeepTheirs,
 }
 
-/// When a detector runs if none is named.
+/// When a detector runs although it is not named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unasked {
     /// Never.
@@ -131,16 +132,16 @@ pub enum Unasked {
     IfShort,
     /// On long traces.
     IfLong,
-    /// Where suspicions are collected to be tried out, whichever detectors are named.
+    /// With `--hunt`, which tries out suspicions, whichever detectors are named.
     IfHunting,
 }
 
-/// What of a trace a detector reads.
+/// Which part of a trace a detector reads.
 #[derive(Clone, Copy, Debug)]
 pub enum Reads {
     /// Every event, in order.
     Everything,
-    /// A few windows; of a sealed file nothing else is touched. Where several detectors share a reading of the trace, it takes its
+    /// A few windows; the rest of a sealed file is not read. If several detectors share a reading of the trace, the detector takes its
     /// windows from that.
     Windows(ReadWindows),
 }
@@ -149,12 +150,12 @@ pub enum Reads {
 pub type ReadWindows =
     fn(&dyn RandomAccess, Parameters, &Options, &Effort<'_>) -> Result<Sample, SampleError>;
 
-/// A detector whose place another one takes on some traces, because both find the same races.
+/// Says that a detector takes the place of another one on some traces. Both find the same races.
 #[derive(Clone, Copy, Debug)]
 pub struct Stand {
-    /// The name of the other one.
+    /// The name of the other detector.
     pub instead_of: &'static str,
-    /// Whether this one suits a trace of so many threads and locks better.
+    /// Whether this detector suits a trace with these numbers of threads and locks better.
     pub suits: fn(threads: u64, locks: u64) -> bool,
 }
 
@@ -175,7 +176,7 @@ pub struct Entry {
     pub name: &'static str,
     /// One line for help and docs.
     pub summary: &'static str,
-    /// What it asks.
+    /// Which order it asks about.
     pub notion: Notion,
     /// What its answer means.
     pub promise: Promise,
@@ -187,15 +188,15 @@ pub struct Entry {
     pub reads: Reads,
     /// How its predicted races are shown to be possible.
     pub witness: Witness,
-    /// What it says of two accesses that it does not report them.
+    /// What is known about two conflicting accesses that it does not report.
     pub silence: Silence,
-    /// When it runs unasked.
+    /// When it runs although it is not named.
     pub unasked: Unasked,
     /// Which detector it takes the place of where that is faster.
     pub stand: Option<Stand>,
     /// How its work is shared by several workers.
     pub distribution: Distribution,
-    /// Most time on the lock-heavy benchmark, in the time of `wc -l` on the same events.
+    /// The most time on the lock-heavy benchmark, as a multiple of the time of `wc -l` on the same events.
     pub speed_goal: Option<f64>,
     /// Starts an analysis.
     pub start: fn(&Options) -> Result<Analysis, OptionError>,
@@ -266,7 +267,7 @@ impl Registry {
         })
     }
 
-    /// The detectors that run, asked or not, where suspicions are collected to be tried out.
+    /// The detectors that run with `--hunt`, named or not.
     pub fn hunting(self) -> impl Iterator<Item = &'static Entry> {
         self.entries.iter().filter(|entry| entry.unasked == Unasked::IfHunting)
     }
@@ -490,7 +491,7 @@ pub fn one_pass<D: Detector + Default + 'static>(_: &Options) -> Result<Analysis
     Ok(Analysis::one_pass(D::default()))
 }
 
-/// The detector of ours that is called `name`.
+/// The detector called `name` of the standard table.
 pub fn find(name: &str) -> Option<&'static Entry> {
     Registry::default().find(name)
 }

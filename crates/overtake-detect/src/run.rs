@@ -1,4 +1,5 @@
-//! The event loop. It exists once; everything that walks over a trace goes through [`visit`].
+//! The event loop. It exists once: every detector and every visitor gets its events from [`visit`]. Only the checker of schedules
+//! (`witness/verify.rs`) has a loop of its own, on purpose.
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ pub struct LiveBlocks {
     allocated: IdVec<ArrayId, Option<(VarId, u32)>>,
     any: bool,
     window: u32,
-    /// Blocks matter to nobody.
+    /// No block is noted.
     unwanted: bool,
 }
 
@@ -30,7 +31,7 @@ impl LiveBlocks {
         LiveBlocks::default()
     }
 
-    /// From now on no block counts as allocated: for passes that blocks cannot matter to.
+    /// From now on no block counts as allocated: for passes in which blocks cannot matter.
     pub(crate) fn leave_out(&mut self) {
         (self.unwanted, self.any) = (true, false);
     }
@@ -101,7 +102,7 @@ pub(crate) fn visit_event<V: Visitor>(
     index: EventIndex,
     event: &Event,
 ) {
-    // Made where it is used: a call that takes it wants it in memory, and then every event would put it there.
+    // Built where it is used: a call takes it in memory, and if it were built here, every event would store it there.
     let at = || At { index, thread: event.thread(), location: event.location() };
     // One match, not one for accesses and one for the rest: a jump that depends on the operation is mispredicted for every
     // other event or so. For the same reason reads and writes share an arm.

@@ -1,5 +1,5 @@
-//! The settings of detectors, as a table: name, help and range of each. The command line is made from it, what is typed and what a
-//! program sets is checked by it, and rows of detectors name the settings they use.
+//! The settings of detectors, as a table: name, help and range of each. The command line is made from the table, and the table checks what
+//! is typed and what a program sets. Rows of detectors name the settings they use.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub struct Options {
     pub no_filter: bool,
     /// Pairs of accesses between the same two locations that are judged beyond `syncp`; 0 is all.
     pub instances: u64,
-    /// Events that a schedule may take for its pair to be judged.
+    /// A pair whose schedule takes more events than this is not judged.
     pub schedule_limit: u64,
     /// The trace is read no further once something was found.
     pub first: bool,
@@ -28,9 +28,9 @@ pub struct Options {
     pub rate: f64,
     /// Events of a sampling period.
     pub period: u64,
-    /// The part of all events that must change to make the trace race free, for a race to be found probably.
+    /// A race is probably found if at least this part of all events must change to make the trace race free.
     pub epsilon: f64,
-    /// The probability that none is found nevertheless.
+    /// The probability of missing all races in such a trace.
     pub delta: f64,
     /// What is asked of each window.
     pub judge: Judge,
@@ -46,7 +46,7 @@ pub enum Partitions {
     /// As in the paper: whole, blocks, strides, two pieces, a prefix of single elements, or single elements.
     #[default]
     Paper,
-    /// Where that would end in single elements, any elements that share their state.
+    /// As in the paper, but instead of single elements there are parts of any form.
     Extended,
 }
 
@@ -253,7 +253,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "eraser",
         short: None,
-        help: "Eraser's state machine instead of the definition",
+        help: "Use Eraser's state machine; it reports fewer variables",
         field: |options| Field::Flag(&mut options.eraser),
     },
     Setting {
@@ -277,7 +277,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "schedule-limit",
         short: None,
-        help: "Most events that a schedule may take for its pair to be judged",
+        help: "Give up on a pair whose schedule takes more events than this",
         field: |options| Field::Count { unit: "EVENTS", least: 1, value: &mut options.schedule_limit },
     },
     Setting {
@@ -295,13 +295,13 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "epsilon",
         short: None,
-        help: "Part of all events that must change to make the trace race free, for a race to be found probably",
+        help: "Part of the events that must change to make the trace race free",
         field: |options| Field::Part { unit: "PART", below_one: true, value: &mut options.epsilon },
     },
     Setting {
         name: "delta",
         short: None,
-        help: "Probability that none is found nevertheless",
+        help: "Probability of missing all races in such a trace",
         field: |options| Field::Part { unit: "PROBABILITY", below_one: true, value: &mut options.delta },
     },
     Setting {

@@ -16,8 +16,8 @@
 //!
 //! **Algorithm.** Per variable and thread the plain and the atomic writes are two lists in thread order. Along a list both
 //! "known before the read" and "known after the read" are monotone. If the last write of a list that is not known to come after
-//! the read is hidden by another one, so are the writes before it. So a read has at most one source in each list, up to what
-//! comes before that one in its thread, which whoever needs the source needs anyway.
+//! the read is hidden by another one, so are the writes before it. So a read has at most one source in each list, apart from
+//! writes before that one in its thread, which are needed with the source anyway.
 //! **Cost.** A read takes O(lists²) and a binary search in each list.
 
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(crate) struct Seen<P> {
 
 impl<P: Copy> Seen<P> {
     /// An access in an epoch of a thread that knows what `clock` says. An atomic access may have ended its epoch before the read of
-    /// its heap block is told.
+    /// its heap block is noted.
     pub(crate) fn new(
         index: EventIndex,
         kind: AccessKind,
@@ -175,8 +175,8 @@ impl<P: Copy> Writes<P> {
     }
 }
 
-/// Tells reads that may have other sources than the read before them: of their thread and variable, without a write or new
-/// knowledge of the thread in between.
+/// Finds the reads that may have other sources than the read before them. A read has the same sources if it is of the same thread and variable, without
+/// a write or new knowledge of the thread in between.
 #[derive(Default, Debug)]
 pub(crate) struct Reads {
     latest: FxHashMap<(VarId, ThreadId), Knowledge>,

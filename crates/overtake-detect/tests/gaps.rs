@@ -115,7 +115,7 @@ fn accesses(pairs: &BTreeSet<Pair>) -> BTreeSet<[EventIndex; 2]> {
 
 type Definition = fn(&Trace) -> BTreeSet<Pair>;
 
-/// By definition, here; that detectors agree with the definitions on traces with gaps is tested where they are tested.
+/// This compares definitions only. The tests of each notion compare its detectors with the definition, also on traces with gaps.
 #[test]
 fn what_races_without_the_lost_events_races_with_them() {
     for_each_random_trace(&shapes(), 60_000, |whole| {

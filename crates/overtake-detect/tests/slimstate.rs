@@ -1,4 +1,4 @@
-//! Shared array state on generated array workloads: the racy elements are those of `hb`, and what is promised is saved.
+//! Shared array state on generated array workloads: the racy elements are those of `hb`, and state and checks are saved as promised.
 
 use overtake_detect::{Driver, Job, Options, Outcome, Partitions, Strictness, find};
 use overtake_gen::{Parameters, SHAPES, Shape, Workload};

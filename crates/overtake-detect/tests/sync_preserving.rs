@@ -150,7 +150,7 @@ fn indices(steps: &[Step]) -> Vec<EventIndex> {
     steps.iter().map(|step| step.index).collect()
 }
 
-/// The other checker of reorderings, which knows nothing of ours.
+/// The oracle's checker of reorderings, which shares no code with ours.
 fn oracle_verifies(trace: &Trace, schedule: &Schedule) -> Result<(), String> {
     let steps = indices(&schedule.steps);
     reordering::check_race(trace, &steps, schedule.first.index, schedule.second.index)

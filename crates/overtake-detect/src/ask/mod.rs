@@ -99,7 +99,7 @@ pub fn ask(source: &mut dyn EventSource, pairs: &[(EventIndex, EventIndex)]) -> 
     let mut spreads: Vec<Spread> = pairs.iter().map(|&(first, second)| Spread::new(first, second)).collect();
     let mut blocks = LiveBlocks::new();
     read_checked(source, None, |checked| {
-        // Each reads the block as if it were alone.
+        // Each visitor starts from the same allocated blocks.
         let before = blocks.clone();
         visit(&mut collector, &mut blocks, checked);
         visit(&mut needs, &mut before.clone(), checked);

@@ -1,8 +1,8 @@
 //! Who learns of an event by happens-before, and from whom.
 //!
 //! The clocks decide who knows of the event; beside them, the latest release of each lock, post of each object and atomic access
-//! of each variable by a thread that knew. So a thread that has learned of it at one of its events is linked to the event that
-//! told it, and the links back from the second event are the chain.
+//! of each variable by a thread that knew. So a thread that has learned of it at one of its events is linked to the event from which it
+//! learned, and the links back from the second event are the chain.
 
 use overtake_clock::Epoch;
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};

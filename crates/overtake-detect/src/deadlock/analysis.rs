@@ -22,7 +22,7 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    /// How sure what passes is.
+    /// The verdict on what passes.
     pub(super) fn verdict(self) -> Verdict {
         match self {
             Question::Reordering => Verdict::Predicted,

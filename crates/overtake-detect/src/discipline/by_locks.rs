@@ -1,5 +1,5 @@
-//! What the locking-discipline detectors have in common: they look at accesses and at the locks held there. Order means nothing to
-//! them, but that of fork and join to those who want it.
+//! Shared by the locking-discipline detectors: they look at accesses and at the locks held there. They ignore order, except that a judge may
+//! use the order of fork and join.
 
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
@@ -11,7 +11,7 @@ use crate::visitor::Touch;
 
 /// A judge of accesses by the locks held at them.
 pub(crate) trait LockJudge {
-    /// Makes room for so many threads and variables.
+    /// Makes room for this many threads and variables.
     fn grow_to(&mut self, threads: usize, variables: usize);
 
     /// An access, under what `held` says its thread holds.
@@ -23,7 +23,7 @@ pub(crate) trait LockJudge {
     /// Everything so far in the child comes before what the thread does.
     fn join(&mut self, _thread: ThreadId, _child: ThreadId) {}
 
-    /// Forgets what can be found again, and calls `used` for each set that it refers to all the same.
+    /// Forgets what can be found again, and calls `used` for each set that it still refers to.
     fn used_sets(&mut self, used: impl FnMut(SetId));
 
     /// Bytes of state.

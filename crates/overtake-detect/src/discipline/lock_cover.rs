@@ -6,11 +6,11 @@
 //! two exclusively; each with one such earlier access. Nothing here looks at order: a suspicion, never a proof.
 //! **State.** Per variable *samples*: accesses that stand for all others. An access stands for a later one if it conflicts
 //! with whatever that conflicts with, holds no lock that the later one does not hold, and is of the same thread; two such
-//! accesses of different threads stand for accesses of any thread. Whoever finds the later one as a partner finds
+//! accesses of different threads stand for accesses of any thread. An access that has the later one as a partner also has
 //! one of them. So a variable that is always accessed under its lock and sometimes under more has four samples: two reads
 //! and two writes under that lock alone.
 //! **Invariants.**
-//!   I1  Samples are only added, so who has compared with a prefix of them looks at the rest only.
+//!   I1  Samples are only added, so an access that was compared with a prefix of them is compared with the rest only.
 //!   I2  While some lock protects all accesses of a variable, or one thread makes them all, or no two classes of them
 //!       conflict, it has no pair; then nothing is compared.
 //!   I3  The settled access of a class stands for every later access of that class that holds its locks: of any thread,

@@ -5,7 +5,7 @@
 //! **Answer.** One report per racy variable, at the access where its conditions first hold: it has a conflicting pair, and
 //! no lock protected all of its accesses. The pair is that access and the latest earlier one it conflicts with; if it
 //! conflicts with none, the latest conflicting pair. Nothing here looks at order: a suspicion, never a proof.
-//! **Eraser** looks away while one thread initialises: the locks of accesses count from the first access of a second
+//! **Eraser** ignores accesses while one thread initialises the variable: the locks of accesses count from the first access of a second
 //! thread on, and it asks for a write since then. What it reports depends on the schedule. An atomic access holds its
 //! variable's own lock, so variables with atomic accesses only are left alone. A report needs a conflicting pair here
 //! too; without one it waits for it.

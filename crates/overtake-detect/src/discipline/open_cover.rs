@@ -53,7 +53,7 @@ impl OpenCover {
         self.known[thread].get(thread.0).saturating_add(1)
     }
 
-    /// Ends the segment of a thread: another one knows all that it knows, and that.
+    /// Ends the segment of a thread: another thread now knows all that it knows, and that this segment is over.
     fn hand_on(&mut self, from: ThreadId, to: ThreadId) {
         let ended = Epoch { thread: from.0, time: self.segment(from) };
         self.known[from].raise(ended);

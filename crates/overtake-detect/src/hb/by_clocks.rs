@@ -1,5 +1,4 @@
-//! Shared by all detectors that compare accesses by the clocks of their threads: the clocks, and what every operation but an access does
-//! to them.
+//! Shared by all detectors that compare the clocks of threads: the clocks, and how each operation except an access changes them.
 
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 

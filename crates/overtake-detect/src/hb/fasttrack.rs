@@ -6,8 +6,8 @@
 //! `T0 w x; T1 w x; T1 r x` the read is missed.
 //! **Differs from the paper.** The rules READ and WRITE SAME EPOCH, EXCLUSIVE, SHARE and SHARED are those of
 //! [`Histories`](super::history::Histories) without `EVERY_RACE`. A race does not stop the analysis, and the racing
-//! access is always recorded. A read in the epoch of the thread's own last write is not judged: that write answers for
-//! it.
+//! access is always recorded. A read in the epoch of the thread's own last write is not judged: whatever it races with, that
+//! write races with.
 
 use super::by_clocks::ByClocks;
 use super::full::Epochs;

@@ -13,8 +13,8 @@
 //!   I3  The spill keeps at most one read, one write, one load and one atomic write per thread.
 //!   I4  What dominates a kept access takes its place, also one of the same epoch. So a race names the latest access that
 //!       the second one races with. (`EVERY_RACE`; otherwise [`plain`](Histories::plain) does so for plain accesses, and
-//!       [`read`](Histories::read), [`write`](Histories::write) and [`take_ordered`](Histories::take_ordered), which look
-//!       away from repetitions, keep the first of each epoch.)
+//!       [`read`](Histories::read), [`write`](Histories::write) and [`take_ordered`](Histories::take_ordered), which ignore
+//!       repetitions, keep the first of each epoch.)
 //! **Differs from FastTrack** (Flanagan and Freund, PLDI 2009). The reads of a shared variable are records sorted by
 //! thread, not a clock: they name the access to report, and are as many as there are readers, not as there are threads.
 //! **Cost.** O(1) for a variable without a spill; else O(log readers) for a read and O(readers) for

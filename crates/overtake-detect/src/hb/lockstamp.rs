@@ -1,7 +1,8 @@
 //! Happens-before races by lock-indexed time, in two passes.
 //!
-//! **Source.** *Fine-grained complexity* (Theorem 4: HB races in O(N·L)). Instead of how much of each *thread* an event
-//! knows, it is stamped with which crossings of each *channel* it knows; a lock is a channel, releases are its crossings.
+//! **Source.** Kulkarni, Mathur and Pavlogiannis, *Dynamic Data-Race Detection Through the Fine-Grained Lens*, CONCUR 2021 (Theorem 4:
+//! happens-before races in O(N·L)). A stamp does not say how much of each *thread* an event knows, but which crossings of each *channel* it
+//! knows. A lock is a channel, and its releases are the crossings.
 //! **Order.** For `e1` before `e2` in different threads, with `released(e1)[c]` the first crossing of `c` that `e1` comes
 //! before and `acquired(e2)[c]` the last one that has reached `e2`: `e1` happens before `e2` iff
 //! `released(e1)[c] <= acquired(e2)[c]` for some channel `c`. Any path between threads crosses a channel, and a channel

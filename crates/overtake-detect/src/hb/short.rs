@@ -1,9 +1,8 @@
 //! Happens-before races whose accesses are at most a window apart, in memory that the window bounds.
 //!
-//! **Source.** Algorithm 2 and Theorem 5 of *short-races* (short happens-before races of span at most w).
+//! **Source.** Zhang and Viswanathan, *Efficient Dynamic Algorithms to Predict Short Races*, arXiv 2603.03141, 2026: Algorithm 2 and Theorem 5.
 //! **Answer.** Exactly the accesses that race with one at most `w` events back, each with the latest such: pairs at `i < j`
-//! with `j - i + 1 <= w`.
-//! Whether `i` happens before `j` depends only on what lies between them, so everything older is dropped.
+//! with `j - i + 1 <= w`. Whether `i` happens before `j` depends only on what lies between them, so everything older is dropped.
 //! **State.** Times count within the window: the event at index `i` has time `i + 1 - base`, in the narrowest integer that
 //! holds two windows. Per thread and per carrier of knowledge a clock of such times ([`sync`]); per variable the
 //! accesses of the window that can still race ([`variable`]); rings of what the last `w` events put into those.

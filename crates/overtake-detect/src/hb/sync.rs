@@ -1,7 +1,7 @@
 //! What threads know, as vector clocks: the store behind all happens-before detectors that keep a whole trace.
 //!
-//! What each operation orders is said by [`overtake_rules::flow`], and nowhere else. This file says how knowledge is kept while the rules
-//! move it from thread to thread ([`Flows`]).
+//! Only [`overtake_rules::flow`] says what each operation orders. This file says how knowledge is kept while the rules move it from thread to
+//! thread ([`Flows`]).
 //!
 //! **State.** Per thread a clock `C_t`. For each [`Carrier`] what it holds:
 //!
@@ -23,8 +23,8 @@
 //! | end of `u` for `t` | `C_t ⊔= C_u`, tick `u`: what `u` does afterwards is new |
 //!
 //! **Ticks.** If `LAZY`, no operation ticks. A thread's time advances instead when it learns something after a publication,
-//! and at [`open_epoch`](SyncClocks::open_epoch), which whoever records an access calls first. While no access is
-//! recorded, nothing changes once everybody knows everything, and all joins are skipped: this is for sampling.
+//! and at [`open_epoch`](SyncClocks::open_epoch), which must be called before an access is recorded. While no access is
+//! recorded, nothing changes once all threads know everything, and all joins are skipped: this is for sampling.
 //! **Invariants.**
 //!   I1  Only thread `t` advances component `t`. All publications of one epoch know the same (`ThreadClock`, I3). So whoever
 //!       knows the epoch of a publication knows all of it, and [`ThreadClock::join`] skips what is known already.
@@ -292,7 +292,7 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
     }
 }
 
-/// Every method is written out where a rule calls it: there the kind of carrier is known, and what is for others falls away.
+/// Every method is inlined where a rule calls it: there the kind of carrier is known, and the code for other kinds falls away.
 impl<const LAZY: bool> Flows for SyncClocks<LAZY> {
     type Ids = TraceIds;
 
@@ -305,7 +305,7 @@ impl<const LAZY: bool> Flows for SyncClocks<LAZY> {
     #[inline(always)]
     fn replace(&mut self, from: ThreadId, to: Carrier) {
         if let Carrier::Lock(lock) = to {
-            // What is done most: the publication goes straight to its place.
+            // The most frequent case: the publication goes straight to its place.
             let (clock, place) = (&mut self.threads[from], &mut self.locks[lock].exclusive);
             return match LAZY {
                 true => clock.publish_lazily_to(place, &mut self.snapshots),

@@ -4,9 +4,9 @@
 //! thread holds changes only when it acquires or releases, and adding, removing, intersecting and comparing are
 //! remembered by pair of names. So an access costs a comparison of two numbers, mostly.
 //!
-//! Who holds a lock is said by [`overtake_rules::Holders`]. Detectors do not ask it: they see checked traces, where nothing is held twice or
-//! given back by another thread, and they ask for all locks of a thread at every access, which a list of holders for each lock
-//! cannot answer quickly. A test compares the two.
+//! [`overtake_rules::Holders`] says which threads hold a lock. Detectors do not use it: they see checked traces, where nothing is held twice or
+//! given back by another thread, and at every access they need all locks of a thread, which a list of holders for each lock
+//! cannot give quickly. A test compares the two.
 //!
 //! A lock held at two accesses, by at least one of them exclusively, keeps them apart in every correct reordering:
 //! locking disciplines ask for nothing else, and predictors ask it before they look closer at a pair.

@@ -54,7 +54,7 @@ struct Span {
     used: bool,
 }
 
-/// Sets of up to this many locks are searched for in others rather than asked a cache about.
+/// Sets of up to this many locks are searched for in other sets, without a cache.
 const SHORT: usize = 4;
 
 /// What a set costs besides its locks, in locks.

@@ -2,12 +2,11 @@
 //!
 //! **Source.** Shi, Mathur and Pavlogiannis, *Optimistic Prediction of Synchronization-Reversal Data Races*, ICSE 2024.
 //! **Definition.** See `docs/semantics.md`: take what the two accesses cannot run without, end every section that can be ended
-//! without them, and keep the order of the trace, except that sections which stay open come last. If that is an order, both are
+//! without them, and keep the order of the trace, except that sections which stay open come last. If that is possible, both accesses are
 //! next after it.
 //! **Answer.** The sync-preserving races, and the races by this definition: every access that is in one of either with an earlier
-//! one. Of pairs between the same locations the first few are judged (`instances`); how many were not is said.
+//! one. Of pairs between the same locations the first few are judged (`instances`); the others are counted.
 //! **What a race means.** It can happen: the order is a correct reordering of the run.
-//!
 //!
 //! `check.rs` judges a pair and makes its schedule. Which pairs are judged, and the passes, are in `../summary/`.
 //!

@@ -1,4 +1,4 @@
-//! Happens-before races of a sample: for traces too long to read and runs too hot to watch.
+//! Happens-before races of a sample: for traces that are too long to judge every access.
 //!
 //! All three detectors report happens-before races only (`hb/mod.rs` has the definition), and none that is no race. They
 //! differ in what they leave out:

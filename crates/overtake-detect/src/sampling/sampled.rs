@@ -1,7 +1,7 @@
 //! `sampled-hb`: happens-before races between sampled accesses.
 //!
-//! **Source.** The problem is that of *Efficient Timestamping for Sampling-Based Race Detection*, PLDI 2025; the formulation
-//! is our own, see `accesses.rs`.
+//! **Source.** The problem is that of Zhang, Lim, Al Thokair, Mathur and Viswanathan, *Efficient Timestamping for Sampling-Based Race
+//! Detection*, PLDI 2025; the formulation is our own, see `accesses.rs`.
 //! **Answer.** Exactly the sampled accesses that race with an earlier sampled access. With rate 1 these are all second
 //! events of happens-before races, as `hb` reports them.
 //! **Sample.** Each access is sampled with the probability of the rate, by the seed and its index alone.

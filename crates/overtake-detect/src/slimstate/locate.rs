@@ -1,4 +1,5 @@
-//! Where the state of a variable is: in a cell of its own, in a footprint, or in a cell that elements share.
+//! Finds the state of a variable: it is in a cell of its own, in a footprint (accesses of a thread that are not judged yet), or in a cell that elements
+//! share.
 
 use overtake_trace::{ArrayId, Id, ThreadId, VarId, Variable, Variables};
 
@@ -10,7 +11,7 @@ use super::shadow::Shadow;
 use super::{ArrayKind, HUGE, SlimState};
 use crate::access::AccessKind;
 
-/// What an access goes to.
+/// Where the state is that an access changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Located {
     /// A footprint, which has taken it: nothing more is to be done.
@@ -29,7 +30,7 @@ pub(super) struct Element {
 }
 
 impl SlimState {
-    /// Finds what an access goes to.
+    /// Finds the state that an access changes.
     #[inline(always)]
     pub(super) fn locate(
         &mut self,
@@ -54,7 +55,7 @@ impl SlimState {
         }
     }
 
-    /// Finds what a variable goes to whose page is not all of one kind, or has not been looked at.
+    /// Finds the state of a variable whose page is not all of one kind, or has not been looked at.
     #[inline(never)]
     fn look_up(&mut self, var: VarId, variables: &Variables) -> Located {
         if let Variable::Element { array, index } = variables.get(var)

@@ -19,7 +19,7 @@ use crate::visitor::{Touch, Visitor};
 /// How pairs that `syncp` leaves open are judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Method {
-    /// Beyond sync-reversal.
+    /// Optimistic sync-reversal.
     Reversal,
     /// Saturation, with at most this many events for a pair.
     Saturation(u64),

@@ -134,7 +134,7 @@ impl Finder {
         }
     }
 
-    /// Nothing can be found.
+    /// Whether nothing can be found, because no variable is open.
     pub(crate) fn is_idle(&self) -> bool {
         self.open.as_ref().is_some_and(Vec::is_empty)
     }

@@ -1,12 +1,12 @@
-//! A trace, or a window of it, in memory, as predictors look at it that may use what comes after the second access.
+//! A trace, or a window of it, in memory, for predictors that also use events after the second access.
 //!
-//! Events that order nothing are left out, unless schedules are made of the summary, and those of variables and locks that cannot matter (see the filter of `syncp`). Each
-//! event knows what its predecessor cannot run without, as the number of events of each thread: the events of a set that
-//! is closed under this are a prefix of each thread.
+//! Events of variables and locks that cannot matter are left out (see the filter of `syncp`). Events that order nothing are left out, too, unless
+//! schedules are made of the summary. Each event knows what its predecessor cannot run without, as the number of events of each thread: the events
+//! of a set that is closed under this are a prefix of each thread.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `build.rs` | how it comes into being |
+//! | `build.rs` | how the summary is built |
 //! | `chosen.rs` | the events that it takes to bring two accesses side by side |
 //! | `cover.rs`, `finder.rs` | which variables, and which pairs of accesses, deserve a closer look |
 //! | `search.rs` | the closer look, in windows of the trace |

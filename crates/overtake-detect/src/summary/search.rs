@@ -1,10 +1,10 @@
 //! Judging candidates in windows of the trace.
 //!
 //! A window begins some events before the first access of a candidate and ends when all candidates in it are judged. What runs
-//! before the window is not remembered. That is enough because a race is the harder to have the more events are
-//! chosen: more sections stay open, and more edges make more cycles. So if there is an order with *everything* before the window chosen, the
-//! pair is a race, and if there is none with *nothing* chosen before it that is not known to be needed, it is no race. If neither tells,
-//! the candidate is judged again with more before it; at last with the whole trace, which is exact.
+//! before the window is not remembered. That is enough, because each further event that is chosen can only make a race impossible: more
+//! sections stay open, and more edges make more cycles. So if there is an order with *everything* before the window chosen, the
+//! pair is a race. If there is none with *only what is known to be needed* chosen before the window, the pair is no race. If neither
+//! decides, the candidate is judged again with more before it; at last with the whole trace, which is exact.
 //!
 //! A candidate is judged when the ends of all sections are known that may be ended for it.
 

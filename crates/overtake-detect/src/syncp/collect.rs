@@ -12,9 +12,9 @@
 //! they take no part themselves. A thread that no fork starts begins knowing nothing, so nothing is forgotten before the
 //! last one of those has begun. The first pass finds that out; without it nothing is forgotten.
 //!
-//! **Source.** The published window algorithm (*Efficient Dynamic Algorithms to Predict Short Races*) frees a section's
-//! record when its acquire leaves the window; that loses ends of sections that matter, so that accesses under one lock
-//! are reported. The rule above keeps every verdict, and needs no window: it bounds `syncp` as well wherever threads
+//! **Source.** The published window algorithm (Zhang and Viswanathan, *Efficient Dynamic Algorithms to Predict Short Races*, arXiv 2603.03141,
+//! 2026) frees a section's record when its acquire leaves the window; that loses ends of sections that matter, so that accesses under one
+//! lock are reported. The rule above keeps every verdict, and needs no window: it bounds `syncp` as well wherever threads
 //! learn of each other.
 //! **Cost.** A collection visits all state there is; the next one waits for as many accesses. So it costs O(1) per access.
 

@@ -48,7 +48,7 @@ pub(crate) struct SyncPreserving<const BOUNDED: bool> {
     pub(super) racy_reads: Option<Box<RacyReads>>,
 }
 
-/// So many reads are named that a possible race hinges on.
+/// The most reads that are named for a possible race.
 const MOST_HINGES: usize = 4;
 
 /// The clocks that an access begins with.

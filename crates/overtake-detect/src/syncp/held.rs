@@ -1,11 +1,11 @@
-//! What threads hold, in one number for each access, and whether two of them protect two accesses from each other.
+//! One number for each access that names the locks held, and whether two such sets share a lock that keeps the accesses apart.
 //!
 //! A lock held at both accesses, by at least one of them exclusively, keeps them apart in every correct reordering; in a
 //! sync-preserving one this shows as the first access being in the closure, and it stays there for every later access of
 //! the second thread. So the answer here settles most pairs without a closure.
 //!
-//! The sets themselves are those of [`locks`](crate::locks). Accesses are many, so that each has room for one number
-//! only: of what it holds, by lock and mode.
+//! The sets themselves are those of [`locks`](crate::locks). There are many accesses, so each has room for one number only, which
+//! stands for the locks and their modes.
 
 use overtake_trace::{IdVec, LockId, ThreadId};
 use rustc_hash::FxHashMap;

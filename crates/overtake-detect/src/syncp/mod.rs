@@ -1,4 +1,4 @@
-//! Sync-preserving races: races that a reordering of the run exhibits which keeps, per lock, the order of acquires.
+//! Sync-preserving races: races that happen in a reordering of the run that keeps, for each lock, the order of its acquires.
 //!
 //! **Source.** Mathur, Pavlogiannis and Viswanathan, *Optimal Prediction of Synchronization-Preserving Races*, POPL 2021.
 //! **Definition.** A set of events is closed if with an event it contains what precedes it in its thread (for the first

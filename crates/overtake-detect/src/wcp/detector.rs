@@ -1,7 +1,6 @@
 //! The accesses of each variable, and the races among them.
 //!
-//! An event may touch a variable and the heap block it lies in. Both bring order into the event, so races are judged when both
-//! have.
+//! An event may touch a variable and the heap block it lies in. Both can order the event, so races are judged after both.
 
 use overtake_clock::{Epoch, Time};
 use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};

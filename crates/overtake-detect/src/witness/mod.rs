@@ -1,4 +1,4 @@
-//! Witnesses: schedules that bring two racing accesses side by side, and a checker that believes nothing.
+//! Witnesses: schedules that bring two racing accesses side by side, and a checker that takes nothing for granted.
 //!
 //! The witness of a sync-preserving race `e1`, `e2` is the smallest closed set that contains what precedes the two, in
 //! trace order. [`build`] computes it by reading the trace twice. Races that need sections swapped have the schedules that

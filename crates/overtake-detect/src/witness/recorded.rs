@@ -1,8 +1,8 @@
 //! Schedules of races that recordings predict.
 //!
 //! In a recording a schedule has to contain, with a read, every write that the read may have seen (`sources.rs`), earlier or
-//! later in the trace. So the whole trace matters, whichever the race, and it is held in memory. The closure is a worklist over
-//! explicit dependencies. Two readings: which variables race, and the trace.
+//! later in the trace. So the whole trace matters for every race, and it is held in memory. The closure is a worklist over
+//! explicit dependencies. The trace is read twice: first to learn which variables race, then to keep it.
 
 use overtake_trace::{
     Action, Block, Checker, EventIndex, EventSource, IdVec, LockId, MemoryOrder, Result, Sizes, SyncId,

@@ -1,6 +1,6 @@
 //! Prediction beyond sync-preservation, the weak order, and deadlocks: detectors of the table against the definitions.
 //!
-//! `OVERTAKE_RANDOM_TRACES=100000` looks at so many random traces in each test; `OVERTAKE_RANDOM_SEED=70277` at one of them.
+//! `OVERTAKE_RANDOM_TRACES=100000` makes each test look at this many random traces; `OVERTAKE_RANDOM_SEED=70277` at this one only.
 
 mod ask;
 #[path = "../common/mod.rs"]

@@ -55,7 +55,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
             }
     }
 
-    /// Lets what `cell` keeps stand where what `other` keeps stands, wherever that is earlier; the cells are the same.
+    /// Lets `cell` name the accesses that `other` names, wherever these are earlier. Both cells must have the same history.
     /// Returns whether something changed.
     pub(crate) fn take_earlier_places(&mut self, cell: Cell, other: Cell) -> bool {
         let (mine, others) = (self.latest[cell], self.latest[other]);

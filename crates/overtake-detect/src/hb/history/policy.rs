@@ -47,7 +47,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     ) {
         let access = Judged { at: At { index, thread: ThreadId(epoch.thread), location }, kind, verdict };
         if !EVERY_RACE && self.take_place(epoch, cell, access) {
-            return; // a race would have been the other access's, and reported then
+            return; // a race would have been reported at the other access
         }
         match access.kind {
             AccessKind::Read => _ = self.read(clock, epoch, cell, access, races),
@@ -87,7 +87,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     ) -> bool {
         let latest = &mut self.latest[cell];
         if !EVERY_RACE && (latest.read == epoch || latest.write == epoch) {
-            return true; // a race would have been the other access's, and reported then
+            return true; // a race would have been reported at the other access
         }
         if latest.spill().is_some() {
             self.read_spilled(clock, epoch, cell, access, races);

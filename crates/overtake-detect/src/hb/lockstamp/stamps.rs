@@ -1,8 +1,8 @@
 //! Stamps of nodes, forward and backward through the flows.
 //!
 //! Forward: for each channel, the last crossing that a node has received ("acquired").
-//! Backward: for each channel, the first crossing that what a node knows now will take part in ("released"), kept as its
-//! complement, so that the minimum is a maximum, and never (infinity) is 0, which a clock does not store.
+//! Backward: for each channel, the first crossing that will carry what the node knows ("released"). It is stored as its complement, so
+//! that the minimum becomes a maximum and "never" becomes 0, which clocks do not store.
 
 use std::cell::Cell;
 use std::rc::Rc;
