@@ -1,8 +1,8 @@
 //! Builds the book from the documents of the repository, and checks their links.
 //!
 //! The layout is that of mdBook: `book.toml`, `docs/SUMMARY.md` with the chapters in their order, `{{#include FILE}}` on a line of its own.
-//! This crate needs nothing but Cargo, builds in seconds where mdBook takes minutes, and is stricter: a link that leads nowhere,
-//! an anchor that no heading has, a page that is in no table of contents are problems, and there is no book with problems.
+//! This crate needs nothing but Cargo, builds in seconds where mdBook takes minutes, and is stricter. A link that leads nowhere, an
+//! anchor that no heading has and a page that is not in the table of contents are problems, and a book with problems is not written.
 //!
 //! Links between pages become links between chapters. A link to a file that a chapter includes leads to that chapter. Other files below
 //! `docs/` are copied; files elsewhere in the repository are linked to where the repository is published.
@@ -56,7 +56,7 @@ impl Book {
         Ok(Book { summary, chapters, problems, root: root.to_owned() })
     }
 
-    /// Writes the pages to `directory`, which is made if it is not there.
+    /// Writes the pages to `directory`, which is created if it does not exist.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
         fs::create_dir_all(directory)?;
         let homes = self.homes();

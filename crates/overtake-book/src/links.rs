@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::chapter::{Chapter, resolve};
 
-/// Files outside `docs/` whose links are checked although no chapter need include them.
+/// Files outside `docs/` whose links are checked, whether or not a chapter includes them.
 const BESIDE: &[&str] = &["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"];
 
 /// Documents that no chapter shows.

@@ -1,4 +1,4 @@
-//! `overtake-book [DIRECTORY]` writes the book of the repository in the working directory, to `target/book` unless told. Exit code 1 if a link
+//! `overtake-book [DIRECTORY]` writes the book of the repository in the working directory, by default to `target/book`. Exit code 1 if a link
 //! leads nowhere.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a program that says what it did")]

@@ -1,4 +1,4 @@
-//! The book of this repository, and what is said about broken ones.
+//! The book of this repository has no problems, and the problems of broken books are found.
 
 use std::fs;
 use std::path::Path;
