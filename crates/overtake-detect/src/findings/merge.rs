@@ -1,6 +1,6 @@
 //! Logs of workers that each judged some of the variables, brought together.
 //!
-//! **Answer.** The log that one detector would have made which judged all variables in trace order.
+//! **Answer.** The log that one detector would have made if it had judged all variables in trace order.
 //! **Assumes.** Every finding is a race, reported when its second access is judged, and all races of one event were reported by one
 //! worker. Then trace order of second accesses, and within an event the order of the worker, is the order of discovery.
 
