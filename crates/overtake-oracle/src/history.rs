@@ -85,7 +85,7 @@ impl Step {
         }
     }
 
-    /// What the event waits for: a lock that it acquires, unless it was a try.
+    /// The lock that the event waits for: the one that it acquires, unless the acquire is a try.
     pub fn waits_for(&self) -> Option<LockUse> {
         self.acquires().filter(|_| !self.event.is_try())
     }

@@ -1,8 +1,8 @@
 //! Small traces as text, such as `T0 acq l; T0 w x; T1 w x`. Tests are written in it, and failures print it.
 //!
 //! An event is a thread, an operation and its operand, and ends with `;` or the line. A memory order follows its operation
-//! (`store.release x`, `fence.acq_rel`; the default is seq_cst). `try` precedes an acquire that was one (`tryacq l`). A location follows its event (`T0 w x @main.c:3`; the default is the
-//! event's index). A `#` after a space begins a comment.
+//! (`store.release x`, `fence.acq_rel`; the default is seq_cst). An acquire that does not wait has the prefix `try` (`tryacq l`). A
+//! location follows its event (`T0 w x @main.c:3`; the default is the event's index). A `#` after a space begins a comment.
 
 use std::fmt::Write;
 

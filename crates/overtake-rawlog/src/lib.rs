@@ -339,7 +339,7 @@ pub const fn acquire_extra(tried: bool, owner_died: bool) -> u8 {
     tried as u8 | (owner_died as u8) << 1
 }
 
-/// Whether the caller of an acquire with this extra byte would not have waited.
+/// Whether an acquire with this extra byte was a `trylock`, which does not wait.
 pub const fn is_try(extra: u8) -> bool {
     extra & 1 == 1
 }

@@ -120,14 +120,14 @@ impl Op {
         }
     }
 
-    /// Whether the operation takes a lock.
+    /// Whether the operation acquires a lock.
     #[inline]
     pub fn acquires(self) -> bool {
         matches!(self, Op::Acquire | Op::AcquireShared)
     }
 
-    /// Whether an event of the operation may have this memory order: any if it carries one. An acquire that was a try
-    /// ([`Event::is_try`]) is marked by one.
+    /// Whether an event with this operation may have this memory order. An acquire has one only as the mark of a try
+    /// ([`Event::is_try`]).
     #[inline]
     pub fn admits(self, order: MemoryOrder) -> bool {
         self.has_memory_order() || order == MemoryOrder::Relaxed || (self.acquires() && order == TRY)
@@ -215,7 +215,7 @@ pub enum Action {
     Gap,
 }
 
-/// What marks an acquire that was a try, where other operations have their memory order.
+/// The mark of an acquire that is a try, stored in place of a memory order.
 const TRY: MemoryOrder = MemoryOrder::Acquire;
 
 /// One event. Its index is its position in the trace and is not stored.
@@ -300,13 +300,13 @@ impl Event {
         self.order
     }
 
-    /// Whether it takes a lock that it would not have waited for: a `trylock`, or a lock with a time limit.
+    /// Whether it is a try: an acquire that does not wait, or only up to a time limit (`trylock`, a lock with a time limit).
     #[inline]
     pub fn is_try(&self) -> bool {
         self.op.acquires() && self.order == TRY
     }
 
-    /// The same acquire as a try; other operations are never one.
+    /// The same acquire as a try. Other operations do not change.
     #[inline]
     pub fn as_try(self) -> Event {
         Event { order: if self.op.acquires() { TRY } else { self.order }, ..self }

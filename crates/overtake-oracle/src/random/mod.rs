@@ -40,7 +40,7 @@ pub struct Shape {
     pub fork_join: bool,
     /// Locks are also acquired in shared mode.
     pub shared_locks: bool,
-    /// Some acquires are tries.
+    /// Some acquires are tries (`trylock`), which do not wait.
     pub tries: bool,
     /// The orders that atomic operations and fences choose from.
     pub orders: &'static [MemoryOrder],

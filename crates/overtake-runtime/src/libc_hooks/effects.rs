@@ -64,7 +64,7 @@ fn zero(result: i32) -> bool {
 fn natural<T: PartialOrd + Default>(result: T) -> bool {
     result >= T::default()
 }
-/// A time before 1970 is below zero.
+/// Whether a result is a time: any value but -1, because times before 1970 are negative.
 fn valid(result: i64) -> bool {
     result != -1
 }

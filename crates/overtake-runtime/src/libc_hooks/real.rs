@@ -160,7 +160,7 @@ macro_rules! export {
             "ret"
         );
     };
-    // The seventh argument is on the stack behind the return address; both are handed on there.
+    // The seventh argument is on the stack behind the return address; both are passed on the stack.
     ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident) => {
         $crate::libc_hooks::real::symbol!(
             $origin $name,

@@ -70,7 +70,7 @@ static void anew(void)
         if (call) abort();                           \
         WRITES(function, out, strlen(out) + 1);      \
     } while (0)
-/* The same where a machine may lack what is asked for: then the call fails, and nothing must be in the log. */
+/* The same for what a machine may lack: then the call fails, and nothing must be in the log. */
 #define TEXT_IF_THERE(function, call)                           \
     do {                                                        \
         char *out = calloc(1, PATH_MAX);                        \
@@ -78,7 +78,7 @@ static void anew(void)
         int failed = (call) != 0;                               \
         WRITES(function, out, failed ? 0 : strlen(out) + 1);    \
     } while (0)
-/* The same for a function that is given one more thing to read. */
+/* The same for a function that reads one more object. */
 #define READING(function, object, bytes, call) \
     do {                                       \
         anew();                                \

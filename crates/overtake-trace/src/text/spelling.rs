@@ -10,7 +10,7 @@ use super::lines::{shown, trimmed};
 pub(super) enum Verb {
     /// One event with an operand of the operation's own table.
     Plain(Op),
-    /// `tryacq(l)` and `tryracq(l)`: a lock was taken that would not have been waited for.
+    /// `tryacq(l)` and `tryracq(l)`: an acquire that is a try, which does not wait.
     Try(Op),
     /// `begin...` and `end...`: the whole text is the marker.
     Marker(Op),
