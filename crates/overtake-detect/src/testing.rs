@@ -61,7 +61,7 @@ pub(crate) struct LockStep {
     pub(crate) takes: bool,
 }
 
-/// Who holds each of several locks, by the rules that everybody shares.
+/// Which threads hold each of several locks, by the shared rules.
 pub(crate) struct LocksByRule(Vec<Holders<Vec<Claim<ThreadId>>>>);
 
 impl LocksByRule {

@@ -23,7 +23,7 @@ fn shapes() -> Vec<Shape> {
     shapes
 }
 
-/// After a gap, whoever uses a block that was not allocated is taken to use one that was allocated within the gap.
+/// After a gap, an access to a block that was not allocated counts as one to a block that was allocated within the gap.
 fn uses_blocks_before_they_are_there(trace: &Trace) -> bool {
     let mut used = BTreeSet::new();
     trace.events.iter().any(|event| match event.action() {

@@ -1,6 +1,6 @@
 //! Which frames of a stack people want to see.
 //!
-//! A stack leads through code that nobody of the project wrote: the inside of `std::` containers, libc, the starting of threads.
+//! A stack leads through code that is not the project's own: the inside of `std::` containers, libc, the starting of threads.
 //! Reports show the frames of the project, and the library function that each of them calls, because it says what is being done.
 //! Frames deeper in a library or outside of the project are folded; a renderer says how many they are.
 

@@ -149,7 +149,7 @@ fn directories_configured_with_another_compiler_are_named() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(": configured with "), "{arguments:?}: {}", said(&output));
     }
-    // Our compiler is used all the same, but what is there already is not compiled again.
+    // Our compiler is used nevertheless, but existing objects are not compiled again.
     let output = build(&["make"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(said(&output).contains("make clean"), "{}", said(&output));

@@ -31,7 +31,7 @@ pub(crate) struct LockSets {
     /// The locks of all sets, each set sorted and in one piece.
     locks: Vec<LockId>,
     spans: Vec<Span>,
-    /// Of each set a bit for each of its locks, the same bit for some; see [`signature`](Self::signature).
+    /// For each set, a bit for each of its locks; some locks share a bit. See [`signature`](Self::signature).
     signatures: Vec<u64>,
     /// Whether no two locks of any set have the same bit.
     exact: bool,
@@ -151,7 +151,7 @@ impl LockSets {
         self.intersections.put(Pair(first.0, second.0), result)
     }
 
-    /// A bit for each lock of a set, the same bit for some. Sets without a common bit have no common lock.
+    /// A bit for each lock of a set; some locks share a bit. Sets without a common bit have no common lock.
     #[inline]
     pub(crate) fn signature(&self, set: SetId) -> u64 {
         self.signatures[set.0 as usize]
@@ -237,7 +237,7 @@ impl LockSets {
         id
     }
 
-    /// Whether sets are so many that those nobody refers to should be dropped.
+    /// Whether there are so many sets that unused ones should be dropped.
     #[inline]
     pub(super) fn wants_collection(&self) -> bool {
         self.weight > self.weight_limit

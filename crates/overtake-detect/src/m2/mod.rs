@@ -19,7 +19,7 @@ mod order;
 
 pub(crate) use check::Saturation;
 
-/// The most events that saturation is tried with where nobody set a limit.
+/// The most events that saturation is tried with by default.
 pub(crate) const SATURATION_EVENTS: u64 = 2_000;
 
 use crate::passes::Analysis;

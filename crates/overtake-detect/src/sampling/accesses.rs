@@ -43,7 +43,7 @@ impl<S: Sampling> Sampler<S> {
         Sampler { sampling, histories: Histories::default(), accesses: 0, sampled: 0 }
     }
 
-    /// The epoch to record an access in, if it is sampled; else it is done with.
+    /// The epoch to record an access in, if it is sampled. Another access is judged here, if at all, and `None` is returned.
     #[inline(always)] // a call would put the access into memory for every event
     fn epoch(
         &mut self,

@@ -1,9 +1,9 @@
 //! One stretch of an array: its partition, its cells, and how footprints are committed to them.
 //!
-//! **State.** While elements are treated together, one run of cells for the parts. Once some or all elements stand alone
-//! ([`Partition::Prefix`], [`Partition::Fine`]), each has a cell of its own (`own.rs`) from when it is first needed, with
-//! the history of the part that it was in; so an array becomes fine at no cost, and what is never touched again
-//! has no cell of its own.
+//! **State.** While elements are treated together, one run of cells for the parts. An element *stands alone* if it is judged by itself
+//! ([`Partition::Prefix`], [`Partition::Fine`]). It is *settled* when it gets a cell of its own (`own.rs`), which is when it is first accessed;
+//! the cell starts with the history of the part that the element was in. So an array becomes fine at no cost, and elements that are never
+//! accessed again have no cells of their own.
 //! **Invariants.**
 //!   I1  The history of an element that stands alone is that of its own cell if it is settled, else that of its part in
 //!       `base`, which no longer changes.

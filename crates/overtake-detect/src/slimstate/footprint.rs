@@ -6,7 +6,7 @@
 //! the first time in order as well.
 //! **Runs.** Most accesses are the next step of a footprint. Where variables are known to be elements in order, up to the end
 //! of a page of them, the thread remembers which variable would be the next step, and only counts; the footprint is
-//! brought up to date when somebody looks at it.
+//! brought up to date when it is looked at.
 //! **Invariants.**
 //!   I1  While a run has counted steps, its footprint is not looked at but to add them.
 //!   I2  The pieces of a footprint have each of its elements once.
@@ -226,7 +226,7 @@ pub(super) enum Collected {
 /// The footprints of one thread.
 #[derive(Default, Debug)]
 pub(super) struct Pending {
-    /// Of reads and of writes.
+    /// The run of reads, and the run of writes.
     runs: [Run; 2],
     touched: Vec<Touched>,
     /// The array touched last, which is most often the next one too.

@@ -87,7 +87,7 @@ impl SlimState {
         }
         let mut room = Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
         let (page, offset) = (var.index() / PAGE, (var.index() % PAGE) as u64);
-        // Of a page of elements in order that all stand alone, all are settled at once.
+        // If a page has only elements, in order, that all stand alone, they are settled together.
         if self.pages[page] == VarPage::elements(shadow)
             && let Some(first) = index.checked_sub(offset)
             && first >= alone.start

@@ -10,7 +10,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `range.rs`, `footprint.rs` | strided ranges, and what threads have accessed and nobody has judged |
+//! | `range.rs`, `footprint.rs` | strided ranges, and what threads have accessed and is not judged yet |
 //! | `partition.rs` | partitions and how footprints refine them: the paper's table |
 //! | `cells.rs` | the cells, which are FastTrack's |
 //! | `locate.rs` | where the state of a variable is |

@@ -7,8 +7,8 @@
 //! **Invariants.**
 //!   I1  What is kept for an element is not later than the element's access for which it is kept, and in the same epoch
 //!       of the same thread. So the access that is found is in that epoch as well, and races as the kept one would.
-//! **Limit.** Of races of the same elements between what is kept as the same two locations, only the first is named; the
-//! others are counted. So there are as many as racy parts and pairs of locations at most.
+//! **Limit.** If several races of the same elements have the same two locations, as far as locations are kept, only the first is named; the
+//! others are counted. So at most one race is named for each racy part and pair of locations.
 
 use std::collections::VecDeque;
 

@@ -113,7 +113,7 @@ impl Shadow {
         &mut self.segments[at]
     }
 
-    /// To be called after a stretch may have changed its ways.
+    /// Must be called after a stretch may have changed its partition.
     pub(super) fn look_again(&mut self) {
         self.collects = self.segments.iter().all(Segment::collects);
         self.has_alone = self.segments.iter().any(|segment| !segment.alone().is_empty());

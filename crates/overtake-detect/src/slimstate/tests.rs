@@ -133,7 +133,7 @@ fn ranges_take_exactly_what_keeps_them_strided() {
 fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     let at = |index| At { index: EventIndex(index), thread: ThreadId(0), location: LocationId::UNKNOWN };
     let mut pending = Pending::default();
-    // Variables 100 to 107 are elements 0 to 7 in order; what is from 8 on has to be told.
+    // Variables 100 to 107 are known to be elements 0 to 7 in order; further ones are not.
     let access = |pending: &mut Pending, index: u64, step: u64| {
         let var = VarId(100 + index as u32);
         pending.follow(var, false)

@@ -55,7 +55,7 @@ impl Chosen {
                 for place in chosen.open_in(summary, thread) {
                     let section = summary.section(thread, place);
                     if !summary.is_shared(section.lock) {
-                        continue; // It keeps nobody out.
+                        continue; // It keeps no thread out.
                     }
                     let Some(release) = summary.release(section) else { continue };
                     let time = |other: ThreadId| match other == thread {

@@ -63,7 +63,7 @@ pub(crate) struct Search {
     census: Census,
     /// Which of the readings this is.
     reading: usize,
-    /// By their first accesses, and how many of them are in the window or behind it.
+    /// In the order of their first accesses; the first `entered` are in the window or before it.
     candidates: Vec<Candidate>,
     entered: usize,
     /// Those in the window, with the number of events at which to look next.
@@ -298,7 +298,7 @@ impl Pass for Search {
     }
 }
 
-/// What remains when all is judged.
+/// What remains of the search when all candidates are judged: its figures.
 pub(crate) struct Searched {
     method: Method,
     counts: Counts,
@@ -307,7 +307,7 @@ pub(crate) struct Searched {
 }
 
 impl Searched {
-    /// Nothing was to be judged, or so many pairs were left out.
+    /// The result of a search that judged no pair and left out `not_judged` pairs.
     pub(crate) fn nothing(method: Method, not_judged: u64) -> Searched {
         let counts = Counts { not_judged, ..Counts::default() };
         Searched { method, counts, figures: Vec::new() }

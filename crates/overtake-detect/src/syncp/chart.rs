@@ -158,7 +158,7 @@ pub(super) struct Chart {
     changes: Changes,
 }
 
-/// No thread has this number: the own thread of closed sets that are nobody's.
+/// The number of the thread that owns closed sets which belong to no thread.
 const NOBODY: ThreadId = ThreadId(u32::MAX);
 
 /// What precedes an access.

@@ -215,7 +215,7 @@ pub(super) struct List {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     pub(super) time: Time,
-    /// The low half of the number in the log; items do not outlive their entry by so much that it is ambiguous.
+    /// The low half of the number in the log. It is unique, because items do not outlive their entries for long.
     number: u32,
 }
 
@@ -325,8 +325,8 @@ impl Log {
         self.entries.reserve_exact(self.entries.len() / 8 + 64);
     }
 
-    /// Whether an access can be told from an earlier one by nothing: same thread, no time over and nothing learned in
-    /// between, same kind. Then it races with whatever the earlier one races with.
+    /// Whether an access is indistinguishable from an earlier one: same thread, same time, nothing learned in between, same
+    /// kind. Then it races with whatever the earlier one races with.
     #[inline]
     fn repeats(&self, number: u64, access: &NewEntry) -> bool {
         let entry = self.at(number);

@@ -16,7 +16,7 @@ use crate::detector::LockMode;
 
 #[derive(Debug)]
 struct ThreadState {
-    /// With the thread's own time.
+    /// What happened before, the thread's own time included.
     happens: VectorClock,
     weak: VectorClock,
     time: Time,

@@ -1,8 +1,8 @@
 //! Replaying a schedule against the definition.
 //!
-//! Written from the definition alone, with the rules that everybody uses ([`overtake_rules`]): it holds the trace up to the
-//! last event that is used, with what each event needs, and replays the schedule event by event. It does not assume that the schedule is in trace order, nor anything else about how it was
-//! made.
+//! Written from the definition alone, with the shared rules ([`overtake_rules`]): it holds the trace up to the last event that is used,
+//! with what each event needs, and replays the schedule event by event. It does not assume that the schedule is in trace order, nor
+//! anything else about how it was made.
 
 use overtake_rules::{Claim, Holders, LockMode};
 use overtake_trace::{

@@ -172,7 +172,7 @@ fn nested(thread: usize, locks: &[&str]) -> String {
     taken.chain(given_back).collect()
 }
 
-/// Every way to choose one of `choices` so many times.
+/// Every way to choose one of `choices`, `times` times.
 fn every_choice(choices: usize, times: u32) -> impl Iterator<Item = Vec<usize>> {
     (0..choices.pow(times))
         .map(move |number| (0..times).map(|place| number / choices.pow(place) % choices).collect())

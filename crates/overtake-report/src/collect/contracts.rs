@@ -1,11 +1,11 @@
-//! Objects of libraries that two threads share, and what their users have to keep to.
+//! Objects of libraries that two threads share, and the rules that their users must follow.
 //!
-//! A race inside `std::vector` is a race of whoever shares the vector. Which operation was called and where is known from the
-//! stack: the library function that the program itself called. Advice is about that call, never about lines of the library.
+//! A race inside `std::vector` is a race of the threads that share the vector. The stack shows which operation was called and where:
+//! the library function that the program itself called. Advice is about that call, never about lines of the library.
 
 use crate::result::Frame;
 
-/// What the users of an object have to keep to.
+/// The rule that users of an object must follow.
 #[derive(Debug)]
 pub(super) struct Contract {
     /// How the names of its functions begin, and what the object is called.

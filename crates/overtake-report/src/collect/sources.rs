@@ -10,7 +10,7 @@ use crate::result::{Excerpt, Finding, Frame, innermost_own};
 const AROUND: u32 = 3;
 /// Larger files are not sources that people read.
 const MOST_BYTES: u64 = 16 << 20;
-/// Longer lines are cut: so many bytes stay, those around the columns that stacks name.
+/// Longer lines are cut to this many bytes, those around the columns that stacks name.
 const MOST_BYTES_OF_LINE: usize = 400;
 /// Frames of an access whose lines are shown.
 const FRAMES: usize = 8;

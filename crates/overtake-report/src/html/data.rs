@@ -31,11 +31,11 @@ pub(super) struct Contents<'a> {
     frames: IndexSet<&'a Frame>,
     /// Stacks as positions in `frames`.
     stacks: IndexSet<Vec<usize>>,
-    /// Of each frame, whether it is of the program itself; others are folded.
+    /// For each frame, whether it is of the program itself; others are folded.
     own: Vec<bool>,
     /// Frames that have no name, as positions; they go by their place.
     lambdas: Vec<usize>,
-    /// Of each stack, the frame that it is known by (see [`innermost_own`]); none of an empty one.
+    /// For each stack, the frame that it is known by (see [`innermost_own`]); `None` for an empty stack.
     sites: Vec<Option<usize>>,
     threads: IndexSet<ThreadForm<'a>>,
     findings: Vec<Summary<'a>>,

@@ -16,7 +16,7 @@ pub(super) struct Lane {
 pub(super) struct Events<'a> {
     out: &'a mut dyn io::Write,
     any: bool,
-    /// Of asynchronous spans and arrows; each has its own.
+    /// The last id that was used. Each asynchronous span and each arrow has its own.
     last_id: u64,
 }
 

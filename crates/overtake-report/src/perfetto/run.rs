@@ -121,7 +121,7 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// First those of the timeline, then whoever else takes part in a race.
+    /// First the threads of the timeline, then other threads that take part in a race.
     fn of(process: u64, timeline: Option<&Timeline>, findings: &[&Finding]) -> Lanes {
         let mut threads = BTreeMap::new();
         let of_timeline =

@@ -209,7 +209,7 @@ impl Finding {
         if self.kind == Kind::Race { " on " } else { ": " }
     }
 
-    /// The two accesses of a race; none of what is not a race.
+    /// The two accesses of a race; `None` for other findings.
     pub fn pair(&self) -> Option<[&Access; 2]> {
         match &self.accesses[..] {
             [first, second] if self.kind == Kind::Race => Some([first, second]),

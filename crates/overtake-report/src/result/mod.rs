@@ -142,7 +142,7 @@ pub struct DetectorRun {
 pub struct Excerpt {
     /// The lines that are known, by number.
     pub lines: BTreeMap<u32, String>,
-    /// Of lines that are too long, how many bytes are left out before the part that is in `lines`.
+    /// For lines that are too long, how many bytes are left out before the part that is in `lines`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cut: BTreeMap<u32, u32>,
 }

@@ -62,7 +62,7 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-/// Turns a result of version 1 into one of version 2. What has another form than it should is left to the reader of version 2.
+/// Turns a result of version 1 into one of version 2. Fields of a wrong form stay as they are: the reader of version 2 refuses them.
 fn upgrade(report: &mut Value) {
     report["schema"] = RESULT_SCHEMA.into();
     let findings = report.get_mut("findings").and_then(Value::as_array_mut);

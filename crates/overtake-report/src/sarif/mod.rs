@@ -191,7 +191,7 @@ fn notes_of(report: &Report) -> Vec<Note> {
     notes
 }
 
-/// Text as SARIF has it.
+/// A text in SARIF's form.
 #[derive(Clone, Serialize)]
 struct Message<'a> {
     text: Cow<'a, str>,

@@ -1,7 +1,7 @@
 //! The command line: arguments, files and exit codes; no algorithm.
 //!
-//! It uses the rest of the library as any other program would. The table of detectors is a parameter ([`run`]): a program with one more
-//! row has it in its help, in `compare`, in reports and in the table of `bench speed`.
+//! It uses the rest of the library as any other program would. The table of detectors is a parameter ([`run`]): a row that a program adds is
+//! in its help, in `compare`, in reports and in the table of `bench speed`.
 
 mod args;
 mod commands;

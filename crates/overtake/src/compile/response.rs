@@ -18,7 +18,7 @@ pub(super) fn expand(arguments: &[OsString]) -> (Vec<OsString>, bool) {
 
 fn expand_one(argument: &OsStr, depth: u32, into: &mut Vec<OsString>, had_files: &mut bool) {
     let text = argument.as_bytes().strip_prefix(b"@").filter(|_| depth < DEEPEST).and_then(|path| {
-        // A file that cannot be read is an argument like any other, as compilers have it.
+        // As for compilers, a file that cannot be read is an argument like any other.
         std::fs::read(OsStr::from_bytes(path)).ok()
     });
     let Some(text) = text else { return into.push(argument.to_owned()) };

@@ -208,7 +208,7 @@ pub(crate) fn runnable(program: &OsString) -> OsString {
     program.clone()
 }
 
-/// The exit code of a program as shells have it: 128 + n after signal n.
+/// The exit code of a program as shells count it: 128 + n after signal n.
 pub fn exit_code(status: ExitStatus) -> u8 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8
 }

@@ -2,7 +2,7 @@
 //!
 //! While a program runs, a signal is handed on to it; it ends, and the report follows. Afterwards a signal ends `overtake`, which
 //! removes its temporary directories first. A signal that arrives within a second of the program's end was for the program: `timeout` sends
-//! one to `overtake` and one to all its children, which may end first. Signals that were ignored at the start, as `nohup` has it, stay ignored: the
+//! one to `overtake` and one to all its children, which may end first. Signals that were ignored at the start, as with `nohup`, stay ignored: the
 //! program inherits that.
 
 use std::path::PathBuf;

@@ -69,7 +69,7 @@ impl Plan {
         ]
     }
 
-    /// What was done, reading so many events, and what it means that a race was found or that none was.
+    /// What was done when `read` events were read, and what it means that a race was found or that none was.
     pub fn remarks(&self, judge: Judge, read: u64, found: bool) -> Vec<String> {
         let Plan { epsilon, delta, seed, m, window, samples, .. } = *self;
         let Parameters { events, threads, most_held, .. } = self.parameters;

@@ -1,7 +1,7 @@
 //! Windows read at random and judged in parallel.
 //!
-//! Each worker takes the next window that nobody has taken, so that long ones keep nobody waiting. What a window shows does
-//! not depend on who judges it, and the logs are put together in the order of the windows: the result does not depend on
+//! Each worker takes the next window that is not taken, so that no worker waits for a long window. What a window shows does
+//! not depend on the worker, and the logs are put together in the order of the windows: the result does not depend on
 //! the number of workers. Where the checker had to invent names to mend a window, which changes what ids mean, the window is
 //! judged once more at the end, by one worker, whose names are those of the result.
 

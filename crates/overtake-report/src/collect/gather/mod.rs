@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use self::gatherer::Gatherer;
 use super::facts::{Facts, Placed};
 
-/// How many events before an access are searched for synchronisation: so many for each thread, and in all at least and at most so many.
+/// How many events before an access are searched for synchronisation: [`NEAR_EACH`] for each thread, within these limits.
 const NEAR_EACH: u64 = 256;
 const NEAR_LEAST: u64 = 4 * 1024;
 const NEAR_MOST: u64 = 256 * 1024;
