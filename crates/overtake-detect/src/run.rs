@@ -1,5 +1,5 @@
-//! The event loop. It exists once: every detector and every visitor gets its events from [`visit`]. Only the checker of schedules
-//! (`witness/verify.rs`) has a loop of its own, on purpose.
+//! The event loop. It exists once: every detector and every visitor gets its events from [`visit`]. Only code that looks at single events
+//! which it has kept does without it: `witness/`, whose checker shares no code with detectors on purpose, and `sampling/rpt/predict.rs`.
 
 use std::ops::Range;
 

@@ -30,7 +30,8 @@ pub(crate) fn deliver(
     Ok(if races { Verdict::Races } else { Verdict::Fine })
 }
 
-/// Prints the text for people. If another report is printed there, prints only the notes on each run.
+/// Prints the report for people. Where another report takes standard output, or where the run of a program has no findings, prints only the
+/// notes on each run.
 fn tell(
     report: &Report,
     arguments: &ReportArguments,
