@@ -1,22 +1,48 @@
-//! The passes of `wcp`: the detector; then, if it suspects races that happens-before does not show, a search for schedules of them.
+//! The passes of `wcp`: the survey; the detector; then, if it suspects races that happens-before does not show, a search for schedules of them.
 
 use overtake_trace::{Checked, Symbols};
 
 use super::detector::WeakOrder;
+use super::survey::Survey;
 use crate::detector::Detector;
 use crate::findings::Findings;
 use crate::passes::{After, Analysis, Pass};
 use crate::race::Verdict;
-use crate::run::{LiveBlocks, feed};
+use crate::run::{LiveBlocks, feed, visit};
 use crate::settings::{OptionError, Options};
 use crate::summary::Support;
 
 /// Starts `wcp`.
 pub(crate) fn start(_: &Options) -> Result<Analysis, OptionError> {
-    Ok(Analysis::new(Weak(WeakOrder::default())))
+    Ok(Analysis::new(First(Survey::default())))
 }
 
-/// The first pass.
+/// The first pass: what matters.
+struct First(Survey);
+
+impl Pass for First {
+    fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
+        visit(&mut self.0, blocks, checked);
+    }
+
+    /// Where no variable matters, there is no race to be found, and the trace need not be read again.
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        let census = self.0.into_census();
+        let is_over = census.slot_count == 0;
+        let detector = Box::new(Weak(WeakOrder::new(census)));
+        if is_over { After::Done(detector) } else { After::Pass(detector) }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.0.state_bytes()
+    }
+
+    fn readings(&self) -> u32 {
+        2 + Support::READINGS
+    }
+}
+
+/// The second pass.
 struct Weak(WeakOrder);
 
 impl Pass for Weak {

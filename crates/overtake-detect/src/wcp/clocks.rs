@@ -7,10 +7,11 @@
 //!       was handed out knows that clock, and need not take it in again.
 
 use overtake_clock::{Epoch, SnapshotId, Time, VectorClock};
-use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::sections::{Own, Sections};
+use super::survey::{Slot, User};
 use crate::access::AccessKind;
 use crate::detector::LockMode;
 
@@ -22,15 +23,14 @@ struct ThreadState {
     time: Time,
     open: Vec<Open>,
     /// The accesses since the first of the open sections began, and whether they write.
-    accesses: Vec<(VarId, bool)>,
+    accesses: Vec<(Slot, bool)>,
     /// Sections begun so far.
     begun: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    lock: LockId,
-    mode: LockMode,
+    own: Own,
     acquired: Time,
     /// How many accesses there were before it.
     first_access: usize,
@@ -41,6 +41,8 @@ struct Open {
 struct LockClocks {
     happens: [VectorClock; 2],
     weak: [VectorClock; 2],
+    /// The thread that knows all of this because it released the lock last.
+    known_to: Option<ThreadId>,
 }
 
 /// The latest atomic access of a thread to a variable.
@@ -67,8 +69,9 @@ pub(super) struct Clocks {
     locks: IdVec<LockId, LockClocks>,
     /// What each poster knew. A thread's own posts order nothing weakly.
     posts: IdVec<SyncId, Vec<(ThreadId, VectorClock)>>,
-    atomics: FxHashMap<VarId, Vec<Atomic>>,
-    noted: IdVec<VarId, Noted>,
+    atomics: FxHashMap<Slot, Vec<Atomic>>,
+    /// By slot.
+    noted: Vec<Noted>,
     sections: Sections,
     ends: Vec<SnapshotId>,
 }
@@ -95,15 +98,22 @@ impl ThreadState {
     }
 }
 
+/// Noted as a read, and as a write.
+const READ: u8 = 1;
+const WRITE: u8 = 2;
+
 impl Clocks {
+    /// Clocks of a trace in which so many variables matter, and locks have these users.
+    pub(super) fn new(slots: usize, users: IdVec<LockId, Vec<User>>) -> Clocks {
+        Clocks { noted: vec![Noted::default(); slots], sections: Sections::new(users), ..Clocks::default() }
+    }
+
     pub(super) fn reserve(&mut self, sizes: &Sizes) {
         for thread in self.threads.len()..sizes.threads {
             self.threads.push(ThreadState::new(thread as u32));
         }
         self.locks.grow_to(sizes.locks);
         self.posts.grow_to(sizes.objects);
-        self.noted.grow_to(sizes.variables);
-        self.sections.reserve(sizes.locks);
     }
 
     pub(super) fn time(&self, thread: ThreadId) -> Time {
@@ -122,39 +132,42 @@ impl Clocks {
     }
 
     /// An access begins: rule (a), and the order of atomic accesses to the variable.
-    pub(super) fn access(&mut self, thread: ThreadId, var: VarId, kind: AccessKind) {
-        let Clocks { threads, sections, noted, .. } = self;
-        let state = &mut threads[thread];
-        if !state.open.is_empty() {
-            let ThreadState { open, weak, .. } = state;
-            for &Open { lock, mode, .. } in open.iter() {
-                for (other, released, happened) in
-                    sections.conflicting(Own { thread, lock, mode }, var, kind.writes())
-                {
-                    if weak.get(other.0) < released {
-                        weak.join(sections.snapshots.times(happened)); // I2
-                    }
-                }
-            }
-            let known = &mut noted[var];
-            let here = Noted { thread: thread.0, begun: state.begun, kinds: 0 };
-            if (known.thread, known.begun) != (here.thread, here.begun) {
-                *known = here;
-            }
-            for (bit, writes, present) in [(1, false, kind.reads()), (2, true, kind.writes())] {
-                if present && known.kinds & bit == 0 {
-                    known.kinds |= bit;
-                    state.accesses.push((var, writes));
-                }
-            }
+    #[inline]
+    pub(super) fn access(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
+        if !self.threads[thread].open.is_empty() {
+            self.access_in_section(thread, var, kind);
         }
         if kind.is_atomic() {
             self.join_atomics(thread, var, kind);
         }
     }
 
+    /// An access like one that was noted since the last section began says nothing new: no section ended since that excludes an
+    /// open one, and a write conflicts with all that a read conflicts with.
+    fn access_in_section(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
+        let Clocks { threads, sections, noted, .. } = self;
+        let ThreadState { open, weak, accesses, begun, .. } = &mut threads[thread];
+        let known = &mut noted[var.0 as usize];
+        if (known.thread, known.begun) != (thread.0, *begun) {
+            *known = Noted { thread: thread.0, begun: *begun, kinds: 0 };
+        }
+        let new = if kind.writes() { WRITE } else { READ };
+        if known.kinds >= new {
+            return;
+        }
+        known.kinds |= new;
+        accesses.push((var, kind.writes()));
+        for &Open { own, .. } in open.iter() {
+            for (other, released, happened) in sections.conflicting(own, var, kind.writes()) {
+                if weak.get(other.0) < released {
+                    weak.join(sections.snapshots.times(happened)); // I2
+                }
+            }
+        }
+    }
+
     #[cold]
-    fn join_atomics(&mut self, thread: ThreadId, var: VarId, kind: AccessKind) {
+    fn join_atomics(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
         let state = &mut self.threads[thread];
         for atomic in self.atomics.get(&var).map_or(&[][..], Vec::as_slice) {
             if atomic.thread != thread && (atomic.writes || kind.writes()) {
@@ -168,7 +181,7 @@ impl Clocks {
     }
 
     /// An atomic access is over: later ones of other threads come after it.
-    pub(super) fn end_atomic(&mut self, thread: ThreadId, var: VarId, kind: AccessKind) {
+    pub(super) fn end_atomic(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
         let state = &mut self.threads[thread];
         let happened = self.sections.snapshots.insert(state.happens.times());
         let atomic = Atomic { thread, writes: kind.writes(), time: state.time, happened };
@@ -184,24 +197,27 @@ impl Clocks {
     }
 
     pub(super) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
+        let Some(own) = self.sections.begin(thread, lock, mode) else { return };
         let state = &mut self.threads[thread];
         let clocks = &self.locks[lock];
-        let sources = if mode == LockMode::Exclusive { 0..2 } else { 0..1 };
-        for source in sources {
-            state.happens.join(clocks.happens[source].times());
-            state.weak.join(clocks.weak[source].times());
+        if clocks.known_to != Some(thread) {
+            let sources = if mode == LockMode::Exclusive { 0..2 } else { 0..1 };
+            for source in sources {
+                state.happens.join(clocks.happens[source].times());
+                state.weak.join(clocks.weak[source].times());
+            }
         }
         state.begun = state.begun.wrapping_add(1);
         let first_access = state.accesses.len();
-        state.open.push(Open { lock, mode, acquired: state.time, first_access });
+        state.open.push(Open { own, acquired: state.time, first_access });
     }
 
     pub(super) fn release(&mut self, thread: ThreadId, lock: LockId) {
         let Clocks { threads, locks, sections, ends, .. } = self;
         let state = &mut threads[thread];
-        let Some(at) = state.open.iter().rposition(|open| open.lock == lock) else { return };
-        let Open { mode, acquired, first_access, .. } = state.open.remove(at);
-        let own = Own { thread, lock, mode };
+        let Some(at) = state.open.iter().rposition(|open| open.own.lock == lock) else { return };
+        let Open { own, acquired, first_access } = state.open.remove(at);
+        let mode = own.mode;
         sections.ordered(own, |other| state.weak.get(other.0), ends);
         for end in ends.drain(..) {
             state.weak.join(sections.snapshots.times(end));
@@ -210,6 +226,7 @@ impl Clocks {
         sections.end(own, [acquired, state.time], happened, &state.accesses[first_access..]);
         sections.snapshots.release(happened);
         let clocks = &mut locks[lock];
+        clocks.known_to = (mode == LockMode::Exclusive).then_some(thread);
         if mode == LockMode::Exclusive {
             clocks.happens.iter_mut().chain(&mut clocks.weak).for_each(VectorClock::clear);
         }
@@ -267,8 +284,8 @@ impl Clocks {
         threads
             + self.threads.table_bytes()
             + self.locks.table_bytes()
-            + self.noted.table_bytes()
-            + self.atomics.len() * size_of::<(VarId, Vec<Atomic>)>()
+            + self.noted.capacity() * size_of::<Noted>()
+            + self.atomics.len() * size_of::<(Slot, Vec<Atomic>)>()
             + self.sections.state_bytes()
     }
 }

@@ -1,11 +1,17 @@
 //! The accesses of each variable, and the races among them.
 //!
 //! An event may touch a variable and the heap block it lies in. Both can order the event, so races are judged after both.
+//!
+//! **Invariant.**
+//!   I1  The weak order and thread order together are a partial order. So when a plain write comes after all accesses that are
+//!       known, it takes their place: an access that races with one of them races with the write, which conflicts with
+//!       everything.
 
 use overtake_clock::{Epoch, Time};
-use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use super::clocks::Clocks;
+use super::survey::{Census, Slot};
 use crate::access::{Access, At, Class};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
@@ -20,37 +26,58 @@ struct Seen {
 }
 
 /// Finds the races of the weak order.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct WeakOrder {
     clocks: Clocks,
-    variables: IdVec<VarId, Vec<Seen>>,
+    census: Census,
+    /// By slot.
+    variables: Vec<Vec<Seen>>,
     seen: usize,
     suspected: u64,
 }
 
 impl WeakOrder {
-    fn judge(&mut self, access: Access, var: VarId, findings: &mut Findings) {
+    /// A detector for a trace in which this matters.
+    pub(super) fn new(mut census: Census) -> WeakOrder {
+        WeakOrder {
+            clocks: Clocks::new(census.slot_count, std::mem::take(&mut census.users)),
+            variables: vec![Vec::new(); census.slot_count],
+            census,
+            seen: 0,
+            suspected: 0,
+        }
+    }
+
+    fn judge(&mut self, access: Access, var: VarId, slot: Slot, findings: &mut Findings) {
         let Access { at, kind } = access;
         let class = Class::of(kind);
-        let time = self.clocks.time(at.thread);
+        let now = Seen { access, time: self.clocks.time(at.thread) };
+        let place = slot.0 as usize;
         let mut own = None;
-        for place in 0..self.variables[var].len() {
-            let Seen { access: first, time: then } = self.variables[var][place];
+        let mut races = false;
+        for known in 0..self.variables[place].len() {
+            let Seen { access: first, time: then } = self.variables[place][known];
             if first.at.thread == at.thread {
                 if Class::of(first.kind) == class {
-                    own = Some(place);
+                    own = Some(known);
                 }
                 continue;
             }
             let epoch = Epoch { thread: first.at.thread.0, time: then };
             if first.kind.conflicts(kind) && !self.clocks.is_weakly_before(epoch, at.thread) {
+                races = true;
                 self.report(first, epoch, access, var, findings);
             }
         }
+        let seen = &mut self.variables[place];
         match own {
-            Some(place) => self.variables[var][place] = Seen { access, time },
+            _ if class == Class::PlainWrite && !races => {
+                seen.clear(); // I1
+                seen.push(now);
+            }
+            Some(place) => seen[place] = now,
             None => {
-                self.variables[var].push(Seen { access, time });
+                seen.push(now);
                 self.seen += 1;
             }
         }
@@ -68,18 +95,23 @@ impl WeakOrder {
 impl Detector for WeakOrder {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
-        self.variables.grow_to(sizes.variables);
     }
 
     fn access(&mut self, at: At, touch: Touch<'_>, findings: &mut Findings) {
         for (var, kind) in touch.each() {
-            self.clocks.access(at.thread, var, kind);
+            if let Some(slot) = self.census.slot(var) {
+                self.clocks.access(at.thread, slot, kind);
+            }
         }
         for (var, kind) in touch.each() {
-            self.judge(Access { at, kind }, var, findings);
+            if let Some(slot) = self.census.slot(var) {
+                self.judge(Access { at, kind }, var, slot, findings);
+            }
         }
-        if touch.kind.is_atomic() {
-            self.clocks.end_atomic(at.thread, touch.var, touch.kind);
+        if touch.kind.is_atomic()
+            && let Some(slot) = self.census.slot(touch.var)
+        {
+            self.clocks.end_atomic(at.thread, slot, touch.kind);
         }
     }
 
@@ -110,7 +142,10 @@ impl Detector for WeakOrder {
     }
 
     fn state_bytes(&self) -> usize {
-        self.clocks.state_bytes() + self.variables.table_bytes() + self.seen * size_of::<Seen>()
+        self.clocks.state_bytes()
+            + self.census.state_bytes()
+            + self.variables.capacity() * size_of::<Vec<Seen>>()
+            + self.seen * size_of::<Seen>()
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {

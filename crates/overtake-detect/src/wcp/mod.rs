@@ -13,6 +13,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
+//! | `survey.rs` | what can matter: variables and locks that threads share |
 //! | `clocks.rs` | the weak clock of every thread, by the three rules |
 //! | `sections.rs` | critical sections: their ends in order, and what was accessed in them |
 //! | `detector.rs` | the accesses, and the races among them |
@@ -21,12 +22,13 @@
 //! **Differs from the paper.** One record for each section instead of a queue for each pair of threads, with a cursor for
 //! each reader; sections of the reader's own are skipped, or happens-before would leak into the weak order. Sections that are
 //! still open, and locks that are not released in the order in which they were taken, count as they should.
-//! **Cost.** O(threads) for each synchronisation; one look-up for each lock held at an access. State grows with the number of
-//! sections.
+//! **Cost.** O(threads) for each synchronisation; one look-up for each lock held at the first access to a variable in a section. State grows with
+//! the number of sections that some thread has not been ordered after.
 
 mod analysis;
 mod clocks;
 mod detector;
 mod sections;
+mod survey;
 
 pub(crate) use analysis::start;
