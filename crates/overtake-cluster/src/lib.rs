@@ -15,17 +15,32 @@
 //! | `parcel.rs` | what is sent, and how it is packed for other processes |
 //! | `station.rs` | the detectors of one worker |
 //! | `dataflow.rs` | who reads what, where it goes, and how workers agree |
+//! | `sockets.rs` | connections between processes |
 #![forbid(unsafe_code)]
 
 mod dataflow;
 mod owners;
 mod parcel;
+mod sockets;
 mod station;
+#[cfg(test)]
+mod tests;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use overtake_detect::{Entry, Findings, Options, Strictness};
-use overtake_trace::{Misuses, OtrFile, Repairs};
+use overtake_trace::{Misuses, OtrFile, Progress, Repairs};
+use timely::WorkerConfig;
+use timely::communication::allocator::ProcessBuilder;
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::{AllocatorBuilder, Hooks, WorkerGuards};
+use timely::execute::execute_from;
+
+use sockets::Loss;
+pub use sockets::Processes;
 
 /// What is to be done, the same for all workers.
 #[derive(Clone)]
@@ -66,38 +81,103 @@ pub struct WorkerFacts {
     pub peak_state_bytes: Vec<u64>,
 }
 
-/// Why workers cannot share a task, so that one has to do it alone.
+/// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Obstacle(pub String);
+pub enum Obstacle {
+    /// Workers cannot share the task, but one can do it alone: all processes know it.
+    Alone(String),
+    /// The job is over: a process could not be reached, or ended too early.
+    Failed(String),
+}
 
 impl std::fmt::Display for Obstacle {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
+        let (Obstacle::Alone(reason) | Obstacle::Failed(reason)) = self;
+        formatter.write_str(reason)
     }
 }
 
 impl std::error::Error for Obstacle {}
 
+/// What a worker brings home: the answer if it is the first one, or why there is none.
+type Home = Result<Option<Answer>, String>;
+
+/// How long the first and the longest wait between two looks at the workers are.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+const LAST_LOOK: Duration = Duration::from_millis(50);
+
 impl Task {
-    /// Does the task with so many workers in this process.
-    pub fn with_threads(self, workers: usize) -> Result<Answer, Obstacle> {
+    /// Does the task with so many workers in this process. `watch` hears how far they have come.
+    pub fn with_threads(self, workers: usize, watch: &mut dyn FnMut(Progress)) -> Result<Answer, Obstacle> {
         let workers = workers.max(1);
         let config = match workers {
             1 => timely::Config::thread(),
             _ => timely::Config::process(workers),
         };
-        let guards = timely::execute(config, move |worker| dataflow::work(worker, &self, workers))
-            .map_err(Obstacle)?;
-        first_answer(guards.join())
+        let file = Arc::clone(&self.file);
+        let guards = timely::execute(config, move |worker| dataflow::work(worker, &self, workers));
+        let guards = guards.map_err(Obstacle::Failed)?;
+        let answer = brought_home(guards, &file, &Loss::default(), watch)?;
+        answer.ok_or_else(|| Obstacle::Failed("the workers ended without an answer".into()))
+    }
+
+    /// Does this process's part of the task. The first process has the answer, the others have none.
+    ///
+    /// If another process ends too early, so does the job. Its threads stay behind, waiting: end this process as well.
+    pub fn with_processes(
+        self,
+        processes: &Processes,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Answer>, Obstacle> {
+        let threads = processes.threads.max(1);
+        let loss = Loss::default();
+        let lines = processes.connect(self.digest(threads), &loss).map_err(Obstacle::Failed)?;
+        let hooks = Hooks::default();
+        let own = ProcessBuilder::new_typed_vector(threads, hooks.refill.clone(), hooks.spill.clone());
+        let connected = initialize_networking_from_sockets(own, lines, processes.own, threads, hooks);
+        let (builders, sockets) = connected.map_err(|error| Obstacle::Failed(error.to_string()))?;
+        let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
+        let file = Arc::clone(&self.file);
+        let guards = execute_from(builders, Box::new(sockets), WorkerConfig::default(), move |worker| {
+            dataflow::work(worker, &self, threads)
+        });
+        brought_home(guards.map_err(Obstacle::Failed)?, &file, &loss, watch)
+    }
+
+    /// A number that differs for tasks that differ, but by chance.
+    fn digest(&self, threads: usize) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let sizes = self.file.sizes();
+        let names: Vec<_> = self.detectors.iter().map(|entry| entry.name).collect();
+        let trace = (self.file.block_count(), self.file.parameters().events, self.file.bytes_total());
+        (trace, names, threads).hash(&mut hasher);
+        format!("{sizes:?} {:?} {:?}", self.options, self.strictness).hash(&mut hasher);
+        hasher.finish()
     }
 }
 
-/// The answer of the first worker, or what stood in the way.
-fn first_answer(results: Vec<Result<Result<Option<Answer>, String>, String>>) -> Result<Answer, Obstacle> {
-    let mut answer = None;
-    for result in results {
-        let own = result.and_then(|work| work).map_err(Obstacle)?;
-        answer = answer.or(own);
+/// Waits for the workers of this process.
+fn brought_home(
+    guards: WorkerGuards<Home>,
+    file: &OtrFile,
+    loss: &Loss,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Option<Answer>, Obstacle> {
+    let mut pause = FIRST_LOOK;
+    while !guards.guards().iter().all(thread::JoinHandle::is_finished) {
+        if let Some(process) = loss.lost() {
+            // To drop the guards would mean to wait for workers that wait for the lost process.
+            std::mem::forget(guards);
+            return Err(Obstacle::Failed(format!("{process} ended before the job was done")));
+        }
+        watch(Progress { bytes_read: file.bytes_read(), bytes_total: Some(file.bytes_total()) });
+        thread::park_timeout(pause);
+        pause = (pause * 2).min(LAST_LOOK);
     }
-    answer.ok_or_else(|| Obstacle("the workers ended without an answer".into()))
+    let mut answer = None;
+    for result in guards.join() {
+        let home = result.map_err(|_| Obstacle::Failed("BUG IN OVERTAKE: a worker panicked".into()))?;
+        answer = answer.or(home.map_err(Obstacle::Alone)?);
+    }
+    Ok(answer)
 }

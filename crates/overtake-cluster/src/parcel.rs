@@ -19,11 +19,11 @@ pub(crate) struct Parcel {
 /// The events of a parcel.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Content {
-    /// As they are, for a worker of the same process.
-    #[serde(skip)]
-    Part(Part),
     /// Packed, for any worker.
     Packed(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// As they are, for a worker of the same process. The last one: numbers of variants do not count those that are never written.
+    #[serde(skip)]
+    Part(Part),
 }
 
 impl Content {

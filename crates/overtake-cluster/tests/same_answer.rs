@@ -2,9 +2,10 @@
 
 use std::fmt::Debug;
 use std::io::Write;
+use std::net::TcpListener;
 use std::sync::Arc;
 
-use overtake_cluster::{Answer, Obstacle, Task};
+use overtake_cluster::{Answer, Obstacle, Processes, Task};
 use overtake_detect::{DETECTORS, Distribution, Driver, Entry, Findings, Options, Outcome, Strictness};
 use overtake_oracle::random::{Shape, trace};
 use overtake_trace::{OtrFile, OtrWriter, Trace};
@@ -52,7 +53,7 @@ fn compare_all(trace: &Trace, block_events: usize, workers: usize, what: &str) -
     let detectors = shared();
     let file = sealed(trace, block_events);
     let expected = sequential(trace, &detectors);
-    let answer = task(&file, detectors).with_threads(workers)?;
+    let answer = task(&file, detectors).with_threads(workers, &mut |_| ())?;
     same(&answer.workers.len(), &workers, what);
     same(&&answer.repairs, &expected.repairs(), what);
     same(&answer.misuses.found(), &expected.misuses().found(), what);
@@ -93,7 +94,8 @@ fn a_trace_that_needs_repairs_has_the_same_answer_or_none() {
         let trace = trace(&Shape { variables: 6, ..Shape::ill_formed() }.with_events(60), seed);
         match compare_all(&trace, 16, 2 + seed as usize % 3, &format!("seed {seed}")) {
             Ok(_) => shared += 1,
-            Err(_) => refused += 1,
+            Err(Obstacle::Alone(_)) => refused += 1,
+            Err(failed) => panic!("{failed}"),
         }
     }
     assert!(shared > 0 && refused > 0, "{shared} shared, {refused} refused");
@@ -117,6 +119,55 @@ fn a_damaged_block_is_an_obstacle_for_all() {
     bytes[middle] ^= 0xff;
     std::fs::write(file.path(), bytes).expect("a file");
     // The footer was read before: the damage shows when blocks are.
-    let error = good.with_threads(3).expect_err("a damaged block");
-    assert!(!error.to_string().is_empty());
+    let error = good.with_threads(3, &mut |_| ()).expect_err("a damaged block");
+    assert!(matches!(error, Obstacle::Alone(_)), "{error}");
+}
+
+/// Addresses of this machine that nobody uses.
+fn free_hosts(processes: usize) -> Vec<String> {
+    let listeners: Vec<_> =
+        (0..processes).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+    listeners.iter().map(|listener| listener.local_addr().expect("an address").to_string()).collect()
+}
+
+#[test]
+fn processes_find_what_the_sequential_run_finds() {
+    let trace = trace(&Shape { variables: 12, ..Shape::everything() }.with_events(400), 9);
+    let file = sealed(&trace, 16);
+    let expected = sequential(&trace, &shared());
+    let hosts = free_hosts(3);
+    let start = |own| {
+        let (task, hosts) = (task(&file, shared()), hosts.clone());
+        // Each in a thread here; the engine does not know the difference.
+        std::thread::spawn(move || {
+            task.with_processes(&Processes { hosts, own, threads: 2 }, &mut |_| ()).expect("all are there")
+        })
+    };
+    let processes: Vec<_> = (0..3).map(start).collect();
+    let mut answers: Vec<_> =
+        processes.into_iter().map(|process| process.join().expect("no panic")).collect();
+    let answer = answers.remove(0).expect("the first process has the answer");
+    assert!(answers.iter().all(Option::is_none), "the others have none");
+    assert_eq!(answer.workers.len(), 6);
+    assert!(answer.workers.iter().all(|worker| worker.bytes_sent > 0 && worker.events_sent > 0));
+    for (findings, job) in answer.findings.iter().zip(expected.jobs()) {
+        compare(findings, job.findings(), job.entry.name);
+    }
+}
+
+#[test]
+fn processes_with_different_tasks_do_not_work_together() {
+    let trace = trace(&Shape::core(), 1);
+    let file = sealed(&trace, 16);
+    let hosts = free_hosts(2);
+    let start = |own: usize| {
+        let (task, hosts) = (task(&file, shared()[..own + 1].to_vec()), hosts.clone());
+        std::thread::spawn(move || {
+            task.with_processes(&Processes { hosts, own, threads: 1 }, &mut |_| ()).expect_err("they differ")
+        })
+    };
+    for process in [0, 1].map(start) {
+        let error = process.join().expect("no panic").to_string();
+        assert!(error.contains("differ in what they work on"), "{error}");
+    }
 }

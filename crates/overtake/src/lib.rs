@@ -29,9 +29,11 @@
 //!
 //! - [`Search`] looks for races in traces and logs. [`Examined`] runs detectors and keeps their results in ids;
 //!   [`reports`] spells them out.
+//! - [`runs`] analyses a directory of traces as one job.
 //! - [`files`] opens traces of every format and writes files that appear complete or not at all.
 //! - [`compile`] is the compiler that adds the recorder to a program, [`recording`] runs such programs.
 //! - [`triage`] knows suppressions and baselines.
+//! - `workers` lets several cores or machines share the work of detectors (feature `workers`).
 //! - `command_line` is the program itself (feature `cli`). With a [`Registry`](detect::Registry) that has rows of your own it is a program
 //!   with your own detectors.
 //! - [`trace`], [`detect`] and [`report`] are the crates below: events and formats; race notions and their algorithms;
@@ -55,9 +57,12 @@ mod listener;
 mod members;
 pub mod recording;
 pub mod reports;
+pub mod runs;
 mod search;
 pub mod tester;
 pub mod triage;
+#[cfg(feature = "workers")]
+pub mod workers;
 
 // The command line names what it uses as a program outside would.
 #[cfg(feature = "cli")]

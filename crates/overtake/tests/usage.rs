@@ -55,7 +55,7 @@ fn mistakes_are_answered_with_what_to_type() {
     std::fs::create_dir(&log).expect("writable");
     std::fs::write(log.join("process"), "").expect("writable");
     let cases: [(&[&str], i32, &str); 8] = [
-        (&["analyze", &files.path("")], 1, "found a directory; name a file in it, such as "),
+        (&["stat", &files.path("")], 1, "found a directory; name a file in it, such as "),
         (&["analyze", log.to_str().expect("UTF-8")], 1, "overtake finish "),
         (&["analyze", result], 1, "found a stored result: overtake report "),
         (&["report", trace], 1, "expected a stored result"),

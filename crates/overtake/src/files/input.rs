@@ -8,6 +8,7 @@ use overtake_detect::Strictness;
 use overtake_report::TraceFacts;
 use overtake_trace::{
     self as trace, Block, Checker, EventSink, EventSource, Format, OtrFile, OtrReader, OtrWriter, Repairs,
+    Symbols,
 };
 
 use crate::reports::is_stored;
@@ -260,12 +261,17 @@ impl Opened {
 
     /// What is known about the trace after it was read: `events` and `repairs` are what its checker counted.
     pub fn facts(&self, events: u64, repairs: &Repairs) -> TraceFacts {
+        self.facts_with(self.source().symbols(), events, repairs)
+    }
+
+    /// The same for a trace that others have read, and of which these are the names.
+    pub(crate) fn facts_with(&self, symbols: &Symbols, events: u64, repairs: &Repairs) -> TraceFacts {
         let mut facts = self.facts.clone();
         facts.events = events;
-        facts.sizes = self.source().symbols().sizes();
+        facts.sizes = symbols.sizes();
         facts.repairs = repairs.clone();
         facts.ignored.extend(self.source().ignored());
-        facts.missing.extend(self.source().symbols().program.missing.iter().cloned());
+        facts.missing.extend(symbols.program.missing.iter().cloned());
         if let Source::Salvaged(reader) = &self.source
             && !reader.damage().is_none()
         {

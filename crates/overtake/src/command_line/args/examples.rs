@@ -36,10 +36,20 @@ Examples:
   overtake analyze run.std                        observed and predicted races
   overtake analyze run.otr -d shb,lock-cover      two notions, one reading of the trace
   overtake analyze run.otr -d short-hb -w 1000    races at most 1,000 events apart
+  overtake analyze run.otr -d hb --workers 8      eight cores share the work
   overtake analyze run.otr -d rpt --epsilon 0.01  a sample of constant size, for huge traces
   zcat run.std.gz | overtake analyze - --json     for programs; see docs/json.md
 
 Exit code 66 when a race is reported, 0 when none is.";
+
+pub(super) const CLUSTER_EXAMPLES: &str = "\
+Examples:
+  overtake cluster --local 4 run.otr -d hb         four processes on this machine
+  overtake cluster --hosts hosts.txt run.otr -d hb --workers 8
+                                                   eight cores of each host in the file; every host finds run.otr and
+                                                   hosts.txt under the same path and has overtake installed
+
+Connections are not encrypted: see docs/scale.md. Exit code 66 when a race is reported, 0 when none is.";
 
 pub(super) const REPORT_EXAMPLES: &str = "\
 Examples:

@@ -13,6 +13,7 @@ use overtake_detect::Verdict;
 use overtake_report::Renderer;
 use overtake_report::result::Finding;
 
+use super::crew::CrewArguments;
 use super::detectors::{ChosenDetectors, DetectorArguments};
 use super::traces::{CheckedInputArguments, InputArguments};
 use super::values::{count_parser, duration_parser, renderer_parser, report_parser, severity_parser};
@@ -40,6 +41,9 @@ pub(crate) struct AnalyzeArguments {
     /// Repeat the test with smaller epsilon and delta until this many events were read; stops at the first race (rpt)
     #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
     pub(crate) budget: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) crew: CrewArguments,
 
     #[command(flatten)]
     pub(crate) reports: ReportArguments,

@@ -3,6 +3,7 @@
 //! This file defines the commands. Their options are in one file for each group of commands; `values` turns words into values.
 
 mod bench;
+mod crew;
 mod detectors;
 mod examples;
 mod findings;
@@ -20,6 +21,7 @@ use overtake_detect::Registry;
 use overtake_report::{RENDERERS, find_renderer};
 
 pub(crate) use bench::{BenchCommand, SamplingArguments, SlimstateArguments, SpeedArguments};
+pub(crate) use crew::{ClusterArguments, read_hosts};
 pub(crate) use findings::{
     AnalyzeArguments, AskArguments, BaselineArguments, CompareArguments, DiffArguments, ExplainArguments,
     ReportArguments, ReportTarget, StoredArguments, WitnessArguments,
@@ -103,6 +105,10 @@ pub(crate) enum Command {
     #[command(after_help = ANALYZE_EXAMPLES)]
     Analyze(AnalyzeArguments),
 
+    /// Start the processes of a job that share the work of `analyze`, here or on other machines
+    #[command(after_help = CLUSTER_EXAMPLES)]
+    Cluster(ClusterArguments),
+
     /// Render stored results again, without analysing
     #[command(after_help = REPORT_EXAMPLES)]
     Report(StoredArguments),
@@ -175,7 +181,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Work with findings", &["report", "explain", "baseline", "diff"]),
     (
         "Work with traces",
-        &["record", "seal", "analyze", "witness", "ask", "compare", "stat", "validate", "convert", "gen"],
+        &[
+            "record", "seal", "analyze", "cluster", "witness", "ask", "compare", "stat", "validate",
+            "convert", "gen",
+        ],
     ),
     ("Others", &["bench", "completions", "man", "help"]),
 ];

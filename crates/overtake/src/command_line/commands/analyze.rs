@@ -1,20 +1,29 @@
 //! `overtake analyze`: the races of a trace.
 
+use std::path::Path;
+
 use overtake::reports;
+use overtake::runs::Runs;
 use overtake::tester::{Patience, TestedTrace};
-use overtake::{EXPLAINING, Error, Examined, Input, Listener};
-use overtake_detect::{Entry, Reads, Registry};
+use overtake::{EXPLAINING, Error, Examined, Input, Listener, Search, workers};
+use overtake_detect::{Entry, Options, Reads, Registry};
 use overtake_report::result::Report;
 use overtake_report::{Analysed, json, text};
 
 use crate::command_line::args::AnalyzeArguments;
 use crate::command_line::console::{Console, Stream};
 use crate::command_line::delivery::deliver;
-use crate::command_line::verdict::Outcome;
+use crate::command_line::verdict::{Outcome, Verdict};
 
 /// Reports races.
 pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Console) -> Outcome {
     arguments.reports.check()?;
+    if is_directory_of_traces(&arguments.checked.input.trace) {
+        return in_directory(arguments, registry, console);
+    }
+    if arguments.crew.resume.is_some() {
+        return Err(Error::usage("--resume is for a directory of traces"));
+    }
     let mut input = arguments.checked.input.input();
     let search = arguments.detector.search(&arguments.options, registry);
     if search.detectors.is_empty() {
@@ -47,8 +56,9 @@ pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Con
     if !arguments.json || arguments.reports.are_wanted() {
         input.make_rereadable(arguments.checked.strictness(), &console)?;
     }
-    let examined =
-        Examined::of(&mut input, &detectors, &search.options, arguments.checked.strictness(), &console)?;
+    let Some(examined) = examined(&mut input, &detectors, &search.options, arguments, console)? else {
+        return Ok(Verdict::Fine); // another process reports
+    };
     let examined = examined.with_events()?;
     let collected = || match arguments.json && !arguments.reports.are_wanted() {
         true => Ok(reports::collected_at_once(&examined.analysed())),
@@ -58,6 +68,65 @@ pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Con
         }
     };
     report(&examined.analysed(), collected, arguments, console)
+}
+
+/// Whether a directory is given that is not the log of a process.
+fn is_directory_of_traces(path: &Path) -> bool {
+    path.is_dir() && !path.join("process").is_file()
+}
+
+/// Reports the findings of all traces of a directory.
+fn in_directory(arguments: &AnalyzeArguments, registry: Registry, console: Console) -> Outcome {
+    let crew = &arguments.crew;
+    if arguments.json || arguments.auto || crew.hosts.is_some() {
+        return Err(Error::usage(
+            "--json, --auto and --hosts are for one trace, not for a directory of them",
+        ));
+    }
+    let search = arguments.detector.search(&arguments.options, registry);
+    let search = Search { details: arguments.reports.details(), ..search };
+    let workers = crew.workers.unwrap_or(1).into();
+    let parts = crew.resume.as_deref();
+    let runs = Runs { search: &search, strictness: arguments.checked.strictness(), workers, parts };
+    let work = console.working("analysing the traces of a directory");
+    let found = runs.in_directory(&arguments.checked.input.trace)?;
+    drop(work);
+    if found.resumed > 0 {
+        console.say(&format!(
+            "{} of {} traces had been analysed before",
+            found.resumed,
+            found.report.runs.len()
+        ));
+    }
+    found.failures.iter().for_each(|failure| Console::default().say(&failure.to_string()));
+    let verdict = deliver(found.report, &arguments.reports, Some(Stream::Output), console)?;
+    match found.failures.len() {
+        0 => Ok(verdict),
+        count => Err(Error::failed(format!("{count} traces could not be analysed"))),
+    }
+}
+
+/// Runs the detectors, with as many workers as were asked for. None if another process of the job has the answer.
+fn examined(
+    input: &mut Input,
+    detectors: &[&'static Entry],
+    options: &Options,
+    arguments: &AnalyzeArguments,
+    console: Console,
+) -> Result<Option<Examined>, Error> {
+    let strictness = arguments.checked.strictness();
+    let Some(crew) = arguments.crew.crew()? else {
+        return Examined::of(input, detectors, options, strictness, &console).map(Some);
+    };
+    // The first process speaks for all.
+    let console = if crew.is_first() { console } else { Console { quiet: true, verbose: false } };
+    let shared = workers::examine(input, detectors, options, strictness, &crew, &console)?;
+    Ok(shared.map(|(examined, sharing)| {
+        if console.verbose && !sharing.workers.is_empty() {
+            console.say(&sharing.describe());
+        }
+        examined
+    }))
 }
 
 /// Reports what was found.

@@ -7,6 +7,7 @@ mod baseline;
 mod bench;
 mod build;
 mod chosen;
+mod cluster;
 mod compare;
 mod confirm;
 mod convert;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: &Command, registry: Registry, console: Console) -> Ou
         Command::Doctor => doctor::run(console),
         Command::Finish { log } => finish::run(log.as_deref(), registry, console),
         Command::Analyze(arguments) => analyze::run(arguments, registry, console),
+        Command::Cluster(arguments) => cluster::run(arguments),
         Command::Baseline(arguments) => baseline::run(arguments, registry, console),
         Command::Explain(arguments) => explain::run(arguments, registry, console),
         Command::Report(arguments) => report::run(arguments, console),
