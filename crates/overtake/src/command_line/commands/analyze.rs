@@ -5,8 +5,9 @@ use std::path::Path;
 use overtake::reports;
 use overtake::runs::Runs;
 use overtake::tester::{Patience, TestedTrace};
+use overtake::workers::Crew;
 use overtake::{EXPLAINING, Error, Examined, Input, Listener, Search, workers};
-use overtake_detect::{Entry, Options, Reads, Registry};
+use overtake_detect::{Entry, Options, Reads, Registry, Strictness};
 use overtake_report::result::Report;
 use overtake_report::{Analysed, json, text};
 
@@ -18,6 +19,7 @@ use crate::command_line::verdict::{Outcome, Verdict};
 /// Reports races.
 pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Console) -> Outcome {
     arguments.reports.check()?;
+    let crew = arguments.crew.crew()?;
     if is_directory_of_traces(&arguments.checked.input.trace) {
         return in_directory(arguments, registry, console);
     }
@@ -56,7 +58,9 @@ pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Con
     if !arguments.json || arguments.reports.are_wanted() {
         input.make_rereadable(arguments.checked.strictness(), &console)?;
     }
-    let Some(examined) = examined(&mut input, &detectors, &search.options, arguments, console)? else {
+    let Some(examined) =
+        examined(&mut input, &detectors, &search.options, (arguments.checked.strictness(), crew), console)?
+    else {
         return Ok(Verdict::Fine); // another process reports
     };
     let examined = examined.with_events()?;
@@ -111,11 +115,10 @@ fn examined(
     input: &mut Input,
     detectors: &[&'static Entry],
     options: &Options,
-    arguments: &AnalyzeArguments,
+    (strictness, crew): (Strictness, Option<Crew>),
     console: Console,
 ) -> Result<Option<Examined>, Error> {
-    let strictness = arguments.checked.strictness();
-    let Some(crew) = arguments.crew.crew()? else {
+    let Some(crew) = crew else {
         return Examined::of(input, detectors, options, strictness, &console).map(Some);
     };
     // The first process speaks for all.
