@@ -217,3 +217,17 @@ fn twelve_hundred_findings_fit_at_any_width_in_both_schemes() {
     }
     assert_no_complaints(&mut browser);
 }
+
+#[test]
+fn only_a_deadlock_with_a_witness_is_called_checked() {
+    for was_checked in [true, false] {
+        let mut report = schedules::deadlock(2);
+        if !was_checked {
+            report.findings[0].schedule.as_mut().expect("it has one").witness.clear();
+        }
+        let Some((mut browser, file)) = browse(&report, 1400, 900) else { return };
+        open(&mut browser, &file);
+        let meaning = browser.text("document.querySelector('.finding-head .meaning').textContent");
+        assert_eq!(meaning.contains("checked"), was_checked, "{meaning}");
+    }
+}

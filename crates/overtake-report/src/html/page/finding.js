@@ -37,16 +37,18 @@ function findingHead(contents, summary, details, position) {
       wasTriaged(contents) && statusChip(summary.status),
       element("span", { class: "position" }, position)),
     headlineView(summary.headline),
-    element("p", { class: "meaning" }, meaningOf(summary)),
+    element("p", { class: "meaning" }, meaningOf(summary, details)),
     statusReason(summary.status),
     details.notes.map((note) => element("p", { class: "reason" }, prose(note))),
     element("p", { class: "facts" }, joined(facts, " · ")));
 }
 
-/** What the verdict means; a misuse is what its title says. */
-function meaningOf({ kind, verdict }) {
+/** What the verdict means; a misuse is what its title says. Only a schedule with a witness was checked. */
+function meaningOf({ kind, verdict }, { schedule }) {
   if (kind === "misuse") return "";
-  return kind === "deadlock" ? VERDICTS[verdict].deadlock : VERDICTS[verdict].meaning;
+  if (kind !== "deadlock") return VERDICTS[verdict].meaning;
+  const wasChecked = verdict === "predicted" && schedule && schedule.witness.length > 0;
+  return wasChecked ? `${VERDICTS[verdict].deadlock} The reordering was replayed and checked.` : VERDICTS[verdict].deadlock;
 }
 
 /** What came out when the program ran again. */

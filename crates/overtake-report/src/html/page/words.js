@@ -10,7 +10,7 @@ const VERDICTS = {
     shape: () => drawn("circle", { cx: 8, cy: 8, r: 5.5, fill: "currentColor" }),
   },
   predicted: {
-    deadlock: "In a correct reordering of this run, which was checked, each thread waits for the next one.",
+    deadlock: "In a correct reordering of this run each thread waits for the next one.",
     meaning: "A correct reordering of this run brings the two accesses side by side.",
     shape: () => [
       drawn("path", { d: "M8 1.5 14.5 8 8 14.5 1.5 8Z", fill: "none", stroke: "currentColor", "stroke-width": 1.8 }),
