@@ -62,6 +62,7 @@ impl Kept {
         }
         if lost > 0 || !log.loss.is_empty() {
             let reason = if log.loss.is_empty() { "for an unknown reason" } else { &log.loss };
+            let lost = if lost > 0 { lost.to_string() } else { "some".into() };
             missing.push(format!("{lost} bytes of the log could not be written: {reason}"));
         }
         if left_out > 0 {

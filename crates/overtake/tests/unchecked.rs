@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use support::programs::{command, compiled, overtake, said, succeed};
+use support::programs::{command, compiled, overtake, said, sources, succeed};
 use tempfile::TempDir;
 
 /// A program of two threads that count under a lock.
@@ -150,26 +150,31 @@ fn a_report_that_cannot_be_written_takes_nothing_away() {
     assert!(left_in(scratch.path()).is_empty(), "{:?}", left_in(scratch.path()));
 }
 
+/// Detectors and findings of a stored result, without what says where the trace came from.
+fn found(result: &Path) -> (Vec<serde_json::Value>, serde_json::Value) {
+    let text = std::fs::read_to_string(result).expect("a result");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let detectors = report["runs"][0]["detectors"].as_array().expect("a list");
+    (detectors.iter().map(|detector| detector["name"].clone()).collect(), report["findings"].clone())
+}
+
 #[test]
 fn a_run_and_the_analysis_of_its_trace_find_the_same() {
     let directory = tempfile::tempdir().expect("writable");
-    let path = |name: &str| directory.path().join(name).display().to_string();
-    let program = program(&racing(""), &directory);
-    let result = |name: &str| format!("result={}", path(name));
-    run(&["--keep", &path("kept"), "--report", &result("run.json")], &program);
-    let traces = left_in(&directory.path().join("kept"));
-    let trace = path(&format!("kept/{}", traces[0]));
-    let mut analyze = overtake();
-    analyze.args(["analyze", &trace, "--report", &result("analyze.json")]).output().expect("it starts");
-    let found = |name: &str| {
-        let text = std::fs::read_to_string(path(name)).expect("a result");
-        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let names = |from: &serde_json::Value| {
-            from.as_array().expect("a list").iter().map(|it| it["name"].clone()).collect::<Vec<_>>()
-        };
-        (names(&report["runs"][0]["detectors"]), report["findings"].clone())
-    };
-    assert_eq!(found("run.json"), found("analyze.json"));
+    let path = |name: &str| directory.path().join(name);
+    let result = |name: &str| format!("result={}", path(name).display());
+    let examples = sources("../../examples").into_iter().map(|source| compiled(&source, &directory));
+    for program in examples.collect::<Vec<_>>().into_iter().chain([program(&racing(""), &directory)]) {
+        let kept = format!("{}.kept", program.display());
+        run(&["--keep", &kept, "--report", &result("run.json")], &program);
+        let traces = left_in(Path::new(&kept));
+        assert_eq!(traces.len(), 1, "{}: one process", program.display());
+        let mut analyze = overtake();
+        analyze.arg("analyze").arg(Path::new(&kept).join(&traces[0]));
+        analyze.arg("--report").arg(result("analyze.json")).output().expect("it starts");
+        let [run, analysis] = ["run.json", "analyze.json"].map(|name| found(&path(name)));
+        assert_eq!(run, analysis, "{}", program.display());
+    }
 }
 
 /// The files that debug information names are sources of the program only where the program was built.
@@ -335,4 +340,35 @@ fn links_are_no_logs() {
         assert_eq!(output.status.code(), Some(1));
         assert!(said(&output).contains("expected a log"), "{}", said(&output));
     }
+}
+
+/// Memory that is not there is an error with a message, whenever that turns out.
+#[test]
+fn an_analysis_that_runs_out_of_memory_says_so() {
+    let directory = tempfile::tempdir().expect("writable");
+    let trace = directory.path().join("trace.otr");
+    let shape = ["gen", "lock-heavy", "--events", "200000", "--threads", "300", "-q", "-o"];
+    succeed(overtake().args(shape).arg(&trace));
+    let analyze = |kibibytes: &str| {
+        let limited = format!("ulimit -v {kibibytes}; exec \"$0\" analyze -q \"$1\"");
+        let mut shell = command("sh");
+        shell.args(["-c", &limited, env!("CARGO_BIN_EXE_overtake")]).arg(&trace).output().expect("it starts")
+    };
+    let expected = analyze("unlimited");
+    let mut failures = 0;
+    for kibibytes in (20_000..80_000).step_by(6_000) {
+        let output = analyze(&kibibytes.to_string());
+        if output.status.code() == expected.status.code() {
+            assert_eq!(output.stdout, expected.stdout, "{kibibytes} KiB");
+            continue;
+        }
+        failures += 1;
+        let said = said(&output);
+        assert!(!output.status.success() && output.status.code() != Some(66), "{kibibytes} KiB: {said}");
+        assert!(
+            said.contains("memory") || said.contains("loading shared libraries"),
+            "{kibibytes} KiB: {said}"
+        );
+    }
+    assert!(failures > 0, "20 MB are enough for nothing");
 }
