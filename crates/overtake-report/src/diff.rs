@@ -19,6 +19,8 @@ pub struct Diff<'a> {
     pub gone: Vec<&'a Finding>,
     /// Findings of both, as the new result has them.
     pub kept: Vec<&'a Finding>,
+    /// Those of both that are more or less sure than before, with the word for how sure they were.
+    pub changed: Vec<(&'static str, &'a Finding)>,
 }
 
 /// Compares two results.
@@ -30,7 +32,11 @@ pub fn diff<'a>(old: &'a Report, new: &'a Report) -> Diff<'a> {
     let mut diff = Diff::default();
     for finding in &new.findings {
         match known.get_mut(finding.fingerprint.as_str()).and_then(Vec::pop) {
-            Some(_) => diff.kept.push(finding),
+            Some(before) => {
+                diff.kept.push(finding);
+                let was = before.standing();
+                diff.changed.extend((was != finding.standing()).then_some((was, finding)));
+            }
             None => diff.new.push(finding),
         }
     }
@@ -40,7 +46,7 @@ pub fn diff<'a>(old: &'a Report, new: &'a Report) -> Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// One line for each finding that is new or gone, and a line that sums them up.
+    /// One line for each finding that is new or gone or as sure as it was not, and a line that sums them up.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for (sign, findings) in [("+", &self.new), ("-", &self.gone)] {
@@ -49,6 +55,10 @@ impl Diff<'_> {
                 text += &format!("{sign} {sentence} [{}]\n", finding.fingerprint);
             }
         }
+        for (was, finding) in &self.changed {
+            let sentence = crate::text::printable(&finding.sentence());
+            text += &format!("~ {sentence}, {was} before [{}]\n", finding.fingerprint);
+        }
         let count = |findings: &[&Finding]| counted(findings.len() as u64, "finding", "findings");
         text += &format!("{} new, {} gone, {} in both\n", count(&self.new), self.gone.len(), self.kept.len());
         text
@@ -56,18 +66,23 @@ impl Diff<'_> {
 
     /// The same for programs.
     pub fn to_json(&self) -> Value {
-        let list = |findings: &[&Finding]| -> Vec<Value> {
-            let form = |finding: &&Finding| {
-                json!({
-                    "fingerprint": finding.fingerprint,
-                    "rule": finding.rule,
-                    "verdict": finding.verdict.word(),
-                    "headline": finding.headline,
-                })
-            };
-            findings.iter().map(form).collect()
+        let form = |finding: &&Finding| {
+            json!({
+                "fingerprint": finding.fingerprint,
+                "rule": finding.rule,
+                "verdict": finding.verdict.word(),
+                "confirmed": finding.confirmed.is_some(),
+                "headline": finding.headline,
+            })
         };
-        json!({ "new": list(&self.new), "gone": list(&self.gone), "kept": list(&self.kept) })
+        let list = |findings: &[&Finding]| -> Vec<Value> { findings.iter().map(form).collect() };
+        let changed = self.changed.iter().map(|(was, finding)| {
+            let mut changed = form(finding);
+            changed["before"] = (*was).into();
+            changed
+        });
+        let changed: Vec<Value> = changed.collect();
+        json!({ "new": list(&self.new), "gone": list(&self.gone), "kept": list(&self.kept), "changed": changed })
     }
 }
 
@@ -93,5 +108,19 @@ mod tests {
         assert_eq!(prints(&diff.gone), ["a", "b"]);
         assert_eq!(prints(&diff.kept), ["b", "c"]);
         assert!(diff.to_text().ends_with("2 findings new, 2 gone, 2 in both\n"), "{}", diff.to_text());
+    }
+
+    #[test]
+    fn what_was_confirmed_since_is_told() {
+        let (old, mut new) = (report(&["a", "b"]), report(&["a", "b"]));
+        new.findings[1].confirmed = Some(Default::default());
+        let diff = diff(&old, &new);
+        assert!(
+            diff.to_text().starts_with("~ confirmed, observed race on , observed before [b]\n"),
+            "{}",
+            diff.to_text()
+        );
+        assert_eq!(diff.to_json()["changed"][0]["before"], "observed");
+        assert_eq!(diff.to_json()["changed"][0]["confirmed"], true);
     }
 }

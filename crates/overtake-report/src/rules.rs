@@ -4,7 +4,7 @@
 
 use overtake_detect::Verdict;
 
-use crate::result::Kind;
+use crate::result::{Finding, Kind};
 
 /// What a finding is a violation of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,8 +210,9 @@ pub fn find_rule(id: &str, kind: Kind) -> &'static Rule {
 }
 
 /// How loud a finding is in tools that know errors and warnings: only what is proved is an error.
-pub(crate) fn level_of(verdict: Verdict) -> &'static str {
-    match verdict {
+pub(crate) fn level_of(finding: &Finding) -> &'static str {
+    match finding.verdict {
+        _ if finding.confirmed.is_some() => "error",
         Verdict::Observed | Verdict::Predicted => "error",
         Verdict::Possible | Verdict::Suspected => "warning",
     }

@@ -87,7 +87,8 @@ impl Block<'_> {
                 self.thread(&access.thread)?;
             }
         }
-        for paragraph in finding.notes.iter().chain([&finding.why, &finding.remedy]) {
+        let confirmed = finding.confirmation().filter(|_| finding.confirmed.is_some());
+        for paragraph in confirmed.iter().chain(&finding.notes).chain([&finding.why, &finding.remedy]) {
             if !paragraph.is_empty() {
                 writeln!(self.out, "  {}\n", clean(paragraph))?;
             }

@@ -17,7 +17,11 @@ fn rendered(name: &str, report: &Report) -> String {
 /// Two places with one cause, another race, and one that is known.
 fn judged() -> Report {
     let mut known = support::suspected();
-    known.status = Status::Known { reason: "start-up <only>".into(), since: "2026-11-15".into() };
+    known.status = Status::Known {
+        reason: "start-up <only>".into(),
+        since: "2026-11-15".into(),
+        verdict: String::new(),
+    };
     let mut variant = finding(4, Verdict::Observed);
     variant.accesses[0].stack[0].line = 99;
     report(vec![finding(1, Verdict::Observed), predicted(), known, variant])

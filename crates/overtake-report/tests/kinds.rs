@@ -141,7 +141,7 @@ fn rules_of_sarif_follow_the_kind() {
     let rules: Vec<_> = results.iter().map(|result| result["ruleId"].as_str().expect("a name")).collect();
     assert_eq!(rules, ["overtake/data-race", "overtake/deadlock", "overtake/double-lock"]);
     let levels: Vec<_> = results.iter().map(|result| result["level"].as_str().expect("a level")).collect();
-    assert_eq!(levels, ["warning", "error", "error"]);
+    assert_eq!(levels, ["none", "error", "error"]);
     for result in results {
         let index = result["ruleIndex"].as_u64().expect("a position") as usize;
         assert_eq!(document["runs"][0]["tool"]["driver"]["rules"][index]["id"], result["ruleId"]);
@@ -188,7 +188,9 @@ fn a_confirmed_finding_says_how_often_and_how_again() {
         repeat: "overtake confirm races.json 1 -- ./server".into(),
     };
     let finding = Finding { confirmed: Some(confirmed), ..support::finding(1, Verdict::Predicted) };
-    let text = rendered("text", &report(vec![finding]));
+    let report = report(vec![finding]);
+    every_format_has("exit code 134 instead of 0", &report);
+    let text = rendered("text", &report);
     for expected in [
         "1. confirmed, predicted race on counters.hits",
         "the threads met in 9 of 10 runs; then: exit code 134 instead of 0",
@@ -197,6 +199,37 @@ fn a_confirmed_finding_says_how_often_and_how_again() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+}
+
+#[test]
+fn every_format_says_why_a_finding_was_not_confirmed() {
+    let note = "not confirmed in 5 runs: only server.c:12 was reached";
+    let finding = Finding { notes: vec![note.into()], ..support::finding(1, Verdict::Predicted) };
+    every_format_has(note, &report(vec![finding]));
+}
+
+/// Lines may be broken anywhere between words. The page is compressed; tests in a browser read it.
+#[track_caller]
+fn every_format_has(expected: &str, report: &Report) {
+    for renderer in RENDERERS.iter().filter(|renderer| renderer.name != "html") {
+        let text = rendered(renderer.name, report);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+        assert!(text.contains(expected), "{}: {text}", renderer.name);
+    }
+}
+
+#[test]
+fn what_was_seen_is_worse_than_what_was_predicted() {
+    let suspected = Finding { verdict: Verdict::Suspected, ..support::finding(1, Verdict::Suspected) };
+    let seen = Finding { confirmed: Some(Confirmed::default()), ..suspected.clone() };
+    let form = |finding: &Finding| {
+        let text = rendered("sarif", &report(vec![finding.clone()]));
+        let sarif: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let result = &sarif["runs"][0]["results"][0];
+        (result["kind"].clone(), result["level"].clone(), result["rank"].as_f64())
+    };
+    assert_eq!(form(&suspected), ("review".into(), "none".into(), Some(30.0)));
+    assert_eq!(form(&seen), ("fail".into(), "error".into(), Some(100.0)));
 }
 
 #[test]

@@ -212,7 +212,8 @@ fn a_baseline_separates_known_new_and_fixed() {
     let baseline = baseline_of(&report(vec![finding(1, Verdict::Observed), predicted()]));
     let mut now = report(vec![finding(1, Verdict::Observed), finding(9, Verdict::Observed)]);
     triage::apply(&mut now, None, Some(("races.toml", &baseline)));
-    let known = Status::Known { reason: "old code".into(), since: "2026-11-15".into() };
+    let verdict = "observed".into();
+    let known = Status::Known { reason: "old code".into(), since: "2026-11-15".into(), verdict };
     assert_eq!(now.findings[0].status, known);
     assert_eq!(now.new_findings().map(|finding| finding.id).collect::<Vec<_>>(), [9]);
     assert_eq!(now.triage.fixed.len(), 1);
@@ -275,6 +276,36 @@ fn merging_keeps_reasons_and_dates_and_order() {
 }
 
 #[test]
+fn a_baseline_knows_what_was_confirmed() {
+    let accepted = report(vec![predicted()]);
+    let mut baseline = baseline_of(&accepted);
+    assert_eq!(baseline.races()[0].verdict, "predicted");
+    let mut now = accepted.clone();
+    now.findings[0].confirmed = Some(Default::default());
+    triage::apply(&mut now, None, Some(("races.toml", &baseline)));
+    assert!(now.findings[0].is_confirmed_since());
+    let said = triage::summary(&now, false);
+    assert!(said.contains("  confirmed since it was accepted: a heap block of 64 bytes: "), "{said}");
+    baseline.merge(&now, "", "2027-01-01", false);
+    assert_eq!((baseline.races().len(), baseline.races()[0].verdict.as_str()), (1, "confirmed"));
+    baseline.merge(&accepted, "", "2027-01-01", false);
+    assert_eq!(baseline.races()[0].verdict, "confirmed", "one run that did not see it proves nothing");
+    triage::apply(&mut now, None, Some(("races.toml", &baseline)));
+    assert!(!now.findings[0].is_confirmed_since());
+}
+
+#[test]
+fn baselines_without_verdicts_are_read() {
+    let old = "version = 1\n[[race]]\nfingerprint = \"00000000abc00002\"\n";
+    let baseline = Baseline::parse(old).unwrap();
+    let mut now = report(vec![predicted()]);
+    now.findings[0].confirmed = Some(Default::default());
+    triage::apply(&mut now, None, Some(("races.toml", &baseline)));
+    assert_eq!(statuses(&now), [true]);
+    assert!(!now.findings[0].is_confirmed_since(), "nobody knows what it was");
+}
+
+#[test]
 fn suppressed_races_are_not_added() {
     let report = judged(sample(), "race:*");
     assert_eq!(baseline_of(&report).races(), []);
@@ -294,7 +325,7 @@ fn a_baseline_is_read_as_it_was_written() {
 #[test]
 fn a_damaged_baseline_says_where() {
     let error = |text: &str| Baseline::parse(text).unwrap_err().to_string();
-    assert_eq!(error("version = 2"), "expected version 1 of the baseline, found 2");
+    assert_eq!(error("version = 3"), "expected version 1 or 2 of the baseline, found 3");
     assert!(error("version = 1\n[[race]]\nreason = \"x\"\n").contains("fingerprint"));
     assert!(
         error("version = 1\n\n[[race]\n").starts_with("line 3, column "),

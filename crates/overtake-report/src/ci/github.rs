@@ -20,7 +20,7 @@ const EXPLAINED: usize = 10;
 pub fn write_annotations(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     for cause in causes(report.new_findings()) {
         let finding = cause.head;
-        let command = level_of(finding.verdict);
+        let command = level_of(finding);
         let mut properties = vec![format!("title={}", property(&finding.title()))];
         if let Some(frame) = place_of(finding) {
             properties.push(format!("file={}", property(&frame.file)));
@@ -29,7 +29,8 @@ pub fn write_annotations(out: &mut dyn Write, report: &Report) -> io::Result<()>
                 properties.push(format!("col={}", frame.column));
             }
         }
-        let paragraphs = [finding.headline.as_str(), &finding.why, &finding.remedy];
+        let confirmation = finding.confirmation().unwrap_or_default();
+        let paragraphs = [finding.headline.as_str(), &confirmation, &finding.why, &finding.remedy];
         let message: Vec<_> = paragraphs.into_iter().filter(|text| !text.is_empty()).collect();
         let more = match cause.variants.len() {
             0 => String::new(),
@@ -95,7 +96,8 @@ fn write_row(out: &mut dyn Write, cause: &Cause<'_>) -> io::Result<()> {
 fn write_details(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     let (id, headline) = (finding.id, markdown(&finding.headline));
     writeln!(out, "\n<details><summary>{id}. {headline}</summary>\n")?;
-    for paragraph in [&finding.why, &finding.remedy] {
+    let confirmation = finding.confirmation().unwrap_or_default();
+    for paragraph in [&confirmation, &finding.why, &finding.remedy] {
         if !paragraph.is_empty() {
             writeln!(out, "{}\n", markdown(paragraph))?;
         }

@@ -22,8 +22,9 @@ fn issue(finding: &Finding) -> Value {
         // GitLab drops issues without a place.
         None => ("unknown", 1),
     };
+    let confirmation = finding.confirmation().map(|said| format!(" ({said})")).unwrap_or_default();
     json!({
-        "description": finding.sentence(),
+        "description": format!("{}{confirmation}", finding.sentence()),
         "check_name": finding.rule,
         "fingerprint": finding.fingerprint,
         "severity": severity(finding),

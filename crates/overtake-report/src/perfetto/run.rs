@@ -92,13 +92,16 @@ fn write_race(events: &mut Events<'_>, finding: &Finding, lanes: &Lanes) -> io::
     let mut accesses: Vec<&Access> = finding.accesses.iter().collect();
     accesses.sort_by_key(|access| access.event);
     for access in &accesses {
-        let args = json!({
+        let mut args = json!({
             "finding": finding.headline,
             "operation": access.operation,
             "event": access.event,
             "at": access.site().map(place),
             "fingerprint": finding.fingerprint,
         });
+        if let Some(said) = finding.confirmation() {
+            args["again"] = said.into();
+        }
         events.slice(lanes.lane(&access.thread.name), (access.event, 1), finding.kind.word(), &name, args)?;
     }
     accesses.windows(2).try_for_each(|pair| {

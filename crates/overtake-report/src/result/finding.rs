@@ -9,6 +9,7 @@ use super::Status;
 use super::frame::{Frame, innermost_own};
 use super::schedule::Schedule;
 use super::stored::VerdictForm;
+use crate::number::{counted, grouped};
 use crate::rules::{Rule, find_rule};
 
 /// Races between one pair of code locations, a deadlock, or a misuse.
@@ -64,6 +65,9 @@ pub struct Finding {
     pub status: Status,
 }
 
+/// How the note about a finding begins that was tried to be seen in vain.
+pub const NOT_CONFIRMED: &str = "not confirmed";
+
 /// What sort of finding it is.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
@@ -114,7 +118,7 @@ pub struct Confirmed {
 pub struct Stand {
     /// The name of the thread in that run, which may be another one than in the recorded run.
     pub thread: String,
-    /// What it was about to do: `read`, `write`, `atomic load`, `atomic write`.
+    /// What it was about to do: `read`, `write`, `atomic load`, `atomic write`, `acquire`.
     pub operation: String,
     /// The first byte of the access, in hexadecimal.
     pub address: String,
@@ -122,6 +126,11 @@ pub struct Stand {
     pub bytes: u64,
     /// The call stack, innermost first.
     pub stack: Vec<Frame>,
+}
+
+impl Stand {
+    /// The operation of a thread that was about to take a lock.
+    pub const ACQUIRE: &'static str = "acquire";
 }
 
 /// What one thread does: an access to memory, an acquire, a call.
@@ -190,6 +199,31 @@ impl Finding {
     /// Its rule.
     pub fn rule(&self) -> &'static Rule {
         find_rule(&self.rule, self.kind)
+    }
+
+    /// How sure it is, in a word: `confirmed` if it was seen to happen, else its verdict.
+    pub fn standing(&self) -> &'static str {
+        if self.confirmed.is_some() { Self::CONFIRMED } else { self.verdict.word() }
+    }
+
+    /// The word for what was seen to happen.
+    const CONFIRMED: &'static str = "confirmed";
+
+    /// Whether it was accepted before anybody saw it happen, and was seen now.
+    pub fn is_confirmed_since(&self) -> bool {
+        let was_confirmed = |verdict: &str| verdict.is_empty() || verdict == Self::CONFIRMED;
+        self.confirmed.is_some()
+            && matches!(&self.status, Status::Known { verdict, .. } if !was_confirmed(verdict))
+    }
+
+    /// What came of running the program again, as sentences: that it was seen, how often and with what outcome, or why it was not.
+    pub fn confirmation(&self) -> Option<String> {
+        let Some(Confirmed { met, runs, outcome, .. }) = &self.confirmed else {
+            return self.notes.iter().find(|note| note.starts_with(NOT_CONFIRMED)).cloned();
+        };
+        let runs = counted((*runs).into(), "run", "runs");
+        let outcome = if outcome.is_empty() { String::new() } else { format!("; {outcome}") };
+        Some(format!("{} in {} of {runs}{outcome}", Self::CONFIRMED, grouped((*met).into())))
     }
 
     /// How sure it is and what it is: `observed race`.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::finding::{Access, Confirmed, Finding, HeldLock, Kind, Memory, Stand, Thread};
+pub use self::finding::{Access, Confirmed, Finding, HeldLock, Kind, Memory, NOT_CONFIRMED, Stand, Thread};
 pub use self::frame::{Frame, innermost_own};
 pub use self::schedule::{Arrow, ArrowKind, Schedule, Section, Step};
 pub(crate) use self::stored::VerdictForm;
@@ -167,6 +167,9 @@ pub enum Status {
         reason: String,
         /// Since when: `2026-11-15`.
         since: String,
+        /// How sure it was when it was accepted, as [`Finding::standing`] says; empty if that is not known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        verdict: String,
     },
     /// A suppression matches it.
     Suppressed {

@@ -1,5 +1,6 @@
 //! A finding as a SARIF result.
 
+use overtake_detect::Verdict;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -82,8 +83,8 @@ impl<'a> ResultForm<'a> {
         ResultForm {
             rule_id: id_of(rule),
             rule_index: index_of(rule),
-            kind: "fail",
-            level: crate::rules::level_of(finding.verdict),
+            kind: kind_of(finding),
+            level: if kind_of(finding) == "fail" { crate::rules::level_of(finding) } else { "none" },
             rank: rank_of(finding),
             message: message(finding, others.first().copied(), related.first()),
             locations: [primary.saying(shown.map(said_of).unwrap_or_default())],
@@ -122,9 +123,18 @@ fn in_stable_order(finding: &Finding) -> Vec<&Access> {
 }
 
 /// The headline, why, what to do, and a link to the other access.
+/// What was merely suspected and never seen is to be looked at by people. SARIF gives such a result no level.
+fn kind_of(finding: &Finding) -> &'static str {
+    match finding.verdict {
+        Verdict::Suspected if finding.confirmed.is_none() => "review",
+        _ => "fail",
+    }
+}
+
 fn message<'a>(finding: &Finding, other: Option<&Access>, link: Option<&Location<'_>>) -> Message<'a> {
     let mut text = capitalised(&finding.sentence());
-    for sentence in [&finding.why, &finding.remedy] {
+    let confirmation = finding.confirmation().map(|said| format!("{}.", capitalised(&said)));
+    for sentence in confirmation.iter().chain([&finding.why, &finding.remedy]) {
         if !sentence.is_empty() {
             text = format!("{}\n\n{sentence}", text.trim_end());
         }
@@ -231,6 +241,7 @@ fn baseline_state(finding: &Finding, report: &Report) -> Option<&'static str> {
     }
     match finding.status {
         Status::New => Some("new"),
+        Status::Known { .. } if finding.is_confirmed_since() => Some("updated"),
         Status::Known { .. } => Some("unchanged"),
         Status::Suppressed { .. } => None,
     }
@@ -263,8 +274,11 @@ fn properties(finding: &Finding, with_counts: bool) -> Value {
     if let Some(confirmed) = &finding.confirmed {
         properties["confirmed"] = json!(confirmed);
     }
-    if let Status::Known { reason, since } = &finding.status {
+    if let Status::Known { reason, since, verdict } = &finding.status {
         properties["knownSince"] = since.as_str().into();
+        if !verdict.is_empty() {
+            properties["knownAs"] = verdict.as_str().into();
+        }
         properties["reason"] = reason.as_str().into();
     }
     if with_counts {

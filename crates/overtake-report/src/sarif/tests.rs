@@ -40,7 +40,7 @@ fn finding(id: u32) -> Finding {
         observed: 1,
         schedule: Some(Schedule { threads: vec!["T1".into()], steps, ..Schedule::default() }),
         status: if id == 1 {
-            Status::Known { reason: String::new(), since: String::new() }
+            Status::Known { reason: String::new(), since: String::new(), verdict: String::new() }
         } else {
             Status::New
         },

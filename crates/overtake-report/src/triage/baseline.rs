@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::result::{Finding, FixedRace, Report, Status};
 
 /// The version of the file's form.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
+/// The oldest version that is read: it does not say how sure races were.
+const OLDEST_FORM: u32 = 1;
 
 const PREAMBLE: &str = "\
 # Races that are known: they are reported, but do not fail a run. `overtake baseline` writes this file and keeps reasons and
@@ -38,6 +40,9 @@ pub struct KnownRace {
     /// Its headline when it was added.
     #[serde(default)]
     pub headline: String,
+    /// How sure it was, as [`Finding::standing`] says: `confirmed` as soon as a merge saw it confirmed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub verdict: String,
     /// The day on which it was added.
     #[serde(default)]
     pub since: String,
@@ -91,8 +96,9 @@ impl Baseline {
             position: error.span().map(|span| position(text, span.start)),
             message: error.message().to_owned(),
         })?;
-        if form.version != FORM {
-            let message = format!("expected version {FORM} of the baseline, found {}", form.version);
+        if !(OLDEST_FORM..=FORM).contains(&form.version) {
+            let message =
+                format!("expected version {OLDEST_FORM} or {FORM} of the baseline, found {}", form.version);
             return Err(BaselineError { position: None, message });
         }
         let mut baseline = Baseline { races: form.race };
@@ -113,7 +119,8 @@ impl Baseline {
         &self.races
     }
 
-    /// Adds the findings of a report that are not in it and not suppressed. With `prune`, races that were not found are dropped.
+    /// Adds the findings of a report that are not in it and not suppressed, and notes which of the others are confirmed. With `prune`, races
+    /// that were not found are dropped.
     pub fn merge(&mut self, report: &Report, reason: &str, today: &str, prune: bool) -> Merged {
         let matching = Matching::new(self, &report.findings);
         let known = matching.found.iter().filter(|found| found.is_some()).count();
@@ -125,11 +132,19 @@ impl Baseline {
             .map(|(finding, _)| KnownRace {
                 fingerprint: finding.fingerprint.clone(),
                 headline: finding.headline.clone(),
+                verdict: finding.standing().to_owned(),
                 since: today.to_owned(),
                 reason: reason.to_owned(),
             })
             .collect();
         let merged = Merged { added: added.len(), ..merged };
+        for (finding, known) in report.findings.iter().zip(&matching.found) {
+            if let Some(known) = *known
+                && (finding.confirmed.is_some() || self.races[known].verdict.is_empty())
+            {
+                self.races[known].verdict = finding.standing().to_owned();
+            }
+        }
         if prune {
             let mut position = 0..;
             let gone = matching.unmatched;
@@ -146,8 +161,8 @@ impl Baseline {
         let Matching { found, unmatched } = Matching::new(self, findings);
         for (finding, known) in findings.iter_mut().zip(found) {
             if let (Some(known), false) = (known, matches!(finding.status, Status::Suppressed { .. })) {
-                let KnownRace { reason, since, .. } = self.races[known].clone();
-                finding.status = Status::Known { reason, since };
+                let KnownRace { reason, since, verdict, .. } = self.races[known].clone();
+                finding.status = Status::Known { reason, since, verdict };
             }
         }
         let fixed = unmatched.into_iter().map(|position| &self.races[position]);

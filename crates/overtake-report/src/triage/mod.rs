@@ -77,6 +77,10 @@ pub fn summary(report: &Report, verbose: bool) -> String {
         lines += &format!("{} known to {}, {new} new", races(known), triage.baseline);
         lines += &format!(", {} not found again\n", triage.fixed.len());
     }
+    for finding in report.findings.iter().filter(|finding| finding.is_confirmed_since()) {
+        lines +=
+            &format!("  confirmed since it was accepted: {} [{}]\n", finding.headline, finding.fingerprint);
+    }
     for fixed in &triage.fixed {
         lines += &format!("  not found again: {} [{}]\n", fixed.headline, fixed.fingerprint);
     }

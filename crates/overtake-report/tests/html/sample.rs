@@ -330,7 +330,11 @@ fn suspected() -> Finding {
         vec![Frame { file: "worker.c:30".into(), ..Frame::default() }],
     );
     Finding {
-        status: Status::Known { reason: "guarded by the start-up phase".into(), since: "2026-11-15".into() },
+        status: Status::Known {
+            reason: "guarded by the start-up phase".into(),
+            since: "2026-11-15".into(),
+            verdict: String::new(),
+        },
         memory: Some(Memory {
             name: "A3[0..4096 step 2]".into(),
             kind: "variable".into(),
@@ -405,7 +409,7 @@ fn hostile() -> Finding {
         why: HOSTILE.into(),
         remedy: HOSTILE.into(),
         detectors: vec![HOSTILE.into()],
-        status: Status::Known { reason: HOSTILE.into(), since: HOSTILE.into() },
+        status: Status::Known { reason: HOSTILE.into(), since: HOSTILE.into(), verdict: HOSTILE.into() },
         schedule: Some(schedule),
         ..finding(
             HOSTILE_RACE,

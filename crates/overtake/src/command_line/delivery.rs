@@ -26,7 +26,7 @@ pub(crate) fn deliver(
     tell(&report, arguments, stream, console)?;
     judged?;
     written.into_iter().collect::<Result<(), Error>>()?;
-    let races = report.new_findings().any(|finding| arguments.triage.is_failing(finding));
+    let races = report.findings.iter().any(|finding| arguments.triage.is_failing(finding));
     Ok(if races { Verdict::Races } else { Verdict::Fine })
 }
 

@@ -216,13 +216,13 @@ impl Explainer<'_> {
             let Stand { thread, operation, address, bytes, stack } = stand;
             let is_shown = |frame: &&Frame| frame.is_own() || !stack.iter().any(Frame::is_own);
             let calls: Vec<_> = stack.iter().filter(is_shown).map(|frame| self.frame(frame)).collect();
-            let size = counted(*bytes, "byte", "bytes");
+            let what = match operation.as_str() {
+                Stand::ACQUIRE => "the lock".to_owned(),
+                _ => counted(*bytes, "byte", "bytes"),
+            };
             let calls = calls.join(", called from ");
-            self.paragraph(
-                text,
-                "",
-                &format!("{thread} stood before its {operation} of {size} at {address} in {calls}"),
-            );
+            let stood = format!("{thread} stood before its {operation} of {what} at {address} in {calls}");
+            self.paragraph(text, "", &stood);
         }
         self.paragraph(text, "", &confirmed.repeat);
     }
@@ -425,7 +425,7 @@ impl Explainer<'_> {
         let finding = self.finding;
         text.push('\n');
         self.paragraph(text, "found", &format!("by {}", finding.detectors.join(", ")));
-        self.paragraph(text, "print", &format!("{} {}", finding.fingerprint, status(&finding.status)));
+        self.paragraph(text, "print", &format!("{} {}", finding.fingerprint, status(finding)));
         for run in finding.runs.iter().filter_map(|&run| self.report.runs.get(run as usize)) {
             let events = counted(run.events, "event", "events");
             let what = match run.is_recorded() {
@@ -437,10 +437,13 @@ impl Explainer<'_> {
     }
 }
 
-fn status(status: &Status) -> String {
-    match status {
+fn status(finding: &Finding) -> String {
+    match &finding.status {
         Status::New => String::new(),
-        Status::Known { reason, since } => format!("(known since {since}: {reason})"),
+        Status::Known { reason, since, verdict } if finding.is_confirmed_since() => {
+            format!("(known since {since} as {verdict}, confirmed now: {reason})")
+        }
+        Status::Known { reason, since, .. } => format!("(known since {since}: {reason})"),
         Status::Suppressed { by } => format!("(suppressed by {by})"),
     }
 }

@@ -11,7 +11,7 @@ use overtake::reports::Details;
 use overtake::triage::{OwnWords, Triage};
 use overtake_detect::Verdict;
 use overtake_report::Renderer;
-use overtake_report::result::Finding;
+use overtake_report::result::{Finding, Status};
 
 use super::crew::CrewArguments;
 use super::detectors::{ChosenDetectors, DetectorArguments};
@@ -155,9 +155,15 @@ impl TriageArguments {
         Triage { suppressions, baseline, own }
     }
 
-    /// Whether a finding that nobody has accepted fails the command.
+    /// Whether a finding fails the command: nobody has accepted it, or not as one that was seen to happen.
     pub(crate) fn is_failing(&self, finding: &Finding) -> bool {
-        self.fail_on.is_empty() || self.fail_on.iter().any(|severity| severity.has(finding))
+        match finding.status {
+            Status::New => {
+                self.fail_on.is_empty() || self.fail_on.iter().any(|severity| severity.has(finding))
+            }
+            Status::Known { .. } => self.want_confirmed() && finding.is_confirmed_since(),
+            Status::Suppressed { .. } => false,
+        }
     }
 
     /// Whether races count only if they were seen to happen.
