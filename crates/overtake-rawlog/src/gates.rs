@@ -5,11 +5,11 @@
 //! the [hash](module_hash) of the module's file name, and the offset of the instruction in the module as debug information counts it
 //! (one before the address that the call returns to). If the module is 0, there is no site.
 //!
-//! Many threads may reach a site in many ways. So a race may also say from where the access is called ([`CALLERS`]) and where its
-//! thread was created ([`CREATED`]). Where the race does not say it, any caller or thread matches.
+//! Many threads may reach a site in many ways. So a race may also say from where the access is called ([`CALLERS`]), where its thread was created
+//! ([`CREATED`]), and at which of its visits a thread is held ([`OCCURRENCES`]). Where the race does not say it, any caller, thread or visit matches.
 
 /// First word of the file.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"OVTKGAT2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"OVTKGAT3");
 
 /// Words before the first race.
 pub const HEADER: usize = 8;
@@ -24,53 +24,59 @@ pub const HOLDS: usize = 4;
 
 /// Most races in a file.
 pub const MOST_RACES: usize = 64;
+/// A race has two sides, a deadlock one for each of its threads, but no more than these.
+pub const MOST_SIDES: usize = 8;
 /// Frames of each call stack that are kept.
 pub const MOST_FRAMES: usize = 32;
 
 /// Words of a race.
-pub const RACE: usize = 208;
-/// The two sites, two words each.
+pub const RACE: usize = 664;
+/// The site of each side, two words each.
 pub const SITES: usize = 0;
+/// For each side: how many of the innermost calls around it count (0 is none), and their [hash](StackHash); two words each.
+pub const CALLERS: usize = 16;
+/// For each side: where its thread was created, a site; a module of 0 is anywhere, [`MAIN_THREAD`] is the first thread; two words each.
+pub const CREATED: usize = 32;
+/// For each side: a thread is held there only at its visit with this number, counted from 1 in each thread; 0 is any visit.
+pub const OCCURRENCES: usize = 48;
+/// How often threads reached each side; written by the program.
+pub const ARRIVALS: usize = 56;
 /// A lock that another thread must acquire first: the site of the acquire that waits for this, two words.
-pub const GATE: usize = 4;
+pub const GATE: usize = 64;
 /// The number of the thread that waits there, plus one; 0 is any thread.
-pub const GATE_THREAD: usize = 6;
+pub const GATE_THREAD: usize = 66;
 /// Which access goes first once both threads are there: 0 the one that was held, 1 the first, 2 the second.
-pub const ORDER: usize = 7;
+pub const ORDER: usize = 67;
 /// How often threads are held at each site, at most.
-pub const MOST_HOLDS: usize = 8;
-/// For each side: how many of the innermost calls around the access must match (0 is none), and their [hash](StackHash); four words.
-pub const CALLERS: usize = 9;
-/// For each side: the site where its thread was created. A module of 0 is anywhere, [`MAIN_THREAD`] is the first thread; four words.
-pub const CREATED: usize = 13;
-/// How often threads reached each site. The program writes this and everything that follows.
-pub const ARRIVALS: usize = 17;
-/// How often the time limit let a held thread go.
-pub const TIMEOUTS: usize = 19;
+pub const MOST_HOLDS: usize = 68;
+/// How many threads wait for each other in a circle: the sides are acquires of a deadlock, each waiting for the next one. 0 is a race.
+pub const CYCLE: usize = 69;
+/// How often the time limit let a held thread go. The program writes this and everything that follows.
+pub const TIMEOUTS: usize = 70;
 /// How often a held thread was let go because no other thread could run.
-pub const STALLS: usize = 20;
+pub const STALLS: usize = 71;
 /// How often both sites were reached together, but by accesses that do not race.
-pub const OTHER_MEETINGS: usize = 21;
-/// How often two threads were at conflicting accesses at the same time.
-pub const MEETINGS: usize = 22;
+pub const OTHER_MEETINGS: usize = 72;
+/// How often threads were at conflicting accesses, or at all acquires of a deadlock, at the same time.
+pub const MEETINGS: usize = 73;
 /// Of the last stall: the site where the lock was acquired for which another thread waited; two words.
-pub const BLOCKING: usize = 23;
+pub const BLOCKING: usize = 74;
 /// The number of the thread that held this lock, plus one.
-pub const BLOCKING_THREAD: usize = 25;
+pub const BLOCKING_THREAD: usize = 76;
 /// Eight bytes of the accessed memory, before both accesses.
-pub const VALUE: usize = 26;
+pub const VALUE: usize = 77;
 /// How many bytes of [`VALUE`] both accesses have in common.
-pub const VALUE_BYTES: usize = 27;
+pub const VALUE_BYTES: usize = 78;
 /// The same bytes after the last write of the two accesses.
-pub const NEW_VALUE: usize = 28;
+pub const NEW_VALUE: usize = 79;
 /// Whether [`NEW_VALUE`] is known.
-pub const HAS_NEW_VALUE: usize = 29;
-/// Which access went first: 1 or 2.
-pub const WENT_FIRST: usize = 30;
-/// 1 if the two sites are acquires at which two threads wait for each other: a deadlock instead of a race.
-pub const IS_DEADLOCK: usize = 31;
-/// The two accesses that met, [`SIDE`] words each.
-pub const SIDES: usize = 32;
+pub const HAS_NEW_VALUE: usize = 80;
+/// Which side went first, from 1.
+pub const WENT_FIRST: usize = 81;
+/// The [occurrences](OCCURRENCES) at which two threads made accesses to common bytes, though not at the same time; two words, 0 if there are none.
+pub const LEARNT: usize = 82;
+/// The sides that met, [`SIDE`] words each.
+pub const SIDES: usize = 88;
 /// Words of an access that met.
 pub const SIDE: usize = 72;
 /// In an access: its address.
@@ -92,8 +98,13 @@ pub const WRITES: u64 = 1;
 pub const IS_ATOMIC: u64 = 2;
 /// A bit of [`SIDE_KIND`]: the thread is about to acquire the lock at the address.
 pub const ACQUIRES: u64 = 4;
+/// A bit of [`SIDE_KIND`]: it is about to take the lock together with other readers.
+pub const SHARES: u64 = 8;
 
-const _: () = assert!(SIDES + 2 * SIDE <= RACE && SIDE_STACK + 2 * MOST_FRAMES <= SIDE);
+const _: () = assert!(SITES + 2 * MOST_SIDES <= CALLERS && CALLERS + 2 * MOST_SIDES <= CREATED);
+const _: () = assert!(CREATED + 2 * MOST_SIDES <= OCCURRENCES && OCCURRENCES + MOST_SIDES <= ARRIVALS);
+const _: () = assert!(ARRIVALS + MOST_SIDES <= GATE && LEARNT + 2 <= SIDES);
+const _: () = assert!(SIDES + MOST_SIDES * SIDE <= RACE && SIDE_STACK + 2 * MOST_FRAMES <= SIDE);
 
 /// Stands for the module in which the first thread was created.
 pub const MAIN_THREAD: u64 = u64::MAX;

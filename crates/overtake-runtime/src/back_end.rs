@@ -70,15 +70,18 @@ pub(crate) trait BackEnd: Sync {
     fn start(&self) {}
 
     /// The thread is about to wait for a lock or to make an atomic access; [`operation`](Self::operation) follows. A compare-exchange,
-    /// which may turn out to be a load, is announced as a load. Only for a mutex may the answer be [`Wait::NotAtAll`].
+    /// which may turn out to be a load, is announced as a load. Only for a lock may the answer be [`Wait::NotAtAll`].
     fn before(&self, _thread: &ThreadState, _operation: Operation) -> Wait {
         Wait::AsUsual
     }
 
-    /// Whether the thread continued without this mutex and so must not release it. Called once for each release.
-    fn goes_without(&self, _thread: &ThreadState, _mutex: u64) -> bool {
+    /// Whether the thread continued without this lock and so must not release it. Called once for each release.
+    fn goes_without(&self, _thread: &ThreadState, _lock: u64) -> bool {
         false
     }
+
+    /// A module is about to be loaded.
+    fn expect_modules(&self) {}
 
     /// The thread is about to access memory.
     fn access(&self, thread: &ThreadState, access: Access);

@@ -373,12 +373,9 @@ pub(crate) fn note_modules() {
 /// Modules may be loaded from now on: the next thread that starts a new chunk notes them.
 pub(crate) fn expect_new_modules() {
     NEW_MODULES.store(true, Ordering::Relaxed);
-}
-
-/// Whether modules may have been loaded since the last call of this function.
-#[inline]
-pub(crate) fn takes_new_modules() -> bool {
-    NEW_MODULES.load(Ordering::Relaxed) && NEW_MODULES.swap(false, Ordering::Relaxed)
+    if let Some(other) = back_end::other() {
+        other.expect_modules();
+    }
 }
 
 /// Notes modules that were loaded since the last time.

@@ -248,18 +248,18 @@ impl ThreadState {
         Wait::AsUsual
     }
 
-    /// Whether the thread continued without this mutex.
+    /// Whether the thread continued without this lock.
     #[inline]
-    pub(crate) fn goes_without(&self, mutex: u64) -> bool {
-        self.recorder.is_sync_muted()
-            && back_end::other().is_some_and(|other| other.goes_without(self, mutex))
+    pub(crate) fn goes_without(&self, lock: u64) -> bool {
+        self.recorder.is_sync_muted() && back_end::other().is_some_and(|other| other.goes_without(self, lock))
     }
 
-    /// The thread is about to wait for a lock or a token in a way for which the recorder does nothing beforehand.
+    /// The thread is about to wait for a lock or a token in a way for which the recorder does nothing beforehand. How it waits.
     #[inline]
-    pub(crate) fn about_to_wait(&self, kind: RecordKind, object: u64, pc: u64) {
-        if self.recorder.is_sync_muted() {
-            let _ = self.announce_elsewhere(Operation::of_lock(kind, object, pc)); // the answer is for mutexes only
+    pub(crate) fn about_to_wait(&self, kind: RecordKind, object: u64, pc: u64) -> Wait {
+        match self.recorder.is_sync_muted() {
+            true => self.announce_elsewhere(Operation::of_lock(kind, object, pc)),
+            false => Wait::AsUsual,
         }
     }
 

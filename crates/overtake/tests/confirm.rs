@@ -180,12 +180,18 @@ fn a_hunt_reports_what_was_seen_and_nothing_else() {
 }
 
 #[test]
-fn a_deadlock_is_closed_and_the_program_ends() {
-    let recorded = Recorded::unrecorded(&program("meet/deadlock/crossed.c"));
-    let (text, code) = recorded.run(&["-d", "deadlock", "--confirm"]);
-    assert_eq!(code, Some(66), "{text}");
-    assert!(text.contains("1. confirmed, predicted deadlock"), "{text}");
-    assert!(text.contains(" and wanted the one at 0x"), "{text}");
+fn deadlocks_are_closed_and_the_program_ends() {
+    for (name, threads) in
+        [("crossed", 2), ("circle_of_three", 3), ("reader_and_writer", 2), ("two_tables", 2)]
+    {
+        let recorded = Recorded::unrecorded(&program(&format!("meet/deadlock/{name}.c")));
+        let (text, code) = recorded.run(&["-d", "deadlock", "--confirm"]);
+        assert_eq!(code, Some(66), "{name}: {text}");
+        assert!(text.contains("1. confirmed, predicted deadlock"), "{name}: {text}");
+        assert!(text.contains(" wanted the lock at 0x"), "{name}: {text}");
+        let confirmed = &recorded.findings("found")[0]["confirmed"];
+        assert_eq!(confirmed["stands"].as_array().map(Vec::len), Some(threads), "{name}: {confirmed}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use overtake_rawlog::gates;
 
-use super::{Room, Seen, idle, plan};
+use super::{Room, Seen, idle, plan, visits};
 use crate::sys::{self, NoSignals};
 use crate::thread::ThreadState;
 
@@ -21,9 +21,9 @@ const LOOK_MILLISECONDS: u64 = 10;
 /// The second access waits until the first is complete: until the other thread's next operation, but not longer than this.
 const PASSING_MILLISECONDS: u64 = 100;
 
-/// A thread that stands at an access.
+/// Who stands at an access, or before an acquire.
 #[derive(Clone, Copy)]
-struct Stander {
+pub(super) struct Stander {
     thread: *const ThreadState,
     kernel_id: u32,
     seen: Seen,
@@ -31,28 +31,28 @@ struct Stander {
 
 /// A thread that waits at a gate, and for which lock.
 #[derive(Clone, Copy)]
-struct Waiting {
-    lock: u64,
-    thread: u32,
-    kernel_id: u32,
+pub(super) struct Waiting {
+    pub(super) lock: u64,
+    pub(super) thread: u32,
+    pub(super) kernel_id: u32,
 }
 
-/// The state of a race in this process.
-struct RaceState {
-    standing: [Option<Stander>; 2],
-    holds: [u64; 2],
-    has_met: bool,
-    /// The access that went first is complete.
+/// What is known of a race in this process.
+pub(super) struct RaceState {
+    standing: [Option<Stander>; gates::MOST_SIDES],
+    holds: [u64; gates::MOST_SIDES],
+    pub(super) has_met: bool,
+    /// The access that went first is over.
     has_passed: bool,
-    /// The thread that waits at the gate until another thread has released the lock.
-    waiting: Option<Waiting>,
-    is_gate_open: bool,
+    /// A thread waits at the gate for this lock to be given back by another one.
+    pub(super) waiting: Option<Waiting>,
+    pub(super) is_gate_open: bool,
 }
 
 impl RaceState {
     const NEW: RaceState = RaceState {
-        standing: [None; 2],
-        holds: [0; 2],
+        standing: [None; gates::MOST_SIDES],
+        holds: [0; gates::MOST_SIDES],
         has_met: false,
         has_passed: false,
         waiting: None,
@@ -61,14 +61,19 @@ impl RaceState {
 
     /// Resets the state. Field by field: compilers would clear the whole with `memset`, which we interpose.
     fn forget(&mut self) {
-        self.standing[0] = None;
-        self.standing[1] = None;
-        self.holds[0] = 0;
-        self.holds[1] = 0;
+        self.let_all_go();
+        for holds in &mut self.holds {
+            // SAFETY: a number of ours; volatile so that it stays a loop.
+            unsafe { core::ptr::write_volatile(holds, 0) };
+        }
         self.has_met = false;
         self.has_passed = false;
         self.waiting = None;
         self.is_gate_open = false;
+    }
+
+    fn let_all_go(&mut self) {
+        self.standing.iter_mut().for_each(|standing| *standing = None);
     }
 }
 
@@ -81,18 +86,19 @@ static STATE: Shared = Shared(UnsafeCell::new([const { RaceState::NEW }; gates::
 static LOCK: AtomicU32 = AtomicU32::new(0);
 /// Changes whenever held threads should look at their races.
 static NEWS: AtomicU32 = AtomicU32::new(0);
-/// How many threads are about to make an access for which another thread waits: nearly always 0.
-static PASSING: AtomicU32 = AtomicU32::new(0);
-/// The process whose threads the state describes.
+/// How many threads are about to make an access for which somebody waits, wait at a gate, or go on without a lock; one more if modules are expected. 0,
+/// nearly always.
+static WATCHED: AtomicU32 = AtomicU32::new(0);
+/// The process whose threads the state is about.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// A critical section: only its thread looks at the state. Signals are blocked.
-struct Section {
+/// The only thread that looks at the state. Signals wait.
+pub(super) struct Section {
     _quiet: NoSignals,
 }
 
 impl Section {
-    fn new() -> Section {
+    pub(super) fn new() -> Section {
         let quiet = NoSignals::new();
         while LOCK.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             sys::wait_while(LOCK.as_ptr(), 1);
@@ -100,13 +106,13 @@ impl Section {
         Section { _quiet: quiet }
     }
 
-    fn race(&mut self, race: usize) -> Option<&mut RaceState> {
+    pub(super) fn race(&mut self, race: usize) -> Option<&mut RaceState> {
         // SAFETY: only one section exists at a time, and it is borrowed.
         unsafe { &mut *STATE.0.get() }.get_mut(race)
     }
 
-    /// Wakes all held threads, so that they look at their races.
-    fn announce() {
+    /// Everybody who is held looks at their race.
+    pub(super) fn announce() {
         NEWS.fetch_add(1, Ordering::Release);
         sys::wake_all(NEWS.as_ptr());
     }
@@ -124,7 +130,8 @@ pub(super) fn forget_parent() {
     let process = sys::process_id();
     if PROCESS.swap(process, Ordering::Relaxed) != process {
         LOCK.store(0, Ordering::Relaxed);
-        PASSING.store(0, Ordering::Relaxed);
+        WATCHED.store(0, Ordering::Relaxed);
+        super::MODULES_EXPECTED.store(0, Ordering::Relaxed);
         let mut section = Section::new();
         for race in 0..plan::races() {
             if let Some(state) = section.race(race) {
@@ -139,16 +146,35 @@ pub(super) fn arrive(thread: &ThreadState, seen: Seen) -> bool {
     let is_acquire = seen.kind & gates::ACQUIRES != 0;
     let mut goes_without = false;
     for race in 0..plan::races() {
-        let sides = [0, 1].map(|side| plan::is_side(race, side, seen.pc) && is_meant(race, side, thread));
-        let is_deadlock = plan::word(race, gates::IS_DEADLOCK).load(Ordering::Relaxed) != 0;
-        if sides != [false; 2] && is_deadlock == is_acquire {
+        let is_here = |side| plan::is_side(race, side, seen.pc) && is_meant(race, side, thread);
+        let sides = Sides::of(is_here);
+        let is_deadlock = plan::word(race, gates::CYCLE).load(Ordering::Relaxed) != 0;
+        if !sides.is_empty() && is_deadlock == is_acquire {
             goes_without |= come_to(race, sides, thread, seen) && is_acquire;
         }
     }
     goes_without
 }
 
-/// Whether the callers of the access, and the place where its thread was created, are those of the plan.
+/// Sides of a race, a bit each.
+#[derive(Clone, Copy)]
+struct Sides(u32);
+
+impl Sides {
+    fn of(is_here: impl Fn(usize) -> bool) -> Sides {
+        Sides((0..gates::MOST_SIDES).filter(|side| is_here(*side)).fold(0, |sides, side| sides | 1 << side))
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn each(self) -> impl Iterator<Item = usize> {
+        (0..gates::MOST_SIDES).filter(move |side| self.0 >> side & 1 != 0)
+    }
+}
+
+/// Whether the access is called from where the plan says, by a thread that was created where it says.
 fn is_meant(race: usize, side: usize, thread: &ThreadState) -> bool {
     let get = |word: usize| plan::word(race, word + 2 * side).load(Ordering::Relaxed);
     let created = get(gates::CREATED);
@@ -185,12 +211,12 @@ enum Arrival {
     },
 }
 
-/// Holds the thread, or lets it meet another one. Returns whether it met another thread and goes first.
-fn come_to(race: usize, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> bool {
+/// Lets the thread stand or meet. Whether it met another one and goes first.
+fn come_to(race: usize, sides: Sides, thread: &ThreadState, seen: Seen) -> bool {
     let mut arrival = {
         let mut section = Section::new();
         let Some(state) = section.race(race) else { return false };
-        place(race, state, sides, thread, seen)
+        place(race, state, sides, &Stander { thread, kernel_id: sys::kernel_thread_id(), seen })
     };
     if let Arrival::Held(side) = arrival {
         arrival = hold(race, side, thread);
@@ -210,40 +236,84 @@ fn come_to(race: usize, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> b
     matches!(arrival, Arrival::Met { goes_first: true })
 }
 
-/// Lets a thread meet the thread at the other side, or makes it stand here.
-fn place(race: usize, state: &mut RaceState, sides: [bool; 2], thread: &ThreadState, seen: Seen) -> Arrival {
-    for (side, _) in sides.iter().enumerate().filter(|(_, is_here)| **is_here) {
+/// Lets a thread meet whoever stands at the other sides, or stand here itself.
+fn place(race: usize, state: &mut RaceState, sides: Sides, me: &Stander) -> Arrival {
+    let get = |word: usize| plan::word(race, word).load(Ordering::Relaxed);
+    let mut free = None;
+    for side in sides.each() {
         plan::word(race, gates::ARRIVALS + side).fetch_add(1, Ordering::Relaxed);
-        let Some(other) = state.standing[1 - side].filter(|other| !core::ptr::eq(other.thread, thread))
-        else {
-            continue;
-        };
+        let number = me.visits(race, side);
         if state.has_met {
-            return Arrival::Goes;
+            continue;
         }
-        // SAFETY: the thread stands there, and so exists (G2).
-        let other_thread = unsafe { &*other.thread };
-        let is_found = match seen.kind & gates::ACQUIRES {
-            0 => seen.conflicts(&other.seen) && !share_lock(thread, other_thread),
-            _ => holds(other_thread, seen.address) && holds(thread, other.seen.address),
+        match get(gates::CYCLE) as usize {
+            0 => match meets(race, state, side, number, me) {
+                true => return meet(race, state, side, 2, me),
+                false => {}
+            },
+            threads if closes(state, side, threads, me) => return meet(race, state, side, threads, me),
+            _ => {}
+        }
+        let is_time = match get(gates::OCCURRENCES + side) {
+            0 => state.holds[side] < get(gates::MOST_HOLDS),
+            wanted => wanted == u64::from(number),
         };
-        if is_found {
-            return meet(race, state, side, thread, seen, other);
+        if state.standing[side].is_none() && is_time {
+            free = free.or(Some(side));
         }
-        plan::word(race, gates::OTHER_MEETINGS).fetch_add(1, Ordering::Relaxed);
     }
-    let most = plan::word(race, gates::MOST_HOLDS).load(Ordering::Relaxed);
-    let free = |side: &usize| sides[*side] && state.standing[*side].is_none() && state.holds[*side] < most;
-    let Some(side) = [0, 1].into_iter().find(free).filter(|_| !state.has_met) else { return Arrival::Goes };
+    let Some(side) = free else { return Arrival::Goes };
     state.holds[side] += 1;
-    state.standing[side] = Some(Stander { thread, kernel_id: sys::kernel_thread_id(), seen });
+    state.standing[side] = Some(*me);
     plan::header(gates::HOLDS).fetch_add(1, Ordering::Relaxed);
     Arrival::Held(side)
 }
 
-/// Whether a thread holds the lock at an address.
-fn holds(thread: &ThreadState, lock: usize) -> bool {
-    Room::of(thread).is_some_and(|room| room.holds(lock as u64))
+/// Whether the access races with that of whoever stands at the other side.
+fn meets(race: usize, state: &RaceState, side: usize, number: u32, me: &Stander) -> bool {
+    visits::note(race, side & 1, me.thread().number(), number, &me.seen);
+    let Some(other) = &state.standing[1 - (side & 1)] else { return false };
+    if core::ptr::eq(other.thread, me.thread) {
+        return false;
+    }
+    let is_race = me.seen.conflicts(&other.seen) && !share_lock(me.thread(), other.thread());
+    if !is_race {
+        plan::word(race, gates::OTHER_MEETINGS).fetch_add(1, Ordering::Relaxed);
+    }
+    is_race
+}
+
+/// Whether all threads of a deadlock stand before their acquires, each of a lock that the next one has.
+fn closes(state: &RaceState, side: usize, threads: usize, me: &Stander) -> bool {
+    let at = |place: usize| if place == side { Some(me) } else { state.standing.get(place)?.as_ref() };
+    (0..threads).all(|place| match (at(place), at((place + 1) % threads)) {
+        (Some(one), Some(next)) => {
+            !core::ptr::eq(one.thread, next.thread) && keeps_out(next.thread(), &one.seen)
+        }
+        _ => false,
+    })
+}
+
+impl Stander {
+    fn thread(&self) -> &ThreadState {
+        // SAFETY: the thread stands there, and so exists (G2), or it is the one that runs this.
+        unsafe { &*self.thread }
+    }
+
+    /// For which time the thread comes to a side of a race.
+    fn visits(&self, race: usize, side: usize) -> u32 {
+        let room = Room::of(self.thread());
+        room.and_then(|room| room.visits.get(race)?.get(side)).map_or(0, |visits| {
+            visits.set(visits.get().saturating_add(1));
+            visits.get()
+        })
+    }
+}
+
+/// Whether a thread has a lock so that whoever is about to take it must wait.
+fn keeps_out(thread: &ThreadState, acquire: &Seen) -> bool {
+    let shares = acquire.kind & gates::SHARES != 0;
+    Room::of(thread).is_some_and(|room| room.keeps_out(acquire.address as u64, shares))
 }
 
 /// Whether both threads hold a common lock. True if one of them holds too many locks to know.
@@ -260,55 +330,62 @@ fn share_lock(one: &ThreadState, other: &ThreadState) -> bool {
     })
 }
 
-/// Two threads are at conflicting accesses. Writes down what is known of both, and which goes first.
-fn meet(
-    race: usize,
-    state: &mut RaceState,
-    side: usize,
-    thread: &ThreadState,
-    seen: Seen,
-    other: Stander,
-) -> Arrival {
+/// Two threads stand at conflicting accesses, or all threads of a deadlock before their acquires: writes down what there is to see, and whose turn it is.
+fn meet(race: usize, state: &mut RaceState, side: usize, sides: usize, me: &Stander) -> Arrival {
+    let get = |word: usize| plan::word(race, word).load(Ordering::Relaxed);
+    let set = |word: usize, value: u64| plan::word(race, word).store(value, Ordering::Relaxed);
+    for at in 0..sides {
+        let stander = if at == side { Some(me) } else { state.standing.get(at).and_then(Option::as_ref) };
+        if let Some(stander) = stander {
+            write_side(race, at, stander);
+        }
+    }
+    let mut first = side;
+    if get(gates::CYCLE) == 0 {
+        let other = state.standing[1 - (side & 1)].as_ref();
+        if let Some((address, length)) = other.and_then(|other| me.seen.common(&other.seen)) {
+            set(gates::VALUE, value_at(address, length));
+            set(gates::VALUE_BYTES, length.min(8) as u64);
+        }
+        first = match get(gates::ORDER) {
+            1 => 0,
+            2 => 1,
+            _ => 1 - (side & 1),
+        };
+    }
+    set(gates::WENT_FIRST, first as u64 + 1);
     state.has_met = true; // G3
     state.has_passed = false;
-    state.standing = [None; 2];
-    let set = |word: usize, value: u64| plan::word(race, word).store(value, Ordering::Relaxed);
-    // SAFETY: the other thread stands there (G2).
-    for (side, thread, seen) in [(side, thread, seen), (1 - side, unsafe { &*other.thread }, other.seen)] {
-        let base = gates::SIDES + side * gates::SIDE;
-        set(base + gates::SIDE_ADDRESS, seen.address as u64);
-        set(base + gates::SIDE_LENGTH, seen.length as u64);
-        set(base + gates::SIDE_KIND, seen.kind);
-        set(base + gates::SIDE_THREAD, u64::from(thread.number()));
-        let mut frames = 0;
-        let mut add = |pc: u64| {
-            if let (true, Some((module, offset))) = (frames < gates::MOST_FRAMES, plan::site_of(pc)) {
-                set(base + gates::SIDE_STACK + 2 * frames, module);
-                set(base + gates::SIDE_STACK + 2 * frames + 1, offset);
-                frames += 1;
-            }
-        };
-        add(seen.pc);
-        thread.recorder().calls(add);
-        set(base + gates::SIDE_FRAMES, frames as u64);
-    }
-    if let Some((address, length)) = seen.common(&other.seen) {
-        set(gates::VALUE, value_at(address, length));
-        set(gates::VALUE_BYTES, length.min(8) as u64);
-    }
-    let first = match plan::word(race, gates::ORDER).load(Ordering::Relaxed) {
-        1 => 0,
-        2 => 1,
-        _ => 1 - side,
-    };
-    set(gates::WENT_FIRST, first as u64 + 1);
+    state.let_all_go();
     plan::word(race, gates::MEETINGS).fetch_add(1, Ordering::Release);
     process_stops();
     Section::announce();
     Arrival::Met { goes_first: first == side }
 }
 
-/// Stops the process for a debugger, if the plan asks for it.
+/// Writes down who stands at a side.
+fn write_side(race: usize, side: usize, stander: &Stander) {
+    let base = gates::SIDES + side * gates::SIDE;
+    let set = |word: usize, value: u64| plan::word(race, base + word).store(value, Ordering::Relaxed);
+    let Seen { address, length, kind, pc } = stander.seen;
+    set(gates::SIDE_ADDRESS, address as u64);
+    set(gates::SIDE_LENGTH, length as u64);
+    set(gates::SIDE_KIND, kind);
+    set(gates::SIDE_THREAD, u64::from(stander.thread().number()));
+    let mut frames = 0;
+    let mut add = |pc: u64| {
+        if let (true, Some((module, offset))) = (frames < gates::MOST_FRAMES, plan::site_of(pc)) {
+            set(gates::SIDE_STACK + 2 * frames, module);
+            set(gates::SIDE_STACK + 2 * frames + 1, offset);
+            frames += 1;
+        }
+    };
+    add(pc);
+    stander.thread().recorder().calls(add);
+    set(gates::SIDE_FRAMES, frames as u64);
+}
+
+/// Stops the process for a debugger, if the plan wants it.
 fn process_stops() {
     if plan::header(gates::STOPS).load(Ordering::Relaxed) != 0 {
         sys::stop_process();
@@ -384,7 +461,7 @@ fn stands(kernel_id: u32) -> bool {
 }
 
 /// Whether the thread stands at an access or waits at a gate.
-fn is_held(kernel_id: u32) -> bool {
+pub(super) fn is_held(kernel_id: u32) -> bool {
     stands(kernel_id) || is_any(|state| state.waiting.is_some_and(|waiting| waiting.kernel_id == kernel_id))
 }
 
@@ -393,8 +470,8 @@ fn is_any(holds: impl Fn(&RaceState) -> bool) -> bool {
     (0..plan::races()).any(|race| section.race(race).is_some_and(|state| holds(state)))
 }
 
-/// Waits until `is_over` returns true, at most so many milliseconds. Returns whether it did.
-fn wait_for(milliseconds: u64, mut is_over: impl FnMut() -> bool) -> bool {
+/// Waits until `is_over`, at most so long. Whether it was over.
+pub(super) fn wait_for(milliseconds: u64, mut is_over: impl FnMut() -> bool) -> bool {
     let end = sys::milliseconds().saturating_add(milliseconds);
     loop {
         let news = NEWS.load(Ordering::Acquire);
@@ -414,14 +491,24 @@ fn passes(thread: &ThreadState, race: usize) {
     if let Some(room) = Room::of(thread)
         && room.passing.replace(race + 1) == 0
     {
-        PASSING.fetch_add(1, Ordering::Relaxed);
+        watch_more();
     }
 }
 
-/// Whether some thread is about to make an access for which another thread waits.
+/// Not 0 if operations are to be looked at more closely; see [`WATCHED`].
 #[inline(always)]
-pub(super) fn is_anybody_passing() -> bool {
-    PASSING.load(Ordering::Relaxed) != 0
+pub(super) fn watched() -> u32 {
+    WATCHED.load(Ordering::Relaxed)
+}
+
+/// One more thread is to be looked at.
+pub(super) fn watch_more() {
+    WATCHED.fetch_add(1, Ordering::SeqCst);
+}
+
+/// One thread less.
+pub(super) fn watch_less() {
+    WATCHED.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// The thread does its next operation: the access for which it was released is complete.
@@ -431,7 +518,7 @@ pub(super) fn passed(thread: &ThreadState) {
     if let Some(room) = Room::of(thread)
         && room.passing.get() != 0
     {
-        PASSING.fetch_sub(1, Ordering::Relaxed);
+        watch_less();
         note_passed(room.passing.replace(0) - 1);
     }
 }
@@ -454,58 +541,4 @@ fn note_passed(race: usize) {
         state.has_passed = true;
     }
     Section::announce();
-}
-
-/// The thread is about to wait for a lock at the site of a gate. It is held until another thread has released the lock.
-pub(super) fn wait_at_gate(thread: &ThreadState, lock: u64, pc: u64) {
-    for race in (0..plan::races()).filter(|race| plan::is_gate(*race, pc)) {
-        let wanted = plan::word(race, gates::GATE_THREAD).load(Ordering::Relaxed);
-        let me = thread.number();
-        let waits = Section::new().race(race).is_some_and(|state| {
-            let waits = !state.has_met
-                && !state.is_gate_open
-                && state.waiting.is_none()
-                && (wanted == 0 || wanted == u64::from(me) + 1);
-            if waits {
-                plan::header(gates::HOLDS).fetch_add(1, Ordering::SeqCst); // before anybody can look for waiters
-                state.waiting = Some(Waiting { lock, thread: me, kernel_id: sys::kernel_thread_id() });
-            }
-            waits
-        });
-        if waits {
-            let limit = plan::header(gates::LIMIT).load(Ordering::Relaxed);
-            let mut quiet_looks = 0;
-            wait_for(limit, || {
-                let is_open =
-                    Section::new().race(race).is_none_or(|state| state.is_gate_open || state.has_met);
-                let is_stalled = !is_open && idle::blocked_on(is_held, |_| false).is_some();
-                quiet_looks = if is_stalled { quiet_looks + 1 } else { 0 };
-                is_open || quiet_looks > 2
-            });
-            if let Some(state) = Section::new().race(race) {
-                state.waiting = None;
-                state.is_gate_open = true;
-            }
-        }
-    }
-}
-
-/// The thread is about to release a lock.
-pub(super) fn gave_back(thread: &ThreadState, lock: u64) {
-    if plan::races() == 0 || plan::header(gates::HOLDS).load(Ordering::Relaxed) == 0 {
-        return;
-    }
-    let mut opened = false;
-    let mut section = Section::new();
-    for race in 0..plan::races() {
-        let Some(state) = section.race(race) else { continue };
-        if state.waiting.is_some_and(|waiting| waiting.lock == lock && waiting.thread != thread.number()) {
-            state.is_gate_open = true;
-            opened = true;
-        }
-    }
-    drop(section);
-    if opened {
-        Section::announce();
-    }
 }

@@ -10,23 +10,28 @@
 //! that the other thread needs before its access, at some point no other thread can run. The plan's file then names the acquire of that
 //! lock, and the next run holds the thread before this acquire, until another thread has released the lock (a *gate*).
 //!
-//! **Deadlocks.** The two sites are acquires, and each thread is held before its own. They meet if each holds the mutex that the other is
-//! about to wait for: the cycle is closed. Then one thread continues without the mutex, as if it held it, so that the program can end. It
-//! does not release this mutex.
+//! **Deadlocks.** The sites are acquires of mutexes, reader-writer locks or spin locks, and each thread is held before its own. They meet if each has the lock
+//! that the one before it is about to wait for: the cycle is closed. Then one thread goes on without its lock, as if it had it, so that the program can end;
+//! it does not give back what it does not have.
+//!
+//! **Loops.** A site that is reached very often is held a few times only. `visits` learns for which time threads must come there to meet, and the next run
+//! holds them at that time.
 //!
 //! **The program never hangs because of us.** A held thread continues when no other thread can run, and after the time limit. Without a
 //! plan the back end does nothing.
 
+mod gate;
 mod idle;
 mod meeting;
 mod plan;
+mod visits;
 
 use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use overtake_rawlog::{RecordKind, gates, split_atomic_extra};
 
 use crate::back_end::{Access, BackEnd, Operation, Wait};
-use crate::process;
 use crate::sys;
 use crate::thread::ThreadState;
 
@@ -49,10 +54,12 @@ struct HeldLock {
 struct Room {
     /// The race whose access this thread is about to make, plus one. The thread that waits for it continues at this thread's next operation.
     passing: Cell<usize>,
-    /// The mutex without which the thread continues after a deadlock was confirmed; 0 is none.
+    /// The lock that it goes on without, so that a deadlock ends that was shown to be possible; 0 is none.
     without: Cell<u64>,
     /// The site at which it was created; zeros if that is not known.
     created: Cell<(u64, u64)>,
+    /// How often it came to each side of each race.
+    visits: [[Cell<u32>; gates::MOST_SIDES]; gates::MOST_RACES],
     count: Cell<usize>,
     locks: [Cell<HeldLock>; MOST_LOCKS],
 }
@@ -77,19 +84,36 @@ impl Room {
         }
     }
 
+    #[inline(always)]
     fn took(&self, held: HeldLock) {
         let count = self.count.get();
-        let is_known = |place: &Cell<HeldLock>| place.get().lock == held.lock;
-        if held.is_token && self.locks().is_none_or(|locks| locks.iter().any(is_known)) {
-            return; // the semaphore may be a signal, whose token is never returned
-        }
         if let Some(place) = self.locks.get(count) {
             place.set(held);
         }
         self.count.set(count + 1);
     }
 
+    /// It took a token of a semaphore. That may be a signal that is never given back, so that one is enough.
+    fn took_token(&self, lock: u64, pc: u64) {
+        let is_known = |place: &Cell<HeldLock>| place.get().lock == lock;
+        if self.locks().is_some_and(|locks| !locks.iter().any(is_known)) {
+            self.took(HeldLock { lock, pc, is_shared: false, is_token: true });
+        }
+    }
+
+    #[inline(always)]
     fn gave_back(&self, lock: u64) {
+        let last = self.count.get().wrapping_sub(1);
+        match self.locks.get(last) {
+            // Nearly always the lock that was taken last.
+            Some(place) if place.get().lock == lock => self.count.set(last),
+            _ => self.gave_back_earlier(lock),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn gave_back_earlier(&self, lock: u64) {
         let count = self.count.get();
         let known = self.locks.get(..count).unwrap_or(&self.locks);
         let Some(at) = known.iter().rposition(|held| held.get().lock == lock) else { return };
@@ -99,9 +123,12 @@ impl Room {
         self.count.set(count - 1);
     }
 
-    /// Whether the thread holds this lock.
-    fn holds(&self, lock: u64) -> bool {
-        let is_it = |held: &Cell<HeldLock>| held.get().lock == lock && !held.get().is_token;
+    /// Whether it has this lock, and so keeps others from taking it, or from taking it together with other readers.
+    fn keeps_out(&self, lock: u64, shares: bool) -> bool {
+        let is_it = |held: &Cell<HeldLock>| {
+            let HeldLock { lock: known, is_shared, is_token, .. } = held.get();
+            known == lock && !is_token && !(is_shared && shares)
+        };
         self.locks().is_some_and(|locks| locks.iter().any(is_it))
     }
 
@@ -147,84 +174,168 @@ impl BackEnd for Gates {
     }
 
     fn access(&self, thread: &ThreadState, access: Access) {
-        if meeting::is_anybody_passing() | plan::may_be_site(access.pc as u64) {
+        if needs_a_look(access.pc as u64) {
             look_at_access(thread, access);
         }
     }
 
     fn before(&self, thread: &ThreadState, operation: Operation) -> Wait {
-        match meeting::is_anybody_passing() | plan::may_be_site(operation.pc) {
+        match needs_a_look(operation.pc) {
             true => look_before(thread, operation),
             false => Wait::AsUsual,
         }
     }
 
     fn goes_without(&self, thread: &ThreadState, lock: u64) -> bool {
-        Room::of(thread).is_some_and(|room| {
-            let is_it = room.without.get() == lock;
-            if is_it {
-                room.without.set(0);
-            }
-            is_it
-        })
+        meeting::watched() != 0 && forgets_missing(thread, lock)
+    }
+
+    fn expect_modules(&self) {
+        if MODULES_EXPECTED.swap(MOST_LOOKS, Ordering::Relaxed) == 0 {
+            meeting::watch_more();
+        }
     }
 
     fn operation(&self, thread: &ThreadState, operation: Operation) {
-        if meeting::is_anybody_passing() {
-            meeting::passed(thread);
-        }
-        if process::takes_new_modules() {
-            plan::resolve();
-        }
-        let Operation { kind, object, pc, more, .. } = operation;
-        match kind {
-            RecordKind::ThreadStart => {
-                meeting::forget_parent();
-                Room::open(thread);
-                if let Some(room) = Room::of(thread) {
-                    room.passing.set(0); // of a parent process
-                    room.created.set(plan::created_at(thread.number()));
-                }
-            }
-            RecordKind::Fork => plan::note_creation(object, pc),
-            RecordKind::ThreadEnd => Room::close(thread),
-            RecordKind::Acquire | RecordKind::AcquireShared => {
-                let is_shared = kind == RecordKind::AcquireShared;
-                if let Some(room) = Room::of(thread) {
-                    room.took(HeldLock { lock: object, pc, is_shared, is_token: false });
-                }
-            }
-            RecordKind::SemaphoreWait => {
-                if let Some(room) = Room::of(thread) {
-                    room.took(HeldLock { lock: object, pc, is_shared: false, is_token: true });
-                }
-            }
-            RecordKind::Release | RecordKind::ReleaseAny | RecordKind::SemaphorePost => {
-                if let Some(room) = Room::of(thread) {
-                    room.gave_back(object);
-                }
-                meeting::gave_back(thread, object);
-            }
-            RecordKind::Free if plan::is_site(pc) => {
-                let length = (more as usize).max(1);
-                meeting::arrive(thread, Seen { address: object as usize, length, kind: gates::WRITES, pc });
-            }
-            _ => {}
+        match meeting::watched() {
+            0 => take(thread, &operation),
+            _ => look_around(thread, &operation),
         }
     }
 }
 
-/// The thread is about to wait for a mutex at a site. If this closes a cycle of threads that wait for each other, one of them continues
-/// without its mutex.
+/// How often modules are still looked for: a module that is about to be loaded is there after some operations of the loader's own.
+static MODULES_EXPECTED: AtomicU32 = AtomicU32::new(0);
+const MOST_LOOKS: u32 = 1000;
+
+/// Whether something is to be done at this program counter, or somebody is watched. Nearly always it is not: this is all that most accesses cost.
+#[inline(always)]
+fn needs_a_look(pc: u64) -> bool {
+    u64::from(meeting::watched()) | plan::first_in_slot(pc) != 0
+}
+
+/// What operations mean. Those that come often come first.
+#[inline(always)]
+fn take(thread: &ThreadState, operation: &Operation) {
+    let &Operation { kind, object: lock, pc, .. } = operation;
+    if kind == RecordKind::Acquire {
+        if let Some(room) = Room::of(thread) {
+            room.took(HeldLock { lock, pc, is_shared: false, is_token: false });
+        }
+    } else if kind == RecordKind::Release {
+        if let Some(room) = Room::of(thread) {
+            room.gave_back(lock);
+        }
+    } else if RARE >> kind as u32 & 1 != 0 && (kind != RecordKind::Free || plan::may_be_site(pc)) {
+        take_rare(thread, operation);
+    }
+}
+
+/// The kinds that [`take_rare`] takes, a bit each.
+const RARE: u64 = {
+    let kinds = [
+        RecordKind::Free,
+        RecordKind::ThreadStart,
+        RecordKind::ThreadEnd,
+        RecordKind::Fork,
+        RecordKind::AcquireShared,
+        RecordKind::ReleaseAny,
+        RecordKind::SemaphoreWait,
+        RecordKind::SemaphorePost,
+    ];
+    let (mut bits, mut at) = (0, 0);
+    while at < kinds.len() {
+        bits |= 1 << kinds[at] as u32;
+        at += 1;
+    }
+    bits
+};
+
+/// Operations that come seldom.
+#[cold]
+#[inline(never)]
+fn take_rare(thread: &ThreadState, operation: &Operation) {
+    let &Operation { kind, object, pc, more, .. } = operation;
+    match kind {
+        RecordKind::ThreadStart => {
+            meeting::forget_parent();
+            Room::open(thread);
+            if let Some(room) = Room::of(thread) {
+                room.passing.set(0); // of a parent process
+                room.created.set(plan::created_at(thread.number()));
+            }
+        }
+        RecordKind::ThreadEnd => Room::close(thread),
+        RecordKind::Fork => plan::note_creation(object, pc),
+        RecordKind::Free if plan::is_site(pc) => {
+            let length = (more as usize).max(1);
+            meeting::arrive(thread, Seen { address: object as usize, length, kind: gates::WRITES, pc });
+        }
+        _ => {
+            let Some(room) = Room::of(thread) else { return };
+            match kind {
+                RecordKind::AcquireShared => {
+                    room.took(HeldLock { lock: object, pc, is_shared: true, is_token: false })
+                }
+                RecordKind::SemaphoreWait => room.took_token(object, pc),
+                RecordKind::ReleaseAny | RecordKind::SemaphorePost => room.gave_back(object),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Somebody is watched, or there may be new modules.
+#[cold]
+#[inline(never)]
+fn look_around(thread: &ThreadState, operation: &Operation) {
+    meeting::passed(thread);
+    look_for_modules();
+    if matches!(operation.kind, RecordKind::Release | RecordKind::ReleaseAny | RecordKind::SemaphorePost) {
+        gate::open(thread, operation.object);
+    }
+    take(thread, operation);
+}
+
+/// Finds the sites in modules that were loaded.
+fn look_for_modules() {
+    let looks = MODULES_EXPECTED.load(Ordering::Relaxed);
+    if looks == 0 {
+        return;
+    }
+    let left = if plan::resolve() { 0 } else { looks - 1 };
+    let is_mine =
+        MODULES_EXPECTED.compare_exchange(looks, left, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    if is_mine && left == 0 {
+        meeting::watch_less();
+    }
+}
+
+/// Whether the thread goes on without this lock, which it is about to give back. From now on it does not.
+#[cold]
+#[inline(never)]
+fn forgets_missing(thread: &ThreadState, lock: u64) -> bool {
+    let is_it =
+        Room::of(thread).is_some_and(|room| room.without.get() == lock && room.without.replace(0) != 0);
+    if is_it {
+        meeting::watch_less();
+    }
+    is_it
+}
+
+/// The thread is about to wait for a lock at a site. If it closes a cycle of threads that wait for each other, one of them goes on without it.
 fn wait_for_deadlock(thread: &ThreadState, operation: Operation) -> Wait {
     let Operation { kind, object, pc, .. } = operation;
-    if kind != RecordKind::Acquire {
-        return Wait::AsUsual;
-    }
-    let seen = Seen { address: object as usize, length: 1, kind: gates::ACQUIRES, pc };
+    let kind = match kind {
+        RecordKind::Acquire => gates::ACQUIRES,
+        RecordKind::AcquireShared => gates::ACQUIRES | gates::SHARES,
+        _ => return Wait::AsUsual,
+    };
+    let seen = Seen { address: object as usize, length: 1, kind, pc };
     match (meeting::arrive(thread, seen), Room::of(thread)) {
-        (true, Some(room)) => {
+        (true, Some(room)) if room.without.get() == 0 => {
             room.without.set(object);
+            meeting::watch_more();
             Wait::NotAtAll
         }
         _ => Wait::AsUsual,
@@ -253,7 +364,7 @@ fn look_before(thread: &ThreadState, operation: Operation) -> Wait {
     }
     let writes = match operation.kind {
         RecordKind::Acquire | RecordKind::AcquireShared | RecordKind::SemaphoreWait => {
-            meeting::wait_at_gate(thread, operation.object, operation.pc);
+            gate::wait(thread, operation.object, operation.pc);
             return wait_for_deadlock(thread, operation);
         }
         RecordKind::AtomicLoad => 0,

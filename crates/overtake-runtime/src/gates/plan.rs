@@ -13,9 +13,13 @@ use crate::text::Text;
 static WORDS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 static RACES: AtomicUsize = AtomicUsize::new(0);
 
-/// Return addresses of the two sites and the gate of each race; 0 where the module is not loaded.
-static ADDRESSES: [[AtomicU64; 3]; gates::MOST_RACES] =
-    [const { [const { AtomicU64::new(0) }; 3] }; gates::MOST_RACES];
+/// Places of a race: its sides, and then its gate.
+const PLACES: usize = gates::MOST_SIDES + 1;
+const GATE: usize = gates::MOST_SIDES;
+
+/// Return addresses of the places of each race; 0 where the module is not loaded.
+static ADDRESSES: [[AtomicU64; PLACES]; gates::MOST_RACES] =
+    [const { [const { AtomicU64::new(0) }; PLACES] }; gates::MOST_RACES];
 
 /// The same addresses in a hash table: open addressing, at most half full, never emptied (an old address costs one look-up).
 const SLOTS: usize = 4096;
@@ -88,7 +92,13 @@ pub(super) fn word(race: usize, word: usize) -> &'static AtomicU64 {
 /// Whether this program counter may be a site or a gate of the plan. Nearly always it is not, so that most accesses cost only this.
 #[inline(always)]
 pub(super) fn may_be_site(pc: u64) -> bool {
-    SLOT[first_slot(pc)].load(Ordering::Relaxed) != 0
+    first_in_slot(pc) != 0
+}
+
+/// Zero if nothing is to be done at this program counter.
+#[inline(always)]
+pub(super) fn first_in_slot(pc: u64) -> u64 {
+    SLOT[first_slot(pc)].load(Ordering::Relaxed)
 }
 
 /// Whether this program counter is a site or a gate of the plan.
@@ -98,7 +108,7 @@ pub(super) fn is_site(pc: u64) -> bool {
 
 #[inline(always)]
 fn first_slot(pc: u64) -> usize {
-    (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SLOTS
+    (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOTS.ilog2())) as usize
 }
 
 fn slots_of(pc: u64) -> impl Iterator<Item = &'static AtomicU64> {
@@ -133,7 +143,7 @@ pub(super) fn is_side(race: usize, side: usize, pc: u64) -> bool {
 
 /// Whether the gate of a race is at this program counter.
 pub(super) fn is_gate(race: usize, pc: u64) -> bool {
-    address(race, 2) == pc
+    address(race, GATE) == pc
 }
 
 fn address(race: usize, at: usize) -> u64 {
@@ -149,17 +159,18 @@ pub(super) fn site_of(pc: u64) -> Option<(u64, u64)> {
     Some((module.hash.load(Ordering::Relaxed), (pc - 1).wrapping_sub(module.bias.load(Ordering::Relaxed))))
 }
 
-/// Finds out where the sites are in the modules that are loaded now.
-pub(super) fn resolve() {
+/// Finds out where the sites are in the modules that are loaded now. Whether there are other modules than before.
+pub(super) fn resolve() -> bool {
+    static KNOWN: AtomicUsize = AtomicUsize::new(0);
     if races() == 0 {
-        return;
+        return true;
     }
     let mut number = 0_usize;
     // SAFETY: the callback has the required type, and the number outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(note_module), (&raw mut number).cast()) };
     for (race, addresses) in ADDRESSES.iter().enumerate().take(races()) {
-        let sites = [gates::SITES, gates::SITES + 2, gates::GATE];
-        for (place, site) in addresses.iter().zip(sites) {
+        for (number, place) in addresses.iter().enumerate() {
+            let site = if number == GATE { gates::GATE } else { gates::SITES + 2 * number };
             let (module, offset) =
                 (word(race, site).load(Ordering::Relaxed), word(race, site + 1).load(Ordering::Relaxed));
             let loaded =
@@ -173,6 +184,7 @@ pub(super) fn resolve() {
             }
         }
     }
+    KNOWN.swap(number, Ordering::Relaxed) != number
 }
 
 /// Notes a module. The loader calls this for each, the executable first.

@@ -149,12 +149,31 @@ fn unlock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     real()
 }
 
-/// Announces that the thread is about to wait for a lock or a token. The recorder does not need this, but other back ends do.
+/// Announces that the thread is about to wait for a lock or a token. The recorder does not need this, but other back ends do. Returns how the thread waits;
+/// for a token always as usual.
 #[inline]
-pub(super) fn announce(kind: RecordKind, object: usize, pc: usize) {
-    if let Some(thread) = thread::current() {
-        thread.about_to_wait(kind, object as u64, pc as u64);
+pub(super) fn announce(kind: RecordKind, object: usize, pc: usize) -> Wait {
+    thread::current().map_or(Wait::AsUsual, |thread| thread.about_to_wait(kind, object as u64, pc as u64))
+}
+
+/// Waits for a lock that is no mutex by `real`.
+#[inline(always)]
+fn lock_other(kind: RecordKind, lock: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    match (announce(kind, lock, pc), kind) {
+        (Wait::NotAtAll, _) => 0,
+        (Wait::AsUsual, RecordKind::AcquireShared) => taken_shared(real(), false, lock, pc),
+        (Wait::AsUsual, _) => taken(real(), false, lock, pc),
     }
+}
+
+/// A lock that is no mutex is about to be given back by `real`, unless the thread went on without it.
+#[inline(always)]
+fn unlock_other(kind: RecordKind, lock: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    if thread::current().is_some_and(|thread| thread.goes_without(lock as u64)) {
+        return 0;
+    }
+    note(kind, 0, lock, pc);
+    real()
 }
 
 #[inline]
@@ -197,8 +216,7 @@ hook! {
     fn pthread_mutex_unlock(mutex: usize; pc) -> i32 { unlock(mutex, pc, || real(mutex)) }
 
     fn pthread_rwlock_rdlock(lock: usize; pc) -> i32 {
-        announce(RecordKind::AcquireShared, lock, pc);
-        taken_shared(real(lock), false, lock, pc)
+        lock_other(RecordKind::AcquireShared, lock, pc, || real(lock))
     }
     fn pthread_rwlock_tryrdlock(lock: usize; pc) -> i32 { taken_shared(real(lock), true, lock, pc) }
     fn pthread_rwlock_timedrdlock(lock: usize, time: usize; pc) -> i32 {
@@ -208,8 +226,7 @@ hook! {
         taken_shared(real(lock, clock, time), true, lock, pc)
     }
     fn pthread_rwlock_wrlock(lock: usize; pc) -> i32 {
-        announce(RecordKind::Acquire, lock, pc);
-        taken(real(lock), false, lock, pc)
+        lock_other(RecordKind::Acquire, lock, pc, || real(lock))
     }
     fn pthread_rwlock_trywrlock(lock: usize; pc) -> i32 { taken(real(lock), true, lock, pc) }
     fn pthread_rwlock_timedwrlock(lock: usize, time: usize; pc) -> i32 { taken(real(lock, time), true, lock, pc) }
@@ -217,18 +234,15 @@ hook! {
         taken(real(lock, clock, time), true, lock, pc)
     }
     fn pthread_rwlock_unlock(lock: usize; pc) -> i32 {
-        note(RecordKind::ReleaseAny, 0, lock, pc);
-        real(lock)
+        unlock_other(RecordKind::ReleaseAny, lock, pc, || real(lock))
     }
 
     fn pthread_spin_lock(lock: usize; pc) -> i32 {
-        announce(RecordKind::Acquire, lock, pc);
-        taken(real(lock), false, lock, pc)
+        lock_other(RecordKind::Acquire, lock, pc, || real(lock))
     }
     fn pthread_spin_trylock(lock: usize; pc) -> i32 { taken(real(lock), true, lock, pc) }
     fn pthread_spin_unlock(lock: usize; pc) -> i32 {
-        note(RecordKind::Release, 0, lock, pc);
-        real(lock)
+        unlock_other(RecordKind::Release, lock, pc, || real(lock))
     }
 
     // C11. glibc's own calls of the functions above do not reach our hooks; success is 0 there, too.

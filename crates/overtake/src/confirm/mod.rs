@@ -7,11 +7,12 @@
 //! 2. One run holds threads for all races at once, as far as their accesses are at different instructions.
 //! 3. Each race that was not met gets runs of its own. The first runs hold only a thread that was created at the same place and came through the same
 //!    calls as in the recorded run. If no such thread comes, later runs hold any thread that reaches the instruction. If a held thread had a lock that the
-//!    other thread needed on its way, the next run lets the other thread have that lock first. If time ran out, the next run waits longer.
+//!    other thread needed on its way, the next run lets the other thread have that lock first. If the accesses are in loops, each run learns in which
+//!    iterations two threads access common bytes, and the next run holds the threads there. If time ran out, the next run waits longer.
 //! 4. Each race that was met gets one more run for each order of the two accesses. How it ends is compared with the undisturbed runs.
 //!
-//! A deadlock of two threads is tried in the same way: each thread is held before the acquire by which it would wait for the other. The deadlock is
-//! confirmed when each thread has the lock that the other wants.
+//! A deadlock is tried in the same way: each thread is held before the acquire by which it would wait for the next thread. The deadlock is confirmed when
+//! each thread has the lock that the thread before it wants.
 //!
 //! A race that was met is a fact: both threads stood at conflicting accesses to the same bytes, and no lock was held by both. A race
 //! that was not met may still be possible.
@@ -25,13 +26,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use overtake_detect::Verdict;
-use overtake_report::result::{Confirmed, Finding, Report};
+use overtake_report::result::{Confirmed, Finding, NOT_CONFIRMED, Report};
 
 use crate::recording::{Scratch, scratch_directory};
 use crate::{Error, Listener};
 use plan::{Meeting, Order, Plan, Request, Seen};
 use trial::Ending;
-use words::{Atlas, NOT_CONFIRMED, counted, cycle_in_words, in_words, reason};
+use words::{Atlas, counted, cycle_in_words, in_words, reason};
 
 pub use trial::Trial;
 
@@ -131,7 +132,7 @@ pub fn confirm(
 fn request_for(report: &Report, at: usize) -> Result<Request, Error> {
     report.findings.get(at).and_then(Request::of).ok_or_else(|| {
         Error::usage(format!(
-            "finding {} is no race or deadlock of two threads of a recorded program, so it cannot be confirmed",
+            "finding {} is no race or deadlock of a recorded program, so it cannot be confirmed",
             at + 1
         ))
     })
@@ -174,7 +175,12 @@ pub fn stop_at(
         .request
         .ok_or_else(|| Error::failed(format!("the threads did not meet in {}", counted(tally.runs))))?;
     for _ in 0..options.tries {
-        let plan = Plan::write(scratch.path(), &[request], session.hold().as_millis() as u64, true)?;
+        let plan = Plan::write(
+            scratch.path(),
+            std::slice::from_ref(&request),
+            session.hold().as_millis() as u64,
+            true,
+        )?;
         let mut child = options.trial.start("gates", Some(plan.path()), &scratch.path().join("output"))?;
         if trial::stops(&mut child)? {
             return Ok(Stopped { child, _scratch: scratch });
@@ -207,26 +213,30 @@ struct Tally {
     meeting: Option<Meeting>,
     /// The request that led to the meeting.
     request: Option<Request>,
-    arrivals: [u64; 2],
+    arrivals: Vec<u64>,
     stalls: u64,
     timeouts: u64,
     other_meetings: u64,
+    /// Some run held threads only when they came for a certain time.
+    has_named_occurrences: bool,
 }
 
 impl Tally {
-    fn add(&mut self, request: Request, seen: &Seen) {
+    fn add(&mut self, request: &Request, seen: &Seen) {
         self.runs += 1;
         self.last = seen.clone();
+        self.has_named_occurrences |= request.names_occurrences();
         self.stalls += seen.stalls;
         self.timeouts += seen.timeouts;
         self.other_meetings += seen.other_meetings;
-        for (sum, arrivals) in self.arrivals.iter_mut().zip(seen.arrivals) {
+        self.arrivals.resize(seen.arrivals.len(), 0);
+        for (sum, arrivals) in self.arrivals.iter_mut().zip(&seen.arrivals) {
             *sum += arrivals;
         }
         if let Some(meeting) = &seen.meeting {
             self.met += 1;
             self.meeting.get_or_insert_with(|| meeting.clone());
-            self.request.get_or_insert(request);
+            self.request.get_or_insert_with(|| request.clone());
         }
     }
 }
@@ -277,20 +287,20 @@ impl<'a> Session<'a> {
             let mut sites = HashSet::new();
             let (mut apart, mut others) = (Vec::new(), Vec::new());
             for at in rest {
-                let wanted = requests[at].1.sites;
-                let is_free = apart.len() < MOST_TOGETHER && !wanted.iter().any(|site| sites.contains(site));
+                let wanted = || requests[at].1.sides.iter().map(|side| side.site);
+                let is_free = apart.len() < MOST_TOGETHER && !wanted().any(|site| sites.contains(&site));
                 if is_free {
-                    sites.extend(wanted);
+                    sites.extend(wanted());
                     apart.push(at);
                 } else {
                     others.push(at);
                 }
             }
-            let wanted: Vec<Request> = apart.iter().map(|&at| requests[at].1).collect();
+            let wanted: Vec<Request> = apart.iter().map(|&at| requests[at].1.clone()).collect();
             let (seen, _) = self.run(&wanted, self.hold())?;
             for (&at, seen) in apart.iter().zip(&seen) {
                 let (_, request, tally) = &mut requests[at];
-                tally.add(*request, seen);
+                tally.add(request, seen);
             }
             rest = others;
         }
@@ -300,26 +310,14 @@ impl<'a> Session<'a> {
     /// Runs for one race, until it is met or was tried often enough.
     fn alone(&self, mut request: Request, tally: &mut Tally) -> Result<(), Error> {
         let mut hold = self.hold();
-        if tally.runs > 0 && tally.last.arrivals.contains(&0) {
-            request = request.coarser();
+        if tally.runs > 0 {
+            request = next_request(request, tally);
         }
         while tally.met == 0 && tally.runs < self.options.tries && !self.is_over() {
-            let (seen, _) = self.run(&[request], hold)?;
+            let (seen, _) = self.run(std::slice::from_ref(&request), hold)?;
             let Some(seen) = seen.first() else { break };
-            tally.add(request, seen);
-            match (seen.blocking, request.gate) {
-                (Some(gate), None) => request.gate = Some(gate),
-                // The threads may have other numbers in another run.
-                (_, Some(mut gate)) => {
-                    gate.thread =
-                        if gate.thread == 0 { seen.blocking.map_or(0, |gate| gate.thread) } else { 0 };
-                    request.gate = Some(gate);
-                }
-                (None, None) => {}
-            }
-            if seen.arrivals.contains(&0) || tally.runs.is_multiple_of(2) {
-                request = request.coarser();
-            }
+            tally.add(&request, seen);
+            request = next_request(request, tally);
             if seen.timeouts > 0 && self.options.hold.is_none() {
                 hold = (hold * 2).min(HOLD.1);
             }
@@ -335,7 +333,7 @@ impl<'a> Session<'a> {
         tally: &Tally,
         atlas: &Atlas,
     ) -> Result<(Attempt, Option<Confirmed>), Error> {
-        let (Some(meeting), Some(request)) = (&tally.meeting, tally.request) else {
+        let (Some(meeting), Some(request)) = (&tally.meeting, &tally.request) else {
             let again = self.options.repeat_for(finding);
             let (runs, reason) = (counted(tally.runs), reason(finding, tally));
             let said = format!("{NOT_CONFIRMED} in {runs}: {reason}; again: {again}");
@@ -345,7 +343,7 @@ impl<'a> Session<'a> {
         let orders = [(Order::First, 0), (Order::Second, 1)];
         // A deadlock has no order: neither thread would go on.
         for (order, first) in orders.into_iter().filter(|_| !request.is_deadlock) {
-            if let Some(outcome) = self.outcome_of(Request { order, ..request })? {
+            if let Some(outcome) = self.outcome_of(Request { order, ..request.clone() })? {
                 outcomes.push((first, outcome));
             }
         }
@@ -370,7 +368,7 @@ impl<'a> Session<'a> {
         let confirmed = Confirmed {
             met: tally.met,
             runs: tally.runs,
-            order: vec![meeting.first, 1 - meeting.first],
+            order: order_of(meeting, request.is_deadlock),
             outcome,
             seen: if request.is_deadlock { cycle_in_words(meeting) } else { in_words(meeting) },
             stands: atlas.stands(meeting),
@@ -385,7 +383,7 @@ impl<'a> Session<'a> {
     /// How a run with this order differs from the undisturbed runs: `Some(None)` if it does not, `None` if the threads did not meet.
     fn outcome_of(&self, request: Request) -> Result<Option<Option<String>>, Error> {
         for _ in 0..ORDER_TRIES {
-            let (seen, ending) = self.run(&[request], self.hold())?;
+            let (seen, ending) = self.run(std::slice::from_ref(&request), self.hold())?;
             if seen.first().is_some_and(|seen| seen.meeting.is_some()) {
                 let is_other_end = ending.status != self.plain.status;
                 let is_other_output = self.is_steady && ending.output != self.plain.output;
@@ -402,4 +400,32 @@ impl<'a> Session<'a> {
         }
         Ok(None)
     }
+}
+
+/// What the next run should do otherwise, after one in which the threads did not meet.
+fn next_request(mut request: Request, tally: &Tally) -> Request {
+    let seen = &tally.last;
+    match (seen.blocking, request.gate) {
+        (Some(gate), None) => request.gate = Some(gate),
+        // The threads may have other numbers in another run.
+        (_, Some(mut gate)) => {
+            gate.thread = if gate.thread == 0 { seen.blocking.map_or(0, |gate| gate.thread) } else { 0 };
+            request.gate = Some(gate);
+        }
+        (None, None) => {}
+    }
+    match seen.learnt {
+        Some(learnt) if !request.names_occurrences() && !tally.has_named_occurrences => {
+            request.at_occurrences(learnt)
+        }
+        _ if seen.misses_a_side() || request.names_occurrences() || tally.runs.is_multiple_of(2) => {
+            request.coarser()
+        }
+        _ => request,
+    }
+}
+
+/// The accesses of a race in the order in which they were made; of a deadlock none was.
+fn order_of(meeting: &Meeting, is_deadlock: bool) -> Vec<u32> {
+    if is_deadlock { Vec::new() } else { vec![meeting.first, 1 - meeting.first.min(1)] }
 }

@@ -3,13 +3,10 @@
 use std::collections::HashMap;
 
 use overtake_rawlog::gates;
-use overtake_report::result::{Finding, Frame, Report, Stand};
+use overtake_report::result::{Finding, Frame, Kind, Report, Stand};
 
 use super::Tally;
-use super::plan::{Meeting, Site};
-
-/// How the note about a race that was not met begins.
-pub(super) const NOT_CONFIRMED: &str = "not confirmed";
+use super::plan::{Meeting, Present, Site};
 
 pub(super) fn counted(runs: u32) -> String {
     if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
@@ -17,51 +14,58 @@ pub(super) fn counted(runs: u32) -> String {
 
 /// Where the threads stood, and what the memory held.
 pub(super) fn in_words(meeting: &Meeting) -> String {
-    let Meeting { addresses: [one, other], threads: [first, second], value, new_value, value_bytes, .. } =
-        meeting;
+    let Meeting { sides, value, new_value, value_bytes, .. } = meeting;
     let digits = 2 * *value_bytes as usize;
-    let place = match one == other {
-        true => format!("{one:#x}"),
-        false => format!("{one:#x} and {other:#x}"),
-    };
+    let mut places: Vec<String> = sides.iter().map(|side| format!("{:#x}", side.address)).collect();
+    places.dedup();
     let value = match new_value {
         Some(new) => format!("it held 0x{value:0digits$x}, and 0x{new:0digits$x} afterwards"),
         None => format!("it held 0x{value:0digits$x}"),
     };
-    format!("T{first} and T{second} stood at both accesses to {place} at the same time; {value}")
+    let threads: Vec<String> = sides.iter().map(|side| format!("T{}", side.thread)).collect();
+    let (threads, places) = (threads.join(" and "), places.join(" and "));
+    format!("{threads} stood at both accesses to {places} at the same time; {value}")
 }
 
 /// Which thread had the lock that the other one wanted.
 pub(super) fn cycle_in_words(meeting: &Meeting) -> String {
-    let Meeting { addresses: [one, other], threads: [first, second], .. } = meeting;
-    format!(
-        "T{first} had the lock at {other:#x} and wanted the one at {one:#x}; T{second} had {one:#x} and wanted {other:#x}; \
-         one of them went on without its lock, so that the program could end"
-    )
+    let sides = &meeting.sides;
+    let next = sides.iter().cycle().skip(1);
+    let waits = sides.iter().zip(next).map(|(one, next)| {
+        format!("T{} wanted the lock at {:#x}, which T{} had", one.thread, one.address, next.thread)
+    });
+    let waits = waits.collect::<Vec<_>>().join(", ");
+    format!("{waits}; one of them went on without its lock, so that the program could end")
 }
 
-/// Why a race was not met.
+/// Why a finding was not seen to happen.
 pub(super) fn reason(finding: &Finding, tally: &Tally) -> String {
     let place = |at: usize| {
         let frame = finding.accesses.get(at).and_then(|access| access.stack.first());
         frame.map(Frame::place).unwrap_or_default()
     };
-    match tally.arrivals {
-        [0, 0] => "neither access was reached; is it the same program with the same input?".into(),
-        [_, 0] => format!("only {} was reached", place(0)),
-        [0, _] => format!("only {} was reached", place(1)),
+    let reached: Vec<String> =
+        tally.arrivals.iter().enumerate().filter(|(_, times)| **times > 0).map(|(at, _)| place(at)).collect();
+    let what = if finding.kind == Kind::Deadlock { "acquire" } else { "access" };
+    let none = if tally.arrivals.len() == 2 { "neither" } else { "no" };
+    let all = match (finding.kind, tally.arrivals.len()) {
+        (Kind::Deadlock, 2) => "both acquires were reached".to_owned(),
+        (Kind::Deadlock, threads) => format!("all {threads} acquires were reached"),
+        _ => "both accesses were reached".to_owned(),
+    };
+    match reached.len() {
+        0 => format!("{none} {what} was reached; is it the same program with the same input?"),
+        some if some < tally.arrivals.len() => format!("only {} was reached", reached.join(" and ")),
         _ if tally.other_meetings > 0 => {
-            "both accesses were reached together, but at other addresses or under a common lock".into()
+            format!("{all} together, but at other addresses or under a common lock")
         }
         _ if tally.stalls > 0 => {
-            "both accesses were reached, but the thread held at one blocks the thread that would reach the other"
-                .into()
+            format!("{all}, but the thread held at one blocks the thread that would reach the other")
         }
         _ if tally.timeouts > 0 => {
-            "both accesses were reached, but never at the same time within the time that threads are held"
-                .into()
+            format!("{all}, but never at the same time within the time that threads are held")
         }
-        _ => "both accesses were reached, but never at the same time".into(),
+        _ => format!("{all}, but never at the same time"),
     }
 }
 
@@ -103,23 +107,23 @@ impl Atlas {
         self.frames.get(&site).cloned().unwrap_or_else(unknown)
     }
 
-    /// Where the two threads stood.
+    /// Where the threads stood.
     pub(super) fn stands(&self, meeting: &Meeting) -> Vec<Stand> {
-        let stand = |at: usize| Stand {
-            thread: format!("T{}", meeting.threads[at]),
-            operation: operation(meeting.kinds[at]).into(),
-            address: format!("{:#x}", meeting.addresses[at]),
-            bytes: meeting.lengths[at],
-            stack: meeting.stacks[at].iter().flat_map(|site| self.frames_at(*site)).collect(),
+        let stand = |side: &Present| Stand {
+            thread: format!("T{}", side.thread),
+            operation: operation(side.kind).into(),
+            address: format!("{:#x}", side.address),
+            bytes: side.length,
+            stack: side.stack.iter().flat_map(|site| self.frames_at(*site)).collect(),
         };
-        vec![stand(0), stand(1)]
+        meeting.sides.iter().map(stand).collect()
     }
 }
 
 /// The word for an access with these bits of `gates::SIDE_KIND`.
 fn operation(kind: u64) -> &'static str {
     match (kind & gates::WRITES != 0, kind & gates::IS_ATOMIC != 0) {
-        _ if kind & gates::ACQUIRES != 0 => "acquire",
+        _ if kind & gates::ACQUIRES != 0 => Stand::ACQUIRE,
         (false, false) => "read",
         (true, false) => "write",
         (false, true) => "atomic load",
