@@ -87,7 +87,7 @@ fn gather(worker: &mut Worker, words: Vec<u64>, text: &str, audience: Audience) 
     let (from, peers) = (worker.index() as u32, worker.peers() as u32);
     let arrived = Rc::new(RefCell::new(Vec::new()));
     let mailbox = Rc::clone(&arrived);
-    let mut probe = ProbeHandle::new();
+    let probe = ProbeHandle::new();
     let mut input = worker.dataflow::<u64, _, _>(|scope| {
         let (input, letters) = scope.new_input::<Letter>();
         let route = Exchange::new(|letter: &Letter| letter.to.into());
@@ -99,7 +99,7 @@ fn gather(worker: &mut Worker, words: Vec<u64>, text: &str, audience: Audience) 
                     });
                 }
             })
-            .probe_with(&mut probe);
+            .probe_with(&probe);
         input
     });
     let readers = if audience == Audience::Everyone { peers } else { 1 };
@@ -147,7 +147,7 @@ impl Share {
 
     /// Reads the trace once, together with the others.
     fn pass(&mut self, worker: &mut Worker) {
-        let mut probe = ProbeHandle::new();
+        let probe = ProbeHandle::new();
         let station = Rc::clone(&self.station);
         let mut input = worker.dataflow::<u64, _, _>(|scope| {
             let (input, parcels) = scope.new_input::<Parcel>();
@@ -162,7 +162,7 @@ impl Share {
                         });
                     }
                 })
-                .probe_with(&mut probe);
+                .probe_with(&probe);
             input
         });
         let mut round = 0;

@@ -95,7 +95,7 @@ fn give(part: &mut Part, place: u32, event: &Event) {
 
 /// The worker of a number: neighbours mostly have different ones.
 fn dealt(number: u32, workers: u16) -> u16 {
-    (u64::from(number.wrapping_mul(0x9e37_79b1)) * u64::from(workers) >> 32) as u16
+    ((u64::from(number.wrapping_mul(0x9e37_79b1)) * u64::from(workers)) >> 32) as u16
 }
 
 #[cfg(test)]
