@@ -173,6 +173,33 @@ impl Findings {
         self.deadlocks.call_predictions_possible();
     }
 
+    /// Whether anything is predicted.
+    pub(crate) fn predicts(&self) -> bool {
+        self.races.groups.iter().any(|group| group.surest.verdict == Verdict::Predicted)
+            || self.deadlocks.groups.iter().any(|group| group.surest.verdict == Verdict::Predicted)
+    }
+
+    /// Calls predicted deadlocks possible if they hinge on something.
+    pub(crate) fn doubt_deadlocks(&mut self, hinges: impl Fn(&Deadlock) -> bool) {
+        for group in self.deadlocks.groups.iter_mut() {
+            if group.surest.verdict == Verdict::Predicted && hinges(&group.surest) {
+                group.surest.verdict = Verdict::Possible;
+                group.example.verdict = Verdict::Possible;
+            }
+        }
+    }
+
+    /// Calls predicted races possible if they hinge on something.
+    pub(crate) fn doubt_races(&mut self, hinges: impl Fn(&Race) -> Option<Vec<Hinge>>) {
+        for group in self.races.groups.iter_mut().filter(|group| group.surest.verdict == Verdict::Predicted) {
+            let Some(hinges) = hinges(&group.surest) else { continue };
+            for race in [&mut group.surest, &mut group.example] {
+                race.verdict = Verdict::Possible;
+                self.hinges.note(race, hinges.clone());
+            }
+        }
+    }
+
     /// The reads that a possible race hinges on, the first few of them in trace order.
     pub fn hinges(&self, race: &Race) -> &[Hinge] {
         self.hinges.of(race)

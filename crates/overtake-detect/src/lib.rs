@@ -20,6 +20,7 @@ mod m2;
 mod osr;
 mod passes;
 mod race;
+mod read_sources;
 mod registry;
 mod run;
 mod sampling;

@@ -96,6 +96,11 @@ impl<P: Copy> Seen<P> {
     }
 
     /// Where it is.
+    pub(crate) fn place(&self) -> P {
+        self.place
+    }
+
+    /// The same, to be changed.
     pub(crate) fn place_mut(&mut self) -> &mut P {
         &mut self.place
     }
@@ -133,7 +138,34 @@ impl<P: Copy> Sources<P> {
     }
 }
 
+impl<P: Copy> Sources<P> {
+    /// The reads of which it is not known what they saw, in the order of variables and events.
+    pub(crate) fn unsure_reads(&self) -> Vec<P> {
+        let mut vars: Vec<_> = self.vars.iter().collect();
+        vars.sort_unstable_by_key(|(var, _)| **var);
+        let reads = vars.into_iter().flat_map(|(_, accesses)| {
+            accesses.reads.iter().filter(|read| accesses.leaves_open(read)).map(Seen::place)
+        });
+        reads.collect()
+    }
+}
+
 impl<P: Copy> Accesses<P> {
+    /// Whether it is not known what a read saw: it may have seen several writes, or one that is not known to come before it.
+    fn leaves_open<'a>(&'a self, read: &Seen<P>) -> bool {
+        let before: Vec<&Seen<P>> = self.writes.iter().filter_map(|list| list.last_before(read)).collect();
+        let last = |list: &'a Writes<P>| match list.thread == read.thread {
+            true => list.last_before(read),
+            false => list.last_not_after(read),
+        };
+        let mut sources = self
+            .writes
+            .iter()
+            .filter_map(last)
+            .filter(|write| !before.iter().any(|hiding| write.is_before(hiding)));
+        sources.next().is_some_and(|source| !source.is_before(read)) || sources.next().is_some()
+    }
+
     fn add_write(&mut self, access: Seen<P>) {
         let (thread, atomic) = (access.thread, access.atomic);
         let known = self.writes.iter().position(|list| list.thread == thread && list.atomic == atomic);

@@ -109,14 +109,12 @@ pub fn witnesses(
     if races.is_empty() {
         return Ok(Vec::new());
     }
-    if is_recorded {
-        return recorded_witnesses(input, &races.iter().map(|&(race, _)| race).collect::<Vec<_>>());
-    }
     let (mut first, mut second) = (input.open()?, input.open()?);
     let (races, ways): (Vec<Race>, Vec<Witness>) = races.iter().copied().unzip();
-    let built = witness::build(first.source_mut(), second.source_mut(), &races);
+    let build = if is_recorded { witness::build_recorded } else { witness::build };
+    let built = build(first.source_mut(), second.source_mut(), &races);
     let mut schedules = built.map_err(|error| first.failure(error))?;
-    let refused = refused(input, &schedules, LockOrder::Kept)?;
+    let refused = refused(input, &schedules, LockOrder::Kept, is_recorded)?;
     if refused.is_empty() {
         return Ok(schedules);
     }
@@ -125,18 +123,33 @@ pub fn witnesses(
     }
     // These races happen in no reordering that keeps the order of locks.
     let left: Vec<Race> = refused.iter().map(|&(at, _)| races[at]).collect();
-    let (mut first, mut second) = (input.open()?, input.open()?);
-    let built = witness::build_any_order(first.source_mut(), second.source_mut(), &left);
-    for ((at, violation), schedule) in refused.iter().zip(built.map_err(|error| first.failure(error))?) {
-        let Some(schedule) = schedule else { return Err(no_witness(&races[*at], violation)) };
-        if let Some((_, violation)) =
-            self::refused(input, std::slice::from_ref(&schedule), LockOrder::Any)?.first()
-        {
-            return Err(no_witness(&races[*at], violation));
-        }
+    for ((at, _), schedule) in refused.iter().zip(reversed_witnesses(input, &left, is_recorded)?) {
         schedules[*at] = schedule;
     }
     Ok(schedules)
+}
+
+/// So many events after the last access of a race are looked at for the ends of critical sections; if that is not enough, all.
+const AHEAD: [u64; 2] = [1 << 20, u64::MAX];
+
+/// The schedules of races that need critical sections swapped.
+fn reversed_witnesses(input: &mut Input, races: &[Race], is_recorded: bool) -> Result<Vec<Schedule>, Error> {
+    let mut complaint = None;
+    for ahead in AHEAD {
+        let (mut first, mut second) = (input.open()?, input.open()?);
+        let built = witness::build_any_order(first.source_mut(), second.source_mut(), races, ahead);
+        let built = built.map_err(|error| first.failure(error))?;
+        let missing = built.iter().position(Option::is_none);
+        let schedules: Vec<Schedule> = built.into_iter().flatten().collect();
+        complaint = match missing {
+            Some(at) => Some((at, Violation { step: 0, message: "none was found".into() })),
+            None => refused(input, &schedules, LockOrder::Any, is_recorded)?.into_iter().next(),
+        };
+        if complaint.is_none() {
+            return Ok(schedules);
+        }
+    }
+    complaint.map_or(Ok(Vec::new()), |(at, violation)| Err(no_witness(&races[at], &violation)))
 }
 
 /// The schedules that lead to deadlocks, built and checked.
@@ -160,28 +173,16 @@ fn deadlock_witnesses(input: &mut Input, deadlocks: &[Deadlock]) -> Result<Vec<D
     Ok(schedules)
 }
 
-/// The schedules of races that a recording predicts.
-fn recorded_witnesses(input: &mut Input, races: &[Race]) -> Result<Vec<Schedule>, Error> {
-    let (mut first, mut second) = (input.open()?, input.open()?);
-    let built = witness::build_recorded(first.source_mut(), second.source_mut(), races);
-    let schedules = built.map_err(|error| first.failure(error))?;
-    let mut replayed = input.open()?;
-    let verdicts = witness::verify_recorded(replayed.source_mut(), &schedules);
-    let verdicts = verdicts.map_err(|error| replayed.failure(error))?;
-    for (race, verdict) in races.iter().zip(verdicts) {
-        verdict.map_err(|violation| no_witness(race, &violation))?;
-    }
-    Ok(schedules)
-}
-
 /// Which schedules are no correct reorderings of the run, and why.
 fn refused(
     input: &mut Input,
     schedules: &[Schedule],
     order: LockOrder,
+    is_recorded: bool,
 ) -> Result<Vec<(usize, Violation)>, Error> {
     let mut replayed = input.open()?;
-    let verdicts = witness::verify(replayed.source_mut(), schedules, order);
+    let verify = if is_recorded { witness::verify_recorded } else { witness::verify };
+    let verdicts = verify(replayed.source_mut(), schedules, order);
     let verdicts = verdicts.map_err(|error| replayed.failure(error))?;
     let refused = verdicts.into_iter().enumerate().filter_map(|(at, verdict)| Some((at, verdict.err()?)));
     Ok(refused.collect())

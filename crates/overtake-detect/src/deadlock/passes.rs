@@ -7,6 +7,8 @@ use crate::findings::Findings;
 use crate::passes::{After, Analysis, Pass};
 use crate::run::{LiveBlocks, visit};
 use crate::settings::{OptionError, Options};
+use crate::summary::{DOUBTS, doubt};
+use crate::syncp::Census;
 
 /// How many steps the search for patterns may take. Programs have few; this is a second or so.
 const STEPS: u64 = 10_000_000;
@@ -50,7 +52,7 @@ impl Pass for First {
     }
 
     fn readings(&self) -> u32 {
-        2
+        2 + DOUBTS
     }
 }
 
@@ -65,10 +67,15 @@ impl Pass for Second {
         visit(&mut self.collection, blocks, checked);
     }
 
-    fn end(self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
+    /// What reads of a recording saw may not be known.
+    fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         let deadlocks = self.collection.deadlocks(self.question.verdict());
         deadlocks.for_each(|deadlock| findings.report(deadlock));
-        After::Done(self)
+        doubt(symbols, findings, Census::everything(), self)
+    }
+
+    fn readings(&self) -> u32 {
+        1 + DOUBTS
     }
 
     fn state_bytes(&self) -> usize {

@@ -6,6 +6,7 @@ use overtake_trace::{Checked, LockId, MemoryOrder, Sizes, Symbols, SyncId, Threa
 use super::Summary;
 use super::build::Builder;
 use super::cover::Cover;
+use super::doubt::{self, doubt};
 use super::finder::{Finder, Limits};
 use super::search::{READINGS, Search, Searched};
 use crate::access::At;
@@ -74,7 +75,7 @@ impl<const BOUNDED: bool> Pass for First<BOUNDED> {
     }
 
     fn readings(&self) -> u32 {
-        2 + READINGS
+        2 + READINGS + doubt::READINGS
     }
 }
 
@@ -100,9 +101,11 @@ impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
 
     fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         let Second { method, finder: Finder { census, candidates, not_judged, .. }, .. } = *self;
-        doubt_predictions(symbols, findings);
         match candidates.is_empty() {
-            true => After::Done(Box::new(Searched::nothing(method, not_judged))),
+            true => {
+                let searched = Searched::nothing(method, not_judged);
+                doubt(symbols, findings, census, Box::new(searched))
+            }
             false => After::Pass(Box::new(Search::new(method, census, candidates, not_judged))),
         }
     }
@@ -112,7 +115,7 @@ impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
     }
 
     fn readings(&self) -> u32 {
-        1 + READINGS
+        1 + READINGS + doubt::READINGS
     }
 }
 
@@ -201,12 +204,5 @@ impl Visitor for Collector {
 
     fn other(&mut self, at: At) {
         self.note_other(at);
-    }
-}
-
-/// What racy reads saw is not known in a recording, and summaries ask for one source of each read: whatever they predict is possible.
-pub(super) fn doubt_predictions(symbols: &Symbols, findings: &mut Findings) {
-    if symbols.program.is_recorded() {
-        findings.call_predictions_possible();
     }
 }

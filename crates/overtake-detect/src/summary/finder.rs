@@ -90,7 +90,8 @@ struct GroupState {
 /// The search over a whole trace.
 pub(crate) struct Finder {
     pub(crate) census: Census,
-    open: Option<Vec<VarId>>,
+    /// Whether a variable is open; none if all that matter are.
+    open: Option<IdVec<VarId, bool>>,
     limits: Limits,
     clocks: IdVec<ThreadId, ThreadClock>,
     snapshots: Snapshots,
@@ -113,6 +114,11 @@ pub(crate) struct Finder {
 impl Finder {
     /// A search among these variables; among all if there is no list.
     pub(crate) fn new(census: Census, open: Option<Vec<VarId>>, limits: Limits) -> Finder {
+        let open = open.map(|variables| {
+            let mut open = IdVec::new();
+            variables.into_iter().for_each(|var| *open.entry(var) = true);
+            open
+        });
         Finder {
             census,
             open,
@@ -136,7 +142,7 @@ impl Finder {
 
     /// Whether nothing can be found, because no variable is open.
     pub(crate) fn is_idle(&self) -> bool {
-        self.open.as_ref().is_some_and(Vec::is_empty)
+        self.open.as_ref().is_some_and(IdVec::is_empty)
     }
 
     /// Takes note of what `syncp` found in the block that comes next.
@@ -152,8 +158,10 @@ impl Finder {
     }
 
     fn is_open(&self, var: VarId) -> bool {
-        let open = self.open.as_ref().map(|open| open.binary_search(&var).is_ok());
-        open.unwrap_or_else(|| self.census.matters(var))
+        match &self.open {
+            Some(open) => open.get(var).copied().unwrap_or(false),
+            None => self.census.matters(var),
+        }
     }
 
     fn record(&mut self, var: VarId, access: Access) {

@@ -10,6 +10,7 @@
 //! | `chosen.rs` | the events that it takes to bring two accesses side by side |
 //! | `cover.rs`, `finder.rs` | which variables, and which pairs of accesses, deserve a closer look |
 //! | `search.rs` | the closer look, in windows of the trace |
+//! | `doubt.rs` | which predictions from a recording are sure |
 //! | `support.rs` | a closer look at races that `wcp` suspects |
 //! | `analysis.rs` | the passes: `syncp`, then a closer look at what it left open, by `osr` or `m2` |
 //!
@@ -24,9 +25,12 @@ mod analysis;
 mod build;
 mod chosen;
 mod cover;
+mod doubt;
 mod finder;
 mod search;
 mod support;
+#[cfg(test)]
+mod tests;
 
 use overtake_clock::{SnapshotId, Snapshots, Time};
 use overtake_trace::{EventIndex, Id, IdVec, LocationId, LockId, Sizes, SyncId, ThreadId, VarId};
@@ -36,6 +40,7 @@ use crate::detector::LockMode;
 
 pub(crate) use analysis::{Collector, Method, beyond};
 pub(crate) use chosen::{Before, Chosen, any_exclude};
+pub(crate) use doubt::{READINGS as DOUBTS, doubt};
 pub(crate) use finder::Limits;
 pub(crate) use support::Support;
 

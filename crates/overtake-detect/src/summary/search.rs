@@ -11,7 +11,8 @@
 use overtake_trace::{Checked, Symbols};
 use rustc_hash::FxHashSet;
 
-use super::analysis::{Collector, Method, doubt_predictions};
+use super::analysis::{Collector, Method};
+use super::doubt::{self, doubt};
 use super::finder::{Candidate, LocationPair};
 use super::{Chosen, Judgement, Position, Summary};
 use crate::findings::Findings;
@@ -23,13 +24,13 @@ use crate::run::{LiveBlocks, visit};
 use crate::syncp::Census;
 
 /// How many events before the first access a window begins, reading by reading. The last one has to be the whole trace.
-const LOOK_BACK: [u64; 3] = [1 << 14, 1 << 20, u64::MAX];
+const LOOK_BACK: [u64; 3] = if cfg!(test) { [0, 10, u64::MAX] } else { [1 << 14, 1 << 20, u64::MAX] };
 
 /// How many readings judging takes, at most.
 pub(crate) const READINGS: u32 = LOOK_BACK.len() as u32;
 
 /// How many events after its second access a candidate may wait for the ends of sections.
-const PATIENCE: u64 = 1 << 20;
+const PATIENCE: u64 = if cfg!(test) { 20 } else { 1 << 20 };
 
 /// A reported race whose second access comes later than this is not looked at with the whole trace in memory.
 const SUPPORT_EVENTS: u64 = 1 << 21;
@@ -272,7 +273,6 @@ impl Pass for Search {
 
     fn end(mut self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         self.judge(u64::MAX, true, findings);
-        doubt_predictions(symbols, findings);
         let Search { method, census, reading, mut undecided, mut known, figures, .. } = *self;
         known.counts.again += undecided.len() as u64;
         if method == Method::Support && reading + 2 == LOOK_BACK.len() {
@@ -281,7 +281,10 @@ impl Pass for Search {
             known.counts.not_judged += (before - undecided.len()) as u64;
         }
         match undecided.is_empty() {
-            true => After::Done(Box::new(Searched { method, counts: known.counts, figures })),
+            true => {
+                let searched = Searched { method, counts: known.counts, figures };
+                doubt(symbols, findings, census, Box::new(searched))
+            }
             false => {
                 let search = Search::at(reading + 1, method, census, undecided, known);
                 After::Pass(Box::new(search.with_figures(figures)))
@@ -294,7 +297,7 @@ impl Pass for Search {
     }
 
     fn readings(&self) -> u32 {
-        READINGS - self.reading as u32
+        READINGS - self.reading as u32 + doubt::READINGS
     }
 }
 

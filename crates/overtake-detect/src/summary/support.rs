@@ -3,6 +3,7 @@
 use overtake_trace::{Checked, Symbols};
 
 use super::analysis::Method;
+use super::doubt;
 use super::finder::Candidate;
 use super::search::{READINGS, Search};
 use crate::findings::Findings;
@@ -20,7 +21,7 @@ pub(crate) struct Support {
 
 impl Support {
     /// How often the trace is read, at most.
-    pub(crate) const READINGS: u32 = 1 + READINGS;
+    pub(crate) const READINGS: u32 = 1 + READINGS + doubt::READINGS;
 
     /// A search for schedules of these races. `figures` are kept for people.
     pub(crate) fn new(suspected: &[Race], figures: Vec<(&'static str, u64)>) -> Support {

@@ -116,7 +116,7 @@ impl Census {
     }
 
     /// Says that a variable matters whatever was found out.
-    pub(super) fn keep(&mut self, var: VarId) {
+    pub(crate) fn keep(&mut self, var: VarId) {
         self.variables.set(var.index());
     }
 

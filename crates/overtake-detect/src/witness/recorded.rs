@@ -5,21 +5,17 @@
 //! explicit dependencies. The trace is read twice: first to learn which variables race, then to keep it.
 
 use overtake_trace::{
-    Action, Block, Checker, EventIndex, EventSource, IdVec, LockId, MemoryOrder, Result, Sizes, SyncId,
-    ThreadId, VarId,
+    Action, Block, Checker, EventIndex, EventSource, LockId, Result, SyncId, ThreadId, VarId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::{Choice, not_there};
 use super::{Schedule, Step};
-use crate::access::{AccessKind, At};
-use crate::detector::LockMode;
 use crate::findings::Findings;
-use crate::hb::{FastTrack, SyncClocks};
+use crate::hb::FastTrack;
 use crate::race::Race;
+use crate::read_sources::ReadSources;
 use crate::run::{LiveBlocks, feed, visit};
-use crate::sources::{Reads, Seen, Sources};
-use crate::visitor::{Touch, Visitor};
 
 /// The schedules of sync-preserving races that a recording predicts, from two readings of it.
 ///
@@ -64,7 +60,7 @@ struct Section {
 impl Recording {
     fn read(source: &mut dyn EventSource, racy: FxHashSet<VarId>) -> Result<Recording> {
         let mut recording = Recording::default();
-        let mut reads = ReadSources { racy, ..ReadSources::default() };
+        let mut reads = ReadSources::of_all_reads(racy);
         let mut threads = Dependencies::default();
         let mut blocks = LiveBlocks::new();
         let mut checker = Checker::repairing();
@@ -83,7 +79,7 @@ impl Recording {
             recording.needs[*place].push(*seen);
         }
         for (read, writes) in reads.sources.of_reads() {
-            recording.needs[read].extend(writes);
+            recording.needs[read.place].extend(writes.iter().map(|write| write.place));
         }
         Ok(recording)
     }
@@ -191,100 +187,5 @@ impl Dependencies {
     fn of_thread(&self, thread: ThreadId) -> Vec<Place> {
         let forks = self.forks.get(&thread).into_iter().flatten();
         self.last.get(&thread).into_iter().chain(forks).copied().collect()
-    }
-}
-
-/// What reads may have seen: of racy variables any source, of others the write before them.
-#[derive(Default)]
-struct ReadSources {
-    racy: FxHashSet<VarId>,
-    order: SyncClocks,
-    reads: Reads,
-    sources: Sources<Place>,
-    last_writes: IdVec<VarId, Option<Place>>,
-    single: Vec<(Place, Place)>,
-    /// Events so far.
-    events: usize,
-}
-
-impl ReadSources {
-    fn begin(&mut self) -> Place {
-        self.events += 1;
-        self.events - 1
-    }
-
-    fn note(&mut self, at: At, var: VarId, kind: AccessKind, place: Place) {
-        if !self.racy.contains(&var) {
-            if kind.reads() {
-                self.single.extend(self.last_writes[var].map(|write| (place, write)));
-            }
-            if kind.writes() {
-                self.last_writes[var] = Some(place);
-            }
-            return;
-        }
-        let clock = self.order.thread(at.thread);
-        if self.reads.is_new(var, kind, clock.epoch(), clock) || kind.writes() {
-            self.sources.note(var, kind, Seen::new(at.index, kind, clock.epoch(), clock, place));
-        }
-    }
-}
-
-impl Visitor for ReadSources {
-    fn reserve(&mut self, sizes: &Sizes) {
-        self.order.reserve(sizes);
-        self.last_writes.grow_to(sizes.variables);
-    }
-
-    fn access(&mut self, at: At, touch: Touch<'_>) {
-        let place = self.begin();
-        if let Some(order) = touch.order {
-            self.order.atomic_acquire(at.thread, touch.var, touch.kind, order);
-        }
-        for (var, kind) in touch.each() {
-            self.note(at, var, kind, place);
-        }
-        if let Some(order) = touch.order {
-            self.order.atomic_release(at.thread, touch.var, touch.kind, order);
-        }
-    }
-
-    fn fence(&mut self, at: At, order: MemoryOrder) {
-        self.begin();
-        self.order.fence(at.thread, order);
-    }
-
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.begin();
-        self.order.acquire(at.thread, lock, mode);
-    }
-
-    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.begin();
-        self.order.release(at.thread, lock, mode);
-    }
-
-    fn fork(&mut self, at: At, child: ThreadId) {
-        self.begin();
-        self.order.fork(at.thread, child);
-    }
-
-    fn join(&mut self, at: At, child: ThreadId) {
-        self.begin();
-        self.order.join(at.thread, child);
-    }
-
-    fn post(&mut self, at: At, object: SyncId) {
-        self.begin();
-        self.order.post(at.thread, object);
-    }
-
-    fn wait(&mut self, at: At, object: SyncId) {
-        self.begin();
-        self.order.wait(at.thread, object);
-    }
-
-    fn other(&mut self, _: At) {
-        self.begin();
     }
 }

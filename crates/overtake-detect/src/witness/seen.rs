@@ -90,6 +90,13 @@ impl Recorded {
         }
     }
 
+    /// Whether a write is known to come before a read of its variable.
+    pub(super) fn is_known_before(&self, write: Place, read: Accessed, var: VarId) -> bool {
+        let lists = self.writes.get(&var).map_or(&[][..], Vec::as_slice);
+        let list = lists.iter().find(|list| list.places.binary_search(&write).is_ok());
+        list.is_some_and(|list| self.is_before((write, list.atomic), read))
+    }
+
     /// Whether an access is known to come before another one to the same variable.
     fn is_before(&self, (first, first_atomic): Accessed, (second, second_atomic): Accessed) -> bool {
         let [one, other] = [first, second].map(|place| &self.moments[place]);

@@ -54,17 +54,18 @@ pub fn verify_deadlocks(
     Ok(schedules.iter().map(replay).collect())
 }
 
-/// As [`verify`], for a recording: a schedule also has to have every write that one of its reads may have seen. Holds the trace in
-/// memory.
+/// As [`verify`], for a recording: a schedule also has to have every write that one of its reads may have seen. If locks need not keep
+/// their order, it must be known what its reads saw. Holds the trace in memory.
 pub fn verify_recorded(
     source: &mut dyn EventSource,
     schedules: &[Schedule],
+    order: LockOrder,
 ) -> Result<Vec<std::result::Result<(), Violation>>> {
     if schedules.is_empty() {
         return Ok(Vec::new());
     }
     let trace = Original::read(source, EventIndex(u64::MAX), Some(Recorded::default()))?;
-    Ok(schedules.iter().map(|schedule| Replay::new(&trace, LockOrder::Kept).run(schedule)).collect())
+    Ok(schedules.iter().map(|schedule| Replay::new(&trace, order).run(schedule)).collect())
 }
 
 /// Where an event is in the repaired trace.
@@ -284,7 +285,16 @@ impl<'a> Replay<'a> {
         let Some(recorded) = &self.trace.recorded else { return Ok(()) };
         for read in (0..self.done.len()).filter(|&place| self.done[place]) {
             for touch in self.trace.touches(read).iter().filter(|touch| touch.kind.reads()) {
-                let sources = recorded.may_be_seen(touch.var, (read, touch.kind.is_atomic()));
+                let accessed = (read, touch.kind.is_atomic());
+                let sources = recorded.may_be_seen(touch.var, accessed);
+                // Where locks keep their order, all of the schedule may run in the order in which it really did.
+                let is_seen = |&write: &Place| {
+                    Some(write) == touch.sees && recorded.is_known_before(write, accessed, touch.var)
+                };
+                if self.order == LockOrder::Any && !sources.iter().all(is_seen) {
+                    let read = self.trace.events[read].index;
+                    return Err(format!("it is not known what event {read} saw"));
+                }
                 if let Some(&write) = sources.iter().find(|&&write| !self.done[write]) {
                     let [read, write] = [read, write].map(|place| self.trace.events[place].index);
                     return Err(format!("event {read} may have seen event {write}, which does not run"));
@@ -431,6 +441,9 @@ impl<'a> Replay<'a> {
             else {
                 return Err(format!("event {} is no acquire", step.index));
             };
+            if step.event.is_try() {
+                return Err(format!("event {} does not wait for a lock", step.index));
+            }
             let next = waiting[(at + 1) % waiting.len()].event.thread();
             let held =
                 self.locks.get(&LockId(step.event.operand())).and_then(|lock| lock.holders.mode_of(next));

@@ -21,7 +21,7 @@ fn races(name: &str, trace: &Trace) -> Vec<Race> {
 
 fn build(trace: &Trace, races: &[Race]) -> Vec<Option<Schedule>> {
     let [mut first, mut second] = [7, 3000].map(|size| trace.source().with_block_events(size));
-    witness::build_any_order(&mut first, &mut second, races).expect("memory does not fail")
+    witness::build_any_order(&mut first, &mut second, races, u64::MAX).expect("memory does not fail")
 }
 
 #[test]

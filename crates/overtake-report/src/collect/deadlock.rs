@@ -105,7 +105,10 @@ impl DeadlockGroup {
             (Verdict::Predicted, false) => {
                 "A reordering of this run leads here, with every lock taken in the order of the run"
             }
-            _ => {
+            (Verdict::Possible, _) => {
+                "A reordering of this run leads here, if reads that race with a write saw what the merged order suggests"
+            }
+            (Verdict::Suspected, _) => {
                 "No lock that all of them hold, no thread creation, no join and no wait keeps the threads apart. Whether the values that \
                  they read keep them apart was not checked"
             }

@@ -465,7 +465,11 @@ fn meaning(finding: &Finding) -> &'static str {
         (Kind::Deadlock, Verdict::Predicted) => {
             "predicted: in another schedule of this very run each thread waits for the next one"
         }
-        (Kind::Deadlock, _) => {
+        (Kind::Deadlock, Verdict::Possible) => {
+            "possible: in another schedule each thread waits for the next one, if reads that race saw what the merged order \
+             suggests"
+        }
+        (Kind::Deadlock, Verdict::Suspected) => {
             "suspected: the locks are taken in different orders; something else may keep the threads apart"
         }
         (Kind::Misuse, _) => finding.rule().help,
