@@ -12,7 +12,7 @@ use overtake_trace::{
 use crate::findings::Findings;
 use crate::passes::{Analysis, Outcome};
 use crate::registry::Entry;
-use crate::settings::{OptionError, Options};
+use crate::settings::{Allowance, OptionError, Options};
 
 /// What happens to a trace that is not well formed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -39,6 +39,7 @@ pub struct Driver {
     strictness: Strictness,
     /// Nothing more is read once something was found.
     first: bool,
+    allowance: Allowance,
     jobs: Vec<Job>,
     events: u64,
     repairs: Repairs,
@@ -57,6 +58,9 @@ pub struct Job {
     pub time: Duration,
     /// Events of the trace that the detector was given. One that a second pass reads again counts once.
     pub events_read: u64,
+    /// How many events of its last pass the detector was given before it was stopped because it took more than it was
+    /// allowed; `None` if it was not.
+    pub stopped_at: Option<u64>,
     /// The most state it held at the end of a block.
     pub peak_state_bytes: usize,
 }
@@ -100,6 +104,7 @@ impl Driver {
                 outcome: Outcome::AnotherPass,
                 time: Duration::ZERO,
                 events_read: 0,
+                stopped_at: None,
                 peak_state_bytes: 0,
             })
         });
@@ -107,6 +112,7 @@ impl Driver {
         Ok(Driver {
             strictness,
             first: options.first,
+            allowance: options.allowance,
             jobs,
             events: 0,
             repairs: Repairs::default(),
@@ -145,10 +151,16 @@ impl Driver {
             for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
                 job.timed(|analysis| analysis.feed(&checked));
                 job.events_read = job.events_read.max(self.events);
+                if self.allowance.is_exceeded(job.time, job.peak_state_bytes) {
+                    job.stopped_at = Some(self.events);
+                    job.outcome = Outcome::Done;
+                }
             }
             self.landmarks.note(&checker, next);
             watch(progress);
-            if self.is_enough() {
+            if self.is_enough()
+                || self.jobs.iter().all(|job| job.stopped_at.is_some()) && !self.jobs.is_empty()
+            {
                 break;
             }
         }
@@ -159,6 +171,9 @@ impl Driver {
     }
 
     fn end_of_trace(&mut self, symbols: &Symbols) -> Outcome {
+        for job in self.jobs.iter_mut().filter(|job| job.stopped_at.is_some()) {
+            job.analysis.abandon(symbols);
+        }
         for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
             job.outcome = job.timed(|analysis| analysis.end_of_trace(symbols));
         }
@@ -285,6 +300,28 @@ mod tests {
         assert_eq!(driver.jobs().iter().map(|job| job.events_read).collect::<Vec<_>>(), [3, 3]);
         assert_eq!(driver.jobs().iter().map(|job| job.peak_state_bytes).collect::<Vec<_>>(), [3, 6]);
         assert_eq!((driver.events(), driver.repairs().total(), blocks), (3, 1, 4));
+    }
+
+    #[test]
+    fn who_takes_more_than_is_allowed_is_stopped_and_the_others_go_on() {
+        let trace = Trace::parse_std(b"T0|w(a)|1\nT0|w(a)|2\nT0|w(a)|3\nT0|w(a)|4\n").expect("a good trace");
+        // Its state is the number of events it has seen.
+        let allowance = Allowance { state_bytes: Some(1), time: None };
+        let options = Options { allowance, ..Options::default() };
+        let mut driver = Driver::start(&[&ONE, &TWO], &options, Strictness::Repair).expect("counters");
+        let mut source = trace.source().with_block_events(2);
+        assert_eq!(driver.pass(&mut source, &mut |_| ()).ok(), Some(Outcome::Done));
+        assert_eq!(driver.jobs().iter().map(|job| job.stopped_at).collect::<Vec<_>>(), [Some(2), Some(2)]);
+
+        let allowance = Allowance { state_bytes: Some(5), time: None };
+        let options = Options { allowance, ..Options::default() };
+        let mut driver = Driver::start(&[&ONE, &TWO], &options, Strictness::Repair).expect("counters");
+        for outcome in [Outcome::AnotherPass, Outcome::Done] {
+            let mut source = trace.source().with_block_events(2);
+            assert_eq!(driver.pass(&mut source, &mut |_| ()).ok(), Some(outcome));
+        }
+        let stopped: Vec<_> = driver.jobs().iter().map(|job| job.stopped_at).collect();
+        assert_eq!(stopped, [None, Some(2)], "in the second pass");
     }
 
     #[test]

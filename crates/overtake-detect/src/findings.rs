@@ -117,6 +117,43 @@ impl<F: Grouped> Groups<F> {
     }
 }
 
+/// How many races have accesses at most 1, 2, 4, 8 and so on events apart, and farther apart than the distance before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Distances([u64; 65]);
+
+impl Default for Distances {
+    fn default() -> Self {
+        Distances([0; 65])
+    }
+}
+
+impl Distances {
+    fn note(&mut self, distance: u64, races: u64) {
+        let power = distance.max(1).checked_next_power_of_two().map_or(64, u64::trailing_zeros);
+        let count = &mut self.0[power as usize];
+        *count = count.saturating_add(races);
+    }
+
+    fn absorb(&mut self, other: &Distances) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count = count.saturating_add(more);
+        }
+    }
+
+    /// The distances that have these counts; none if there are too many.
+    fn of(counts: &[u64]) -> Option<Distances> {
+        let mut distances = Distances::default();
+        distances.0.get_mut(..counts.len())?.copy_from_slice(counts);
+        Some(distances)
+    }
+
+    /// The counts of distances 1, 2, 4 and so on, as far as there are any.
+    pub fn counts(&self) -> &[u64] {
+        let used = self.0.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        &self.0[..used]
+    }
+}
+
 /// Where detectors report what they find. Groups findings and keeps the metrics of races.
 #[derive(Default, Debug)]
 pub struct Findings {
@@ -131,6 +168,7 @@ pub struct Findings {
     /// Groups of all kinds.
     groups: u32,
     max_distance: u64,
+    distances: Distances,
     race_count: u64,
 }
 
@@ -231,6 +269,7 @@ impl Findings {
         debug_assert!(race.first.kind.conflicts(race.second.kind));
         self.race_count = self.race_count.saturating_add(races);
         self.max_distance = self.max_distance.max(race.distance());
+        self.distances.note(race.distance(), races);
         let second = race.second.at;
         if self.racy_events.last() != Some(&second.index) {
             self.racy_events.push(second.index);
@@ -248,6 +287,7 @@ impl Findings {
         self.racy_variables.extend(other.racy_variables.iter().map(|&var| rename(var)));
         self.racy_locations.extend(&other.racy_locations);
         self.max_distance = self.max_distance.max(other.max_distance);
+        self.distances.absorb(&other.distances);
         self.race_count = self.race_count.saturating_add(other.race_count);
         let renamed = |race: &Race| Race { var: rename(race.var), ..*race };
         self.races.absorb(&other.races, renamed, &mut self.groups);
@@ -317,6 +357,11 @@ impl Findings {
         self.max_distance
     }
 
+    /// How far apart the accesses of the reported races are.
+    pub fn distances(&self) -> &Distances {
+        &self.distances
+    }
+
     /// How many races were reported, each second event counted once per partner.
     pub fn races(&self) -> u64 {
         self.race_count
@@ -352,6 +397,22 @@ mod tests {
             held_at: at(start, thread, held),
             held: LockId(held),
         }
+    }
+
+    #[test]
+    fn distances_are_counted_by_powers_of_two() {
+        let mut findings = Findings::new();
+        for distance in [1, 2, 3, 4, 5, 8, 9] {
+            findings.report(race(Verdict::Observed, at(10, 0, 1), at(10 + distance, 1, 2)));
+        }
+        assert_eq!(findings.distances().counts(), [1, 1, 2, 2, 1]);
+        let mut twice = Findings::new();
+        twice.absorb(&findings, |var| var);
+        twice.absorb(&findings, |var| var);
+        assert_eq!(twice.distances().counts(), [2, 2, 4, 4, 2]);
+        let mut far = Distances::default();
+        far.note(u64::MAX, 1);
+        assert_eq!((far.counts().len(), far.counts()[64]), (65, 1));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use detector::{Detector, LockMode};
 pub use drive::{Driver, Job, Strictness};
 pub use extent::Extent;
 pub use finding::{Deadlock, DeadlockStep, Finding};
-pub use findings::{Findings, Group, RaceGroup};
+pub use findings::{Distances, Findings, Group, RaceGroup};
 pub use hinge::Hinge;
 pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
@@ -52,5 +52,5 @@ pub use run::{LiveBlocks, feed, visit};
 pub use sampling::{
     Effort, Judge, Limits, Plan, RandomAccess, Refined, Sample, SampleError, Stop, Tested, refine, test,
 };
-pub use settings::{Field, OptionError, Options, Partitions, SETTINGS, Setting, parse_count};
+pub use settings::{Allowance, Field, OptionError, Options, Partitions, SETTINGS, Setting, parse_count};
 pub use visitor::{Touch, Visitor};

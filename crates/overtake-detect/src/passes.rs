@@ -97,6 +97,11 @@ impl Analysis {
         }
     }
 
+    /// The analysis is stopped in the middle of a pass: what it found until now is named, and nothing more is looked at.
+    pub fn abandon(&mut self, symbols: &Symbols) {
+        self.findings.name_elements(symbols);
+    }
+
     /// What was found so far.
     pub fn findings(&self) -> &Findings {
         &self.findings

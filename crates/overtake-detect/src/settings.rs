@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::sampling::Judge;
 
@@ -24,6 +25,8 @@ pub struct Options {
     pub schedule_limit: u64,
     /// The trace is read no further once something was found.
     pub first: bool,
+    /// What an analysis may take before it is stopped.
+    pub allowance: Allowance,
     /// The part of the accesses that is sampled, above 0 and at most 1.
     pub rate: f64,
     /// Events of a sampling period.
@@ -38,6 +41,22 @@ pub struct Options {
     pub seed: u64,
     /// How arrays are divided into parts that share their state. Verdicts are the same.
     pub partitions: Partitions,
+}
+
+/// What an analysis may take before it is stopped. What it found until then counts. It is looked at after each block of events.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Allowance {
+    /// Time in the detector.
+    pub time: Option<Duration>,
+    /// Bytes of its state.
+    pub state_bytes: Option<usize>,
+}
+
+impl Allowance {
+    /// Whether this much is more than is allowed.
+    pub fn is_exceeded(self, time: Duration, state_bytes: usize) -> bool {
+        self.time.is_some_and(|most| time > most) || self.state_bytes.is_some_and(|most| state_bytes > most)
+    }
 }
 
 /// How arrays are divided into parts that share their state.
@@ -74,6 +93,7 @@ impl Default for Options {
             instances: 4,
             schedule_limit: 300,
             first: false,
+            allowance: Allowance::default(),
             rate: 0.03,
             period: 1000,
             epsilon: 0.01,

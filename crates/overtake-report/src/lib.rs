@@ -48,4 +48,5 @@ pub use model::{
     Analysed, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement, StatisticsFacts, TraceFacts,
     WitnessFacts, WrittenFacts,
 };
+pub use number::grouped;
 pub use render::{RENDERERS, Renderer, find_renderer};

@@ -86,6 +86,11 @@ impl Examined {
         Analysed { trace: &self.facts, symbols: self.symbols(), findings, time: self.time }
     }
 
+    /// After how many events of its last pass a detector was stopped, because it took more than it was allowed.
+    pub fn stopped_at(&self, detector: usize) -> Option<u64> {
+        self.driver.jobs().get(detector)?.stopped_at
+    }
+
     /// The names of the trace's threads, variables, locks and locations.
     pub fn symbols(&self) -> &Symbols {
         let of_file = self.file.as_ref().and_then(|file| file.symbols().ok());

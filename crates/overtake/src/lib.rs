@@ -32,6 +32,7 @@
 //! - [`runs`] analyses a directory of traces as one job.
 //! - [`files`] opens traces of every format and writes files that appear complete or not at all.
 //! - [`compile`] is the compiler that adds the recorder to a program, [`recording`] runs such programs.
+//! - [`measure`] measures detectors, and shows figures in tables and curves.
 //! - [`triage`] knows suppressions and baselines.
 //! - `workers` lets several cores or machines share the work of detectors (feature `workers`).
 //! - `command_line` is the program itself (feature `cli`). With a [`Registry`](detect::Registry) that has rows of your own it is a program
@@ -54,6 +55,7 @@ mod examine;
 mod excerpts;
 pub mod files;
 mod listener;
+pub mod measure;
 mod members;
 pub mod recording;
 pub mod reports;

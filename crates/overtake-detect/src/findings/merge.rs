@@ -18,6 +18,7 @@ impl Findings {
             all.extents.extend(&part.extents);
             all.racy_locations.extend(&part.racy_locations);
             all.max_distance = all.max_distance.max(part.max_distance);
+            all.distances.absorb(&part.distances);
             all.race_count = all.race_count.saturating_add(part.race_count);
         }
         all.racy_events.sort_unstable();
@@ -88,5 +89,6 @@ mod tests {
         assert_eq!(merged.racy_variables(), all.racy_variables());
         assert_eq!(merged.racy_locations(), all.racy_locations());
         assert_eq!((merged.races(), merged.max_distance()), (all.races(), all.max_distance()));
+        assert_eq!(merged.distances(), all.distances());
     }
 }

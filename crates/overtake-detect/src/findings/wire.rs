@@ -5,7 +5,7 @@
 
 use overtake_trace::{ArrayId, EventIndex, LocationId, ThreadId, VarId};
 
-use super::{Findings, Group, RaceGroup};
+use super::{Distances, Findings, Group, RaceGroup};
 use crate::access::{Access, AccessKind, At};
 use crate::extent::Extent;
 use crate::race::{Race, Verdict};
@@ -15,6 +15,7 @@ impl Findings {
     pub fn to_words(&self) -> Vec<u64> {
         debug_assert!(self.deadlocks.groups.is_empty(), "a worker finds races only");
         let mut words = vec![self.race_count, self.max_distance];
+        list(&mut words, self.distances.counts().iter().copied());
         list(&mut words, self.racy_events.iter().map(|event| event.0));
         list(&mut words, self.racy_variables().into_iter().map(|var| var.0.into()));
         list(&mut words, self.racy_locations().into_iter().map(|location| location.0.into()));
@@ -36,6 +37,7 @@ impl Findings {
         let mut words = Words(words);
         let mut findings = Findings::new();
         (findings.race_count, findings.max_distance) = (words.next()?, words.next()?);
+        findings.distances = Distances::of(words.list()?)?;
         findings.racy_events = words.list()?.iter().map(|&event| EventIndex(event)).collect();
         findings.racy_variables = words.ids(VarId)?.into_iter().collect();
         findings.racy_locations = words.ids(LocationId)?.into_iter().collect();
@@ -143,6 +145,7 @@ mod tests {
         assert_eq!(read.racy_events(), log.racy_events());
         assert_eq!(read.racy_variables(), log.racy_variables());
         assert_eq!((read.races(), read.max_distance()), (log.races(), log.max_distance()));
+        assert_eq!(read.distances(), log.distances());
         assert_eq!(read.to_words(), words);
     }
 

@@ -1,11 +1,12 @@
 //! `bench`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::traces::InputArguments;
-use super::values::count_parser;
+use super::values::{count_parser, duration_parser};
 
 /// `bench`.
 #[derive(Subcommand)]
@@ -16,8 +17,42 @@ pub(crate) enum BenchCommand {
     Sampling(SamplingArguments),
     /// Measure what sharing state between array elements saves, pattern by pattern, against goals
     Slimstate(SlimstateArguments),
+    /// Make the tables and figures of the papers again
+    Papers(PapersArguments),
     /// Read a trace and do nothing with it
     Read(InputArguments),
+}
+
+/// `bench papers`.
+#[derive(Args)]
+pub(crate) struct PapersArguments {
+    /// Papers, or one table of a paper: `slimstate`, `slimstate.time`; all if none is named
+    #[arg(value_name = "PAPER[.TABLE]")]
+    pub(crate) papers: Vec<String>,
+    /// Traces, or directories of traces, to measure on instead of generated ones
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Events of generated traces
+    #[arg(long, value_name = "N", default_value = "100k", value_parser = count_parser)]
+    pub(crate) events: u64,
+    /// Runs of each analysis; times are medians
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) repeat: usize,
+    /// Stop an analysis after this time in the detector; what it found until then counts
+    #[arg(long, value_name = "TIME", value_parser = duration_parser)]
+    pub(crate) timeout: Option<Duration>,
+    /// Stop an analysis that holds more bytes of state than this
+    #[arg(long, value_name = "BYTES", value_parser = count_parser)]
+    pub(crate) memory: Option<u64>,
+    /// Analyses at the same time; more than one disturbs the times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) jobs: usize,
+    /// Keep what an earlier run into the same directory has measured
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Where tables, plots, the page and the measurements go
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
 }
 
 /// `bench slimstate`.

@@ -20,7 +20,9 @@ use clap_complete::Shell;
 use overtake_detect::Registry;
 use overtake_report::{RENDERERS, find_renderer};
 
-pub(crate) use bench::{BenchCommand, SamplingArguments, SlimstateArguments, SpeedArguments};
+pub(crate) use bench::{
+    BenchCommand, PapersArguments, SamplingArguments, SlimstateArguments, SpeedArguments,
+};
 pub(crate) use crew::{ClusterArguments, read_hosts};
 pub(crate) use findings::{
     AnalyzeArguments, AskArguments, BaselineArguments, CompareArguments, DiffArguments, ExplainArguments,

@@ -1,6 +1,7 @@
 //! `overtake bench`: measurements, for developers.
 
 mod lab;
+mod papers;
 mod sampling;
 mod slimstate;
 mod speed;
@@ -18,6 +19,7 @@ pub(crate) fn run(command: &BenchCommand, registry: Registry, console: Console) 
         BenchCommand::Speed(arguments) => speed::run(arguments, registry, console),
         BenchCommand::Sampling(arguments) => sampling::run(arguments, console),
         BenchCommand::Slimstate(arguments) => slimstate::run(arguments, console),
+        BenchCommand::Papers(arguments) => papers::run(arguments, registry, console),
         BenchCommand::Read(arguments) => read(arguments, console),
     }
 }

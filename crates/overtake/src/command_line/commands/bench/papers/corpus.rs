@@ -1,0 +1,203 @@
+//! The traces that papers are measured on: generated ones, or those that are given.
+
+use std::path::{Path, PathBuf};
+
+use overtake::files::OutputTrace;
+use overtake::{Error, Listener};
+use overtake_gen::gadgets::{GADGETS, Gadget, GadgetKind, Size};
+use overtake_gen::{Parameters, Shape, Workload as Generated, find_shape};
+use overtake_trace::{Block, EventSink, EventSource};
+
+use crate::command_line::console::Console;
+
+/// A trace by name.
+#[derive(Clone)]
+pub(super) struct Workload {
+    /// What tables call it, and the name of its file.
+    pub(super) name: String,
+    origin: Origin,
+}
+
+#[derive(Clone)]
+enum Origin {
+    File(PathBuf),
+    Shape(&'static Shape, Parameters),
+    Gadget(&'static GadgetKind, Size),
+}
+
+impl Workload {
+    /// A generated trace; `name` says how it differs from others of its shape.
+    pub(super) fn shape(shape: &str, name: &str, change: impl FnOnce(&mut Parameters)) -> Option<Workload> {
+        let shape = find_shape(shape)?;
+        let mut parameters = shape.defaults;
+        change(&mut parameters);
+        let name = if name.is_empty() { shape.name.to_owned() } else { format!("{}-{name}", shape.name) };
+        Some(Workload { name, origin: Origin::Shape(shape, parameters) })
+    }
+
+    /// A construction with `vectors` vectors.
+    pub(super) fn gadget(kind: &'static GadgetKind, vectors: u64) -> Workload {
+        let size = Size { vectors, ..kind.default_size };
+        Workload { name: format!("{}-{vectors}", kind.name), origin: Origin::Gadget(kind, size) }
+    }
+
+    /// Whether it stands in for a real program.
+    fn is_generated(&self) -> bool {
+        !matches!(self.origin, Origin::File(_))
+    }
+
+    /// Where it lies, once it is made.
+    pub(super) fn path(&self, directory: &Path) -> PathBuf {
+        match &self.origin {
+            Origin::File(path) => path.clone(),
+            Origin::Shape(..) | Origin::Gadget(..) => directory.join(format!("{}.otr", self.name)),
+        }
+    }
+
+    /// Generates it. Traces of an earlier run are made anew: they may have had another length.
+    pub(super) fn make(&self, directory: &Path, console: Console) -> Result<(), Error> {
+        let path = self.path(directory);
+        let failure = |error: overtake_gen::ParameterError| Error::failed(format!("{}: {error}", self.name));
+        match &self.origin {
+            Origin::File(_) => Ok(()),
+            Origin::Shape(shape, parameters) => {
+                console.say(&format!("generating {} with {} events", self.name, parameters.events));
+                write(&path, &mut Generated::new(shape, *parameters).map_err(failure)?)
+            }
+            Origin::Gadget(kind, size) => {
+                let Gadget { trace, .. } = kind.build(size).map_err(failure)?;
+                write(&path, &mut trace.source())
+            }
+        }
+    }
+}
+
+fn write(path: &Path, source: &mut dyn EventSource) -> Result<(), Error> {
+    let mut output = OutputTrace::create(path, None)?;
+    let mut block = Block::default();
+    let failure = |error| Error::in_file(path, error);
+    while source.next_block(&mut block).map_err(failure)? {
+        output.write(&block.events, source.symbols()).map_err(failure)?;
+    }
+    output.finish(source.symbols()).map_err(failure)?;
+    output.complete().map(drop)
+}
+
+/// All traces of a run.
+pub(super) struct Corpus {
+    /// Runs of programs: those that are given, else generated ones.
+    pub(super) programs: Vec<Workload>,
+    /// Programs that sweep over arrays.
+    pub(super) arrays: Vec<Workload>,
+    /// Length of generated traces.
+    pub(super) events: u64,
+}
+
+const PROGRAMS: [&str; 7] =
+    ["lock-heavy", "lock-dominated", "compute", "far-races", "fork-join", "producer-consumer", "mixed"];
+const ARRAYS: [&str; 10] = [
+    "array-whole",
+    "array-halves",
+    "array-blocks",
+    "array-strided",
+    "array-prefix",
+    "array-wavefront",
+    "array-triangular",
+    "array-random",
+    "array-sparse",
+    "array-grow",
+];
+
+impl Corpus {
+    /// The given traces, which may be directories of traces, or else generated ones of this many events.
+    pub(super) fn new(traces: &[PathBuf], events: u64) -> Result<Corpus, Error> {
+        let mut files = Vec::new();
+        for path in traces {
+            collect(path, &mut files)?;
+        }
+        let program = |&shape: &&str| {
+            Workload::shape(shape, "", |parameters| {
+                parameters.events = events;
+                parameters.variables = parameters.variables.min(events / 10).max(16);
+                parameters.distance = parameters.distance.min(events / 20).max(2);
+                if parameters.raciness > 0.0 {
+                    parameters.raciness = parameters.raciness.max(20.0 / events as f64);
+                }
+            })
+        };
+        let array = |&shape: &&str| {
+            Workload::shape(shape, "", |parameters| {
+                parameters.events = events;
+                parameters.variables = (events / 10).max(1000);
+            })
+        };
+        let programs = match files.is_empty() {
+            true => PROGRAMS.iter().filter_map(program).collect(),
+            false => files.clone(),
+        };
+        let arrays = if files.is_empty() { ARRAYS.iter().filter_map(array).collect() } else { files };
+        Ok(Corpus { programs, arrays, events })
+    }
+
+    /// Constructions of the papers on hardness.
+    pub(super) fn gadgets() -> impl Iterator<Item = &'static GadgetKind> {
+        GADGETS.iter()
+    }
+}
+
+/// Traces of a directory, or a trace.
+fn collect(path: &Path, files: &mut Vec<Workload>) -> Result<(), Error> {
+    let failure = |error: std::io::Error| Error::in_file(path, error);
+    if !path.is_dir() {
+        std::fs::metadata(path).map_err(failure)?;
+        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        files.push(Workload { name, origin: Origin::File(path.to_owned()) });
+        return Ok(());
+    }
+    let entries = std::fs::read_dir(path).map_err(failure)?;
+    let mut paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>, std::io::Error>>()
+        .map_err(failure)?;
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    paths.iter().try_for_each(|path| collect(path, files))
+}
+
+/// What stands in for the programs of a paper.
+pub(super) fn note(workloads: &[Workload]) -> String {
+    match workloads.iter().all(Workload::is_generated) && !workloads.is_empty() {
+        true => "Generated traces stand in for the programs of the paper.".to_owned(),
+        false => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_stands_for_its_traces_in_the_order_of_their_names() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for name in ["b.std", "a.std"] {
+            std::fs::write(directory.path().join(name), "T0|w(x)|1\n").expect("it can be written");
+        }
+        let corpus = Corpus::new(&[directory.path().to_owned()], 1000).expect("a corpus");
+        assert_eq!(corpus.programs.iter().map(|workload| &workload.name).collect::<Vec<_>>(), ["a", "b"]);
+        assert!(note(&corpus.programs).is_empty());
+        assert!(Corpus::new(&[directory.path().join("none")], 1000).is_err());
+        assert!(!note(&Corpus::new(&[], 1000).expect("a corpus").programs).is_empty());
+    }
+
+    #[test]
+    fn every_generated_trace_can_be_made_at_any_length() {
+        for events in [1000, 20_000] {
+            let corpus = Corpus::new(&[], events).expect("a corpus");
+            assert_eq!((corpus.programs.len(), corpus.arrays.len()), (PROGRAMS.len(), ARRAYS.len()));
+            for workload in corpus.programs.iter().chain(&corpus.arrays) {
+                let Origin::Shape(shape, parameters) = &workload.origin else { panic!("a shape") };
+                assert!(Generated::new(shape, *parameters).is_ok(), "{} of {events} events", workload.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! SlimState: what sharing state between array elements saves.
+
+use overtake::measure::{Cell, Measured, Table};
+use overtake_detect::Partitions;
+
+use super::corpus::{self, Corpus};
+use super::{Exhibit, Figures, by_trace, geometric_mean, share};
+
+pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
+    let mut setups = figures.setups(&["fasttrack"]);
+    for partitions in Partitions::ALL {
+        let label = format!("--partitions {}", partitions.name());
+        setups.extend(figures.setup("slimstate", &label, |options| options.partitions = partitions));
+    }
+    let mut table = |name: &str, title: &str, cell: fn(&Measured) -> Cell| {
+        by_trace((name, title), &corpus.arrays, &setups, figures, cell)
+    };
+    let mut exhibits = vec![
+        table("slimstate-time", "Seconds in the detector", |measured| Cell::Figure(measured.seconds, 3)),
+        table("slimstate-space", "Peak state in KiB", |measured| {
+            Cell::Count(measured.state_bytes.div_ceil(1024))
+        }),
+        table("slimstate-checks", "Race checks (fasttrack: one for each access)", |measured| match measured
+            .figure("race checks")
+        {
+            0 => Cell::Empty,
+            checks => Cell::Count(checks),
+        }),
+    ];
+    let ways: Vec<_> = setups.iter().filter(|setup| setup.entry.name == "slimstate").cloned().collect();
+    let columns = ["trace".to_owned(), "elements".to_owned()].into_iter();
+    let title = "Shadow cells for array elements, and state and time as parts of fasttrack's";
+    let of_ways = ways.iter().flat_map(|setup| {
+        ["cells", "state", "time"].map(|what| format!("{}: {what}", setup.options.partitions.name()))
+    });
+    let mut cells = Table::new("slimstate-cells", title, columns.chain(of_ways));
+    let mut ratios = vec![Vec::new(); 2 * ways.len()];
+    for workload in &corpus.arrays {
+        let yardstick: Vec<_> =
+            figures.setups(&["fasttrack"]).into_iter().map(|setup| figures.of(workload, setup)).collect();
+        let Some(yardstick) = yardstick.first() else { continue };
+        let mut row = vec![workload.name.as_str().into()];
+        for (at, setup) in ways.iter().enumerate() {
+            let measured = figures.of(workload, setup.clone());
+            if at == 0 {
+                row.push(Cell::Count(measured.figure("array elements")));
+            }
+            let state = share(measured.state_bytes as f64, yardstick.state_bytes as f64);
+            let time = share(measured.seconds, yardstick.seconds);
+            ratios[2 * at].push(state);
+            ratios[2 * at + 1].push(time);
+            row.extend([
+                Cell::Count(measured.figure("array shadow cells")),
+                Cell::Figure(state, 2),
+                Cell::Figure(time, 2),
+            ]);
+        }
+        cells.rows.push(row);
+    }
+    let mut means = vec!["geometric mean".into(), Cell::Empty];
+    for pair in ratios.chunks(2) {
+        means.push(Cell::Empty);
+        means.extend(pair.iter().map(|ratios| Cell::Figure(geometric_mean(ratios.iter().copied()), 2)));
+    }
+    cells.rows.push(means);
+    cells.note = corpus::note(&corpus.arrays);
+    exhibits.push(Exhibit::Table(cells));
+    exhibits
+}

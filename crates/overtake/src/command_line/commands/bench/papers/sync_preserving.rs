@@ -1,0 +1,53 @@
+//! Sync-preserving prediction beside the methods that it is compared with.
+
+use overtake::measure::{Cell, Curve, Measured, Plot, Scale};
+
+use super::corpus::Corpus;
+use super::{Exhibit, Figures, by_trace};
+
+pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
+    let setups = figures.setups(&["hb", "shb", "wcp", "m2", "syncp", "osr"]);
+    let mut table = |name: &str, title: &str, cell: fn(&Measured) -> Cell| {
+        by_trace((name, title), &corpus.programs, &setups, figures, cell)
+    };
+    let mut exhibits = vec![
+        table("sync-preserving-races", "Racy events", |measured| Cell::Count(measured.racy_events)),
+        table("sync-preserving-variables", "Racy variables", |measured| Cell::Count(measured.racy_variables)),
+        table("sync-preserving-lines", "Source locations of racy events", |measured| {
+            Cell::Count(measured.racy_locations)
+        }),
+        table("sync-preserving-distance", "Largest distance of a race", |measured| {
+            Cell::Count(measured.max_distance)
+        }),
+        table("sync-preserving-time", "Seconds in the detector", |measured| {
+            Cell::Figure(measured.seconds, 3)
+        }),
+    ];
+    exhibits.push(distances(corpus, figures));
+    exhibits
+}
+
+/// The races of all traces by their distance.
+fn distances(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
+    let curves = figures.setups(&["hb", "shb", "syncp", "osr"]).into_iter().map(|setup| {
+        let mut counts: Vec<u64> = Vec::new();
+        for workload in &corpus.programs {
+            let measured = figures.of(workload, setup.clone());
+            counts.resize(counts.len().max(measured.distances.len()), 0);
+            counts.iter_mut().zip(&measured.distances).for_each(|(count, more)| *count += more);
+        }
+        let mut sum = 0;
+        let points = counts.iter().enumerate().map(|(power, count)| {
+            sum += count;
+            (2f64.powi(power as i32), sum as f64)
+        });
+        Curve { name: setup.label.clone(), points: points.collect() }
+    });
+    Exhibit::Plot(Plot {
+        name: "sync-preserving-distances".to_owned(),
+        title: "Races whose accesses are at most so many events apart".to_owned(),
+        labels: ["distance in events".to_owned(), "races".to_owned()],
+        scales: [Scale::Logarithmic, Scale::Logarithmic],
+        curves: curves.collect(),
+    })
+}

@@ -1,0 +1,213 @@
+//! Tables as CSV, Markdown, LaTeX, HTML and text.
+
+use std::fmt::Write;
+
+use overtake_report::grouped;
+
+/// What stands in a row and a column.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// A count.
+    Count(u64),
+    /// A figure with so many digits after the point.
+    Figure(f64, usize),
+    /// A figure of an analysis that was stopped: at least this much, and the part of the trace that was seen in percent.
+    Partial(Box<Cell>, f64),
+    /// Nothing.
+    Empty,
+}
+
+impl Cell {
+    /// As people read it.
+    pub fn shown(&self) -> String {
+        match self {
+            Cell::Text(text) => text.clone(),
+            Cell::Count(count) => grouped(*count),
+            Cell::Figure(figure, digits) => format!("{figure:.digits$}"),
+            Cell::Partial(cell, coverage) => format!("{} ({coverage:.0} %)", cell.shown()),
+            Cell::Empty => String::new(),
+        }
+    }
+
+    /// As programs read it.
+    fn plain(&self) -> String {
+        match self {
+            Cell::Count(count) => count.to_string(),
+            Cell::Partial(cell, _) => cell.plain(),
+            other => other.shown(),
+        }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+}
+
+/// A table with a heading for each column.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Table {
+    /// The name of its files.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What stands in for what, and what else must be known.
+    pub note: String,
+    /// Headings.
+    pub columns: Vec<String>,
+    /// As many cells in each as there are headings.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(name: &str, title: &str, columns: impl IntoIterator<Item = impl Into<String>>) -> Table {
+        Table {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            columns: columns.into_iter().map(Into::into).collect(),
+            ..Table::default()
+        }
+    }
+
+    /// Comma-separated values.
+    pub fn csv(&self) -> String {
+        let quoted = |text: &str| match text.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", text.replace('"', "\"\"")),
+            false => text.to_owned(),
+        };
+        self.lines(|cell| quoted(&cell.plain()), |heading| quoted(heading), ",", "", "")
+    }
+
+    /// Markdown.
+    pub fn markdown(&self) -> String {
+        let escaped = |text: &str| text.replace('|', "\\|");
+        let text = self.lines(|cell| escaped(&cell.shown()), |heading| escaped(heading), " | ", "| ", " |");
+        let rule = format!("|{}", " --- |".repeat(self.columns.len()));
+        let (heading, rows) = text.split_once('\n').unwrap_or((&text, ""));
+        format!("**{}**\n\n{heading}\n{rule}\n{rows}{}", self.title, self.note_as("\n", "\n"))
+    }
+
+    /// LaTeX, with the rules of `booktabs`.
+    pub fn latex(&self) -> String {
+        let text = self.lines(|cell| latex(&cell.shown()), latex, " & ", "", " \\\\");
+        let (heading, rows) = text.split_once('\n').unwrap_or((&text, ""));
+        let columns = format!("l{}", "r".repeat(self.columns.len().saturating_sub(1)));
+        format!(
+            "\\begin{{table}}\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{heading}\n\\midrule\n{rows}\\bottomrule\n\
+             \\end{{tabular}}\n\\end{{table}}\n",
+            latex(&self.title)
+        )
+    }
+
+    /// Text with columns under each other.
+    pub fn text(&self) -> String {
+        let mut widths: Vec<_> = self.columns.iter().map(|heading| heading.chars().count()).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.shown().chars().count());
+            }
+        }
+        let mut out = String::new();
+        let headings = self.columns.iter().map(String::clone).collect::<Vec<_>>();
+        let rows = self.rows.iter().map(|row| row.iter().map(Cell::shown).collect());
+        for row in std::iter::once(headings).chain(rows) {
+            for (at, (text, &width)) in row.iter().zip(&widths).enumerate() {
+                let _ = match at {
+                    0 => write!(out, "{text:<width$}"),
+                    _ => write!(out, "  {text:>width$}"),
+                };
+            }
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// A part of an HTML page.
+    pub fn html(&self) -> String {
+        let tagged = |tag: &'static str| move |text: &str| format!("<{tag}>{}</{tag}>", html(text));
+        let cell = tagged("td");
+        let text = self.lines(|found| cell(&found.shown()), tagged("th"), "", "<tr>", "</tr>");
+        format!("<h3>{}</h3>\n<table>\n{text}</table>\n{}", html(&self.title), html(&self.note_as("", "\n")))
+    }
+
+    fn note_as(&self, before: &str, after: &str) -> String {
+        match self.note.is_empty() {
+            true => String::new(),
+            false => format!("{before}{}{after}", self.note),
+        }
+    }
+
+    /// Headings and rows, a line for each.
+    fn lines(
+        &self,
+        cell: impl Fn(&Cell) -> String,
+        heading: impl Fn(&str) -> String,
+        between: &str,
+        before: &str,
+        after: &str,
+    ) -> String {
+        let headings = self.columns.iter().map(|text| heading(text)).collect::<Vec<_>>();
+        let rows = self.rows.iter().map(|row| row.iter().map(&cell).collect());
+        let lines = std::iter::once(headings).chain(rows);
+        lines.map(|line: Vec<String>| format!("{before}{}{after}\n", line.join(between))).collect()
+    }
+}
+
+/// Text in which LaTeX sees no commands.
+fn latex(text: &str) -> String {
+    text.chars().fold(String::new(), |mut out, letter| {
+        match letter {
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', letter]),
+            '~' => out.push_str("\\textasciitilde{}"),
+            '^' => out.push_str("\\textasciicircum{}"),
+            '\\' => out.push_str("\\textbackslash{}"),
+            other => out.push(other),
+        }
+        out
+    })
+}
+
+/// Text in which browsers see no tags.
+pub(crate) fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new("t", "Races & time", ["trace", "hb_1", "50 %"]);
+        table.rows.push(vec!["a,\"b\"|<c>".into(), Cell::Count(12_345), Cell::Figure(1.25, 1)]);
+        table.rows.push(vec!["d".into(), Cell::Empty, Cell::Partial(Box::new(Cell::Count(3)), 40.0)]);
+        table
+    }
+
+    #[test]
+    fn every_format_escapes_what_it_gives_a_meaning_to() {
+        let table = sample();
+        assert_eq!(table.csv(), "trace,hb_1,50 %\n\"a,\"\"b\"\"|<c>\",12345,1.2\nd,,3\n");
+        assert!(table.markdown().contains("| a,\"b\"\\|<c> | 12,345 | 1.2 |"), "{}", table.markdown());
+        assert!(
+            table.markdown().contains("| trace | hb_1 | 50 % |\n| --- | --- | --- |\n"),
+            "{}",
+            table.markdown()
+        );
+        assert!(table.latex().contains("trace & hb\\_1 & 50 \\% \\\\"), "{}", table.latex());
+        assert!(table.html().contains("<td>a,&quot;b&quot;|&lt;c&gt;</td>"), "{}", table.html());
+        assert!(table.html().contains("<td>3 (40 %)</td>"), "{}", table.html());
+    }
+
+    #[test]
+    fn columns_of_text_stand_under_each_other() {
+        assert_eq!(
+            sample().text(),
+            "trace         hb_1      50 %\na,\"b\"|<c>  12,345       1.2\nd                   3 (40 %)\n"
+        );
+    }
+}
