@@ -62,6 +62,8 @@ struct LoadedModule {
     segments: Vec<(u64, u64, u64)>,
     /// Address, size and name of each data object, by address.
     objects: Vec<(u64, u64, String)>,
+    /// It has or needs functions that instrumented code calls. What cannot be read is taken for instrumented.
+    is_instrumented: bool,
 }
 
 /// A global variable and the offset of an address in it.
@@ -169,9 +171,12 @@ impl Code {
             }
         }
         if frames.iter().all(|frame| frame.function.is_empty() && frame.file.is_empty()) {
+            frames = vec![bare];
+        }
+        // Debug information with lines only does not name the function that the code was compiled as. The symbol table does.
+        if let Some(outermost) = frames.last_mut().filter(|frame| frame.function.is_empty()) {
             let symbol = module.loader.as_ref().and_then(|loader| loader.find_symbol(address));
-            let function = symbol.map(readable).unwrap_or_default();
-            return vec![Frame { function, ..bare }];
+            outermost.function = symbol.map(readable).unwrap_or_default();
         }
         frames
     }
@@ -192,6 +197,12 @@ impl Code {
     pub(crate) fn module_at(&mut self, address: u64) -> Option<(&str, &str, u64)> {
         let (module, address) = self.locate(self.marked(address))?;
         (!module.name.is_empty()).then_some((&*module.facts.path, &*module.name, address))
+    }
+
+    /// The name of the module that the code at a program counter lies in, and whether it was instrumented.
+    pub(crate) fn module_of(&mut self, pc: u64) -> Option<(&str, bool)> {
+        let (module, _) = self.locate(pc)?;
+        Some((&module.name, module.is_instrumented))
     }
 
     /// What is known of the modules that were looked up.
@@ -329,6 +340,7 @@ impl LoadedModule {
             loader: Loader::new(path).ok(),
             segments: Vec::new(),
             objects: Vec::new(),
+            is_instrumented: true,
         };
         let Ok(file) = File::open(path) else { return module };
         let cache = ReadCache::new(file);
@@ -343,6 +355,9 @@ impl LoadedModule {
         if let Ok(Some(id)) = elf.build_id() {
             module.facts.build_id = id.iter().map(|byte| format!("{byte:02x}")).collect();
         }
+        let mut symbols = elf.symbols().chain(elf.dynamic_symbols());
+        module.is_instrumented =
+            symbols.any(|symbol| symbol.name().is_ok_and(|name| name.starts_with("__tsan_")));
         let symbols = elf.symbols().chain(elf.dynamic_symbols());
         module.objects = symbols
             .filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0)

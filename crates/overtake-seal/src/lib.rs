@@ -15,6 +15,7 @@ mod log;
 mod members;
 mod memory;
 mod merge;
+mod modules;
 mod objects;
 mod pages;
 mod pieces;
@@ -28,6 +29,7 @@ pub use debug_info::build_id;
 pub use error::{Error, Result};
 pub use log::{Log, Reader, ThreadLog};
 pub use members::{GlobalByte, members};
+pub use modules::{Modules, Policy};
 pub use sources::{sources_of, without_dots};
 
 use overtake_trace::{EventSink, Symbols};
@@ -47,6 +49,11 @@ pub struct Sealed {
 
 /// Seals the log in `directory` into `out`.
 pub fn seal(directory: &Path, out: &mut dyn EventSink) -> Result<Sealed> {
+    seal_with(directory, Modules::default(), out)
+}
+
+/// As [`seal`], with what the policies of modules leave.
+pub fn seal_with(directory: &Path, modules: Modules, out: &mut dyn EventSink) -> Result<Sealed> {
     let mut log = Log::open(directory)?;
     let scan = scan::scan(&log)?;
     if scan.shortened > 0 {
@@ -58,6 +65,6 @@ pub fn seal(directory: &Path, out: &mut dyn EventSink) -> Result<Sealed> {
     }
     log.damage.extend(scan.damage.iter().cloned());
     let has_instrumented_code = scan.has_instrumented_code;
-    let (events, symbols) = merge::merge(&log, scan, out)?;
+    let (events, symbols) = merge::merge(&log, scan, modules, out)?;
     Ok(Sealed { events, symbols, log, has_instrumented_code })
 }

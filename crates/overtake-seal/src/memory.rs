@@ -3,13 +3,14 @@
 //! Memory is divided into *areas*: heap blocks, stacks of threads, mappings, globals. An area is an array of the trace, its
 //! variables are elements indexed by byte offset. The variables that start in a word are made when the word is first accessed and
 //! forgotten when another area takes its place, so that reused memory has new variables. A freed block stays until then, so that an
-//! access to it is compared with the free. Memory is cut where areas start and end, so that no variable outlives its area.
+//! access to it is compared with the free; its words are looked up again, so that the first access is noticed. Memory is cut where areas
+//! start and end, so that no variable outlives its area.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use overtake_trace::{
-    Action, ArrayId, Event, LocationId, Memory, MemoryKind, Result, Symbols, ThreadId, VarId,
+    Action, ArrayId, Event, LocationId, Memory, MemoryKind, MisuseKind, Result, Symbols, ThreadId, VarId,
 };
 use rustc_hash::FxHashMap;
 
@@ -31,6 +32,8 @@ pub(crate) struct AddressSpace {
     of_modules: FxHashMap<String, ArrayId>,
     /// Ranges that are not checked.
     benign: Vec<Range<u64>>,
+    /// No record of the log is lost.
+    is_complete: bool,
 }
 
 struct Area {
@@ -40,6 +43,8 @@ struct Area {
     /// The array, once a word of the area was accessed.
     array: Option<ArrayId>,
     freed_by: Option<ThreadId>,
+    /// It was used after that.
+    is_misused: bool,
 }
 
 /// The name of an area. The text is made only when it is needed: most areas are never named.
@@ -53,7 +58,8 @@ enum AreaName {
 const UNTOUCHED: u32 = u32::MAX;
 
 impl AddressSpace {
-    pub(crate) fn new(cuts: Cuts) -> AddressSpace {
+    /// Nothing is known yet, of a log that is complete or has lost records: then a block that seems freed may be a new one.
+    pub(crate) fn new(cuts: Cuts, is_complete: bool) -> AddressSpace {
         AddressSpace {
             variables: vec![[UNTOUCHED; PAGE_WORDS]; cuts.pages.len()],
             cuts,
@@ -64,6 +70,7 @@ impl AddressSpace {
             elsewhere: None,
             of_modules: FxHashMap::default(),
             benign: Vec::new(),
+            is_complete,
         }
     }
 
@@ -103,8 +110,10 @@ impl AddressSpace {
         symbols: &Symbols,
     ) -> Option<(VarId, Option<ThreadId>)> {
         let area = self.areas.get_mut(&start).filter(|area| area.memory.kind == MemoryKind::Heap)?;
-        let before = area.freed_by.replace(thread);
-        Some((symbols.variables.array_facts(area.array?).block?, before))
+        let (before, end) = (area.freed_by.replace(thread), area.end);
+        let block = symbols.variables.array_facts(area.array?).block?;
+        self.forget_words(start..end);
+        Some((block, before))
     }
 
     /// A heap block is freed by code whose frees are not compared with accesses.
@@ -166,7 +175,7 @@ impl AddressSpace {
     fn begin(&mut self, start: u64, bytes: u64, memory: Memory, name: AreaName) {
         let end = start.saturating_add(bytes);
         self.clear(start..end);
-        self.areas.insert(start, Area { end, memory, name, array: None, freed_by: None });
+        self.areas.insert(start, Area { end, memory, name, array: None, freed_by: None, is_misused: false });
     }
 
     /// Ends the areas within a range. An area that starts before it stays (a heap in a mapping), unless it is a freed block.
@@ -181,6 +190,10 @@ impl AddressSpace {
         while let Some((&start, _)) = self.areas.range(range.clone()).next() {
             self.areas.remove(&start);
         }
+        self.forget_words(range);
+    }
+
+    fn forget_words(&mut self, range: Range<u64>) {
         for (place, words) in self.cuts.directory.within(range.start / 8..range.end.div_ceil(8)) {
             self.variables[place][words].fill(UNTOUCHED);
         }
@@ -257,14 +270,35 @@ impl AddressSpace {
             let (array, base) = self.array_at(address, context)?;
             elements[byte as usize] = Some((array, address.wrapping_sub(base)));
         }
+        let is_freed = self.note_use_after_free(word * 8, context)?;
         let mut first = None;
         for (array, index) in elements.into_iter().flatten() {
-            let var = context.symbols.variables.push_element(array, index)?;
+            let variables = &mut context.symbols.variables;
+            let var = match is_freed {
+                true => variables.intern_element(array, index)?,
+                false => variables.push_element(array, index)?,
+            };
             first.get_or_insert(var.0);
         }
         let first = first.expect("a word is touched where it is cut");
         self.variables[place][word as usize % PAGE_WORDS] = first;
         Ok(first)
+    }
+
+    /// Says, once for each block, that a block is used after it was freed. Whether the free comes before the use by happens-before, or
+    /// races with it, is for detectors to find out. Returns whether the word lies in a freed block.
+    fn note_use_after_free(&mut self, address: u64, context: &mut Naming<'_>) -> Result<bool> {
+        let area = self.areas.range_mut(..address.saturating_add(8)).next_back();
+        let Some((_, area)) = area.filter(|(_, area)| area.end > address && area.freed_by.is_some()) else {
+            return Ok(false);
+        };
+        let is_first = !std::mem::replace(&mut area.is_misused, true);
+        if let Some(array) = area.array.filter(|_| is_first && self.is_complete) {
+            let name = MisuseKind::AccessAfterFree.text(context.symbols.variables.array_name(array));
+            let marker = context.symbols.markers.intern(&name)?;
+            context.events.push(Event::new(context.thread, Action::Misuse(marker), context.location));
+        }
+        Ok(true)
     }
 
     /// The array of the area that an address lies in, and the area's start.
@@ -292,7 +326,7 @@ impl AddressSpace {
             let memory = Memory { kind: MemoryKind::Global, bytes: global.bytes, ..Memory::default() };
             let (start, end) = (address - global.offset, address - global.offset + global.bytes);
             let name = AreaName::Given(printable(&global.name));
-            let mut area = Area { end, memory, name, array: None, freed_by: None };
+            let mut area = Area { end, memory, name, array: None, freed_by: None, is_misused: false };
             let array = area.make_array(start, &mut self.names, context)?;
             self.areas.insert(start, area);
             return Ok((array, start));
@@ -386,5 +420,7 @@ pub(crate) struct Naming<'a> {
     pub(crate) symbols: &'a mut Symbols,
     pub(crate) code: &'a mut Code,
     pub(crate) thread: ThreadId,
+    /// Where the thread is.
+    pub(crate) location: LocationId,
     pub(crate) events: &'a mut Vec<Event>,
 }

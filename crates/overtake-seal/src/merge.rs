@@ -9,6 +9,7 @@
 
 mod accessed;
 mod faults;
+mod policy;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,11 +27,13 @@ use crate::error::Result;
 use crate::kept::Kept;
 use crate::log::{Log, Reader, ThreadLog};
 use crate::memory::{AddressSpace, Naming};
+use crate::modules::{Modules, Policy};
 use crate::objects::{Objects, Release, Taken};
 use crate::pages::Cuts;
 use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, ranges, stamp_of};
 use crate::stacks::{Node, Stacks, ThreadStack};
 use faults::Leaks;
+use policy::{HiddenSections, Origin};
 
 /// Accesses of one thread that follow each other. Larger batches compress better and interleave less finely.
 const BATCH: usize = 64;
@@ -39,8 +42,13 @@ const BATCH: usize = 64;
 type Moment = (u64, u8);
 
 /// Merges a log into `out`. Returns the number of events.
-pub(crate) fn merge(log: &Log, mut scan: Scan, out: &mut dyn EventSink) -> Result<(u64, Symbols)> {
-    let mut merger = Merger::new(log, &mut scan)?;
+pub(crate) fn merge(
+    log: &Log,
+    mut scan: Scan,
+    modules: Modules,
+    out: &mut dyn EventSink,
+) -> Result<(u64, Symbols)> {
+    let mut merger = Merger::new(log, &mut scan, modules)?;
     merger.keep(Kept::of(log, &scan));
     let mut queue = BinaryHeap::new();
     let mut threads = Vec::new();
@@ -77,6 +85,8 @@ struct Cursor<'a> {
     /// The latest time at which the thread may have ended.
     end: u64,
     recent: Vec<(Node, u64, LocationId)>,
+    /// How many records of accesses without a stamp were done.
+    accesses: u64,
 }
 
 /// How many recently used locations each thread remembers; a power of two.
@@ -97,6 +107,7 @@ impl<'a> Cursor<'a> {
             after: here,
             end,
             recent: Vec::new(),
+            accesses: 0,
         }
     }
 
@@ -164,6 +175,10 @@ fn rank(kind: RecordKind) -> u8 {
 struct Merger {
     symbols: Symbols,
     code: Code,
+    modules: Modules,
+    /// By program counter.
+    origins: FxHashMap<u64, Origin>,
+    hidden: HiddenSections,
     stacks: Stacks,
     memory: AddressSpace,
     objects: Objects,
@@ -187,7 +202,7 @@ struct Merger {
 }
 
 impl Merger {
-    fn new(log: &Log, scan: &mut Scan) -> Result<Merger> {
+    fn new(log: &Log, scan: &mut Scan, modules: Modules) -> Result<Merger> {
         let cuts: Cuts = std::mem::take(&mut scan.cuts);
         let mut symbols = Symbols::default();
         symbols.program.pid = log.pid;
@@ -207,8 +222,11 @@ impl Merger {
         Ok(Merger {
             symbols,
             code: Code::new(&log.maps),
+            modules,
+            origins: FxHashMap::default(),
+            hidden: HiddenSections::default(),
             stacks: Stacks::new(),
-            memory: AddressSpace::new(cuts),
+            memory: AddressSpace::new(cuts, log.is_complete()),
             objects: Objects::default(),
             descriptors: DescriptorVariables::default(),
             leaks: Leaks::default(),
@@ -276,6 +294,7 @@ impl Merger {
                 self.synchronise(&record, cursor, thread)?;
                 self.keep_events(start, is_kept);
             } else {
+                cursor.accesses += u64::from(accessed_bytes(&record) > 0);
                 self.plain(&record, cursor, thread)?;
                 self.keep_events(start, self.kept.has_between(cursor.before.time, cursor.after.time));
             }
@@ -296,6 +315,9 @@ impl Merger {
     }
 
     fn plain(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
+        if !self.takes_plain(record) {
+            return Ok(());
+        }
         let action: fn(VarId) -> Action = match record.kind {
             RecordKind::Read | RecordKind::ReadRange | RecordKind::ReadRun => Action::Read,
             RecordKind::Write | RecordKind::WriteRange | RecordKind::WriteRun => Action::Write,
@@ -336,7 +358,7 @@ impl Merger {
         action: impl Fn(VarId) -> Action,
     ) -> Result<()> {
         let Merger { symbols, code, memory, events, .. } = self;
-        let mut naming = Naming { symbols, code, thread, events };
+        let mut naming = Naming { symbols, code, thread, location, events };
         for (address, bytes) in ranges(record) {
             memory.variables(address, bytes, &mut naming, |var, events| {
                 events.push(Event::new(thread, action(var), location));
@@ -375,14 +397,27 @@ impl Merger {
             }
             _ => {}
         }
+        let policy = self.policy_of(record);
+        if !policy.takes(record.kind) {
+            return Ok(());
+        }
+        let record = &policy.applied(*record);
         let location = self.location(cursor, record.words[0], accessed_bytes(record) as u32)?;
         let address = record.value;
-        self.touch_object(record, thread, location)?;
+        if policy == Policy::Record {
+            self.touch_object(record, thread, location)?;
+        }
         let action = match record.kind {
             RecordKind::Fork => self.fork(address, thread, location),
             RecordKind::Join | RecordKind::Detach => self.settle(record.kind, address),
-            RecordKind::Acquire | RecordKind::AcquireShared => return self.acquire(record, thread, location),
-            RecordKind::Release | RecordKind::ReleaseAny => return self.release(record, thread, location),
+            RecordKind::Acquire | RecordKind::AcquireShared => {
+                self.acquire(record, thread, location)?;
+                return self.begin_hidden(record, cursor.accesses, thread, location);
+            }
+            RecordKind::Release | RecordKind::ReleaseAny => {
+                self.end_hidden(record, cursor.accesses, thread, location)?;
+                return self.release(record, thread, location);
+            }
             RecordKind::Destroy => return self.destroy(address, thread, location),
             RecordKind::Misuse => return self.recorded_misuse(record.extra, address, thread, location),
             RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
@@ -478,12 +513,12 @@ impl Merger {
                 let (bytes, is_access) = split_block_size(number);
                 objects.forget(address, bytes);
                 let more = u64::from(record.extra);
-                let mut naming = Naming { symbols, code, thread, events };
+                let mut naming = Naming { symbols, code, thread, location, events };
                 memory.alloc(address, (bytes, more), is_access, location, &mut naming)?;
             }
             RecordKind::Map => {
                 objects.forget(address, number);
-                let mut naming = Naming { symbols, code, thread, events };
+                let mut naming = Naming { symbols, code, thread, location, events };
                 memory.map(address, number, location, &mut naming)?;
             }
             RecordKind::Unmap => memory.unmap(address, number),

@@ -205,3 +205,22 @@ fn frees_that_are_no_accesses_only_end_the_block() {
     assert!(!lines.iter().any(|line| line.contains("free(")), "{lines:?}");
     assert_eq!(lines.iter().filter(|line| line.contains("alloc(")).count(), 1, "{lines:?}");
 }
+
+#[test]
+fn a_use_of_a_freed_block_is_a_fault_said_once() {
+    let mut log = LogMaker::new(1);
+    log.sync_with(0, K::Alloc, 0, HEAP, 32).write(0, HEAP + 8, 8).sync(0, K::Free, HEAP);
+    log.write(0, HEAP + 8, 8).read(0, HEAP + 16, 8);
+    let lines = log.sealed().lines();
+    assert_eq!(faults(&log), ["T0|misuse(access-after-free,heap#1)"]);
+    let writes = lines.iter().filter(|line| *line == "T0|w(heap#1[8])").count();
+    assert_eq!(writes, 2, "the access is there, too: {lines:?}");
+}
+
+#[test]
+fn a_block_in_the_place_of_a_freed_one_is_used_without_fault() {
+    let mut log = LogMaker::new(1);
+    log.sync_with(0, K::Alloc, 0, HEAP, 32).sync(0, K::Free, HEAP);
+    log.sync_with(0, K::Alloc, 0, HEAP, 16).write(0, HEAP + 8, 8).sync(0, K::Free, HEAP);
+    assert_eq!(faults(&log), [""; 0]);
+}

@@ -5,7 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::programs::{overtake, said, succeed};
+use support::programs::{command, overtake, said, succeed};
 
 const MAIN: &str = "#include <dlfcn.h>
 int main(int count, char **names) {
@@ -50,4 +50,134 @@ fn races_are_those_of_the_library_that_was_there_at_the_time() {
         assert!(report.contains(&format!("observed race on {name}_data")), "{report}");
         assert!(report.contains(&format!("{name}_writes")), "{report}");
     }
+}
+
+/// A library that was compiled without us: it copies memory, and hands pointers over in a queue under a lock of its own.
+const QUIET_LIBRARY: &str = "#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *box;
+char copied[64];
+void copy(const char *from, unsigned long bytes) { memcpy(copied, from, bytes); }
+void send_letter(void *letter) { pthread_mutex_lock(&lock); box = letter; pthread_mutex_unlock(&lock); }
+void *receive_letter(void) {
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        void *letter = box;
+        pthread_mutex_unlock(&lock);
+        if (letter) return letter;
+        usleep(1000);
+    }
+}
+";
+
+const USER: &str = "#include <pthread.h>
+#include <stdlib.h>
+void copy(const char *, unsigned long), send_letter(void *);
+void *receive_letter(void);
+static const char text[64];
+static void *work(void *copies) {
+    if (copies) { copy(text, sizeof text); return 0; }
+    ((int *)receive_letter())[1]++;
+    return 0;
+}
+int main(int count, char **arguments) {
+    (void)arguments;
+    pthread_t thread;
+    void *copies = count > 1 ? &thread : 0;
+    pthread_create(&thread, 0, work, copies);
+    if (copies) copy(text, sizeof text);
+    else { int *letter = malloc(64); letter[1] = 1; send_letter(letter); }
+    return pthread_join(thread, 0);
+}
+";
+
+fn with_quiet_library(directory: &Path) -> PathBuf {
+    let library = directory.join("libquiet.so");
+    let source = directory.join("quiet.c");
+    std::fs::write(&source, QUIET_LIBRARY).expect("writable");
+    succeed(command("cc").args(["-O1", "-shared", "-fPIC", "-pthread", "-o"]).arg(&library).arg(&source));
+    let search = format!("-Wl,-rpath,{}", directory.display());
+    let library = library.to_string_lossy().into_owned();
+    compiled(directory, "user", USER, &["-pthread", "-Wl,--no-as-needed", &library, &search])
+}
+
+#[test]
+fn what_a_library_without_instrumentation_copies_counts_as_its_policy_says() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = with_quiet_library(directory.path());
+    let only_sync = "ignore_noninstrumented_modules=1";
+    for (options, modules, code) in [
+        ("", "", 66),
+        (only_sync, "", 0),
+        ("", "libquiet.so=sync", 0),
+        ("", "*=ignore", 0),
+        (only_sync, "libquiet=record", 66),
+        ("", "libother.so=ignore", 66),
+    ] {
+        let mut run = overtake();
+        run.env("TSAN_OPTIONS", options).env("OVERTAKE_MODULES", modules).args(["run", "--"]).arg(&program);
+        let output = run.arg("copies").output().expect("it starts");
+        assert_eq!(output.status.code(), Some(code), "{options} {modules}\n{}", said(&output));
+    }
+}
+
+#[test]
+fn a_pointer_that_a_library_hands_over_under_its_lock_is_handed_over_in_every_order() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = with_quiet_library(directory.path());
+    for _ in 0..3 {
+        let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+    // Nobody knows what the lock orders if nothing of the library counts.
+    let ignored =
+        overtake().env("OVERTAKE_MODULES", "libquiet=ignore").args(["run", "--"]).arg(&program).output();
+    assert_eq!(ignored.expect("it starts").status.code(), Some(66));
+}
+
+#[test]
+fn a_policy_that_is_none_is_refused() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = with_quiet_library(directory.path());
+    let output = overtake().env("OVERTAKE_MODULES", "libquiet").args(["run", "--"]).arg(&program).output();
+    let output = output.expect("it starts");
+    assert!(said(&output).contains("OVERTAKE_MODULES: expected NAME=record"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// A library whose thread-local storage the loader allocates in the threads that use it, and frees in those that join them.
+const THREAD_LOCAL: &str = "static __thread int counters[5000];
+int work(int times) { for (int i = 0; i < times; i++) counters[i]++; return counters[0]; }
+";
+
+const USES_THREAD_LOCAL: &str = "#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+static int (*work)(int);
+static void *run(void *unused) { work(5000); return unused; }
+int main(int count, char **names) {
+    pthread_t threads[4];
+    void *library = count > 1 ? dlopen(names[1], RTLD_NOW) : 0;
+    if (!library) return 1;
+    work = (int (*)(int))dlsym(library, \"work\");
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, run, 0);
+        for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+        char *block = malloc(20000);
+        for (int i = 0; i < 20000; i += 8) block[i] = 1;
+        free(block);
+    }
+    return 0;
+}
+";
+
+#[test]
+fn thread_local_storage_of_a_library_that_was_opened_late_is_nobody_elses() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(directory.path(), "program", USES_THREAD_LOCAL, &["-pthread", "-ldl"]);
+    let library = compiled(directory.path(), "local.so", THREAD_LOCAL, &["-shared", "-fPIC"]);
+    let output = overtake().args(["run", "--"]).arg(program).arg(library).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 }

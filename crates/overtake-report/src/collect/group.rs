@@ -152,8 +152,9 @@ fn line(location: LocationId, names: &Names<'_>) -> Line {
     }
     let own = stack.iter().position(Frame::is_own).unwrap_or(0);
     let frames = stack.into_iter().take(own + 1);
-    // One line is one place, however many instructions it has.
-    (frames.map(|frame| Frame { column: 0, offset: 0, ..frame }).collect(), None)
+    // One line is one place, however many instructions it has. Instructions of no line (line 0) are places of their own.
+    let offset = |frame: &Frame| if frame.line == 0 { frame.offset } else { 0 };
+    (frames.map(|frame| Frame { column: 0, offset: offset(&frame), ..frame }).collect(), None)
 }
 
 /// Which of two examples to show, whatever the timing of a recorded program was: the surer one, then writes, which any

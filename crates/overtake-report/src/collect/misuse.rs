@@ -4,19 +4,24 @@ use std::collections::BTreeMap;
 
 use overtake_detect::Verdict;
 use overtake_trace::{Action, Misuse, MisuseKind};
+use rustc_hash::FxHashSet;
 
 use super::names::Names;
 use crate::number::counted;
 use crate::result::{Access, Finding, Kind};
 use crate::rules::find_rule;
 
-/// The findings: those of a recorded program in the order of its code, others in the order of the trace.
-pub(super) fn findings(misuses: &[Misuse], names: &Names<'_>) -> Vec<Finding> {
+/// The findings: those of a recorded program in the order of its code, others in the order of the trace. A use of a block after its free that
+/// nothing orders after the free is a race and no misuse: `races` are the names of blocks with such races.
+pub(super) fn findings(misuses: &[Misuse], races: &FxHashSet<String>, names: &Names<'_>) -> Vec<Finding> {
     let mut by_place: BTreeMap<(MisuseKind, Vec<u8>), Finding> = BTreeMap::new();
     for misuse in misuses {
         let Action::Misuse(marker) = misuse.event.action() else { continue };
         let (kind, object) = MisuseKind::split(names.symbols.markers.name(marker));
         let object = String::from_utf8_lossy(object).into_owned();
+        if kind == MisuseKind::AccessAfterFree && races.contains(&object) {
+            continue;
+        }
         let place = match misuse.event.location().is_known() {
             true => names.line(misuse.event.location()).into_bytes(),
             false => names.symbols.markers.name(marker).to_vec(),

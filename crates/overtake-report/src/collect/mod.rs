@@ -31,8 +31,8 @@ use std::path::PathBuf;
 
 use overtake_detect::witness::{self, DeadlockSchedule, Step};
 use overtake_detect::{Access, AccessKind, Deadlock, Race, Verdict, Witness};
-use overtake_trace::{EventSource, Landmarks, Module, OtrFile, Result, ThreadId};
-use rustc_hash::FxHashMap;
+use overtake_trace::{EventSource, Landmarks, Module, OtrFile, Result, ThreadId, Variable};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::chosen::Chosen;
 use self::deadlock::DeadlockGroup;
@@ -91,7 +91,7 @@ impl<'a> Collector<'a> {
             analysed,
             settings: settings.clone(),
             groups: group::groups(analysed, &names),
-            misuses: misuse::findings(&analysed.trace.misuses, &names),
+            misuses: misuse::findings(&analysed.trace.misuses, &racy_blocks(analysed), &names),
             deadlocks: deadlock::groups(analysed, &names),
             names,
             chosen: FxHashMap::default(),
@@ -278,10 +278,15 @@ impl<'a> Collector<'a> {
 
     fn finding(&self, at: usize) -> Finding {
         let group = &self.groups[at];
-        let accesses = group.accesses(&self.names);
+        let mut accesses = group.accesses(&self.names);
         let swapped = accesses[0] != group.race.first;
         let facts = self.facts.get(at).map(|facts| facts.oriented(swapped));
         let scene = |side: usize| facts.as_ref().map(|facts| &facts.scenes[side]);
+        // What races with a free is a use of the block, as a whole; the event says what it does to the part that it uses.
+        for (side, access) in accesses.iter_mut().enumerate() {
+            let event = scene(side).and_then(|scene| scene.access).map(|placed| placed.step.event);
+            access.kind = event.and_then(|event| gather::access_kind(event.op())).unwrap_or(access.kind);
+        }
         let [first, second] = [0, 1].map(|side| self.access(&accesses[side], scene(side)));
         let memory = self.names.memory(group.race.var, group.extent);
         let detectors = group.detectors.iter().map(|&at| self.analysed.findings[at].detector.name.to_owned());
@@ -412,6 +417,15 @@ fn actor(access: &result::Access, by_place: bool) -> String {
         Some(frame) if by_place => format!("{}+{:#x}", frame.module, frame.offset),
         _ => access.thread.name.clone(),
     }
+}
+
+/// The names of the blocks of which a free races with a use.
+fn racy_blocks(analysed: &Analysed<'_>) -> FxHashSet<String> {
+    let variables = &analysed.symbols.variables;
+    let racy = analysed.findings.iter().flat_map(|findings| findings.races.racy_variables());
+    racy.filter(|&var| matches!(variables.get(var), Variable::Block(_)))
+        .map(|var| variables.display(var))
+        .collect()
 }
 
 fn does(access: &result::Access) -> &'static str {

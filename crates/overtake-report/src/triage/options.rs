@@ -13,6 +13,8 @@ pub struct SanitizerOptions {
     pub log_path: Option<String>,
     /// Nothing is to be reported at all.
     pub is_off: bool,
+    /// Of modules that are not instrumented only what they order counts.
+    pub ignores_not_instrumented: bool,
     /// Rules whose findings are not to be reported.
     pub rules_off: Vec<&'static str>,
     /// Unknown keys, each once.
@@ -94,7 +96,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "handle_sigtrap",
     "history_size",
     "ignore_interceptors_accesses",
-    "ignore_noninstrumented_modules",
     "io_sync",
     "log_exe_name",
     "log_suffix",
@@ -148,6 +149,7 @@ pub fn sanitizer_options(text: &str) -> SanitizerOptions {
             "print_suppressions" => options.print_suppressions = is_yes(value),
             "exitcode" => options.exit_code = value.parse::<u64>().ok().map(|code| code as u8),
             "log_path" => options.log_path = (!value.is_empty()).then(|| value.to_owned()),
+            "ignore_noninstrumented_modules" => options.ignores_not_instrumented = is_yes(value),
             "report_bugs" => options.is_off = !is_yes(value),
             key if rules_of(key).is_some() => {
                 let rules = rules_of(key).unwrap_or_default();

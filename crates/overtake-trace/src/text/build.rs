@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Action, Event, Op};
 use crate::id::{IdVec, LocationId, LockId, SyncId, ThreadId, VarId};
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, Variable};
 
 use super::lines::shown;
 use super::place::Place;
@@ -156,7 +156,8 @@ impl Builder {
     }
 
     fn variable(&mut self, call: &Call<'_>, place: Place) -> Result<VarId> {
-        self.symbols.variables.intern(operand(call, place)?)
+        let var = self.symbols.variables.intern(operand(call, place)?);
+        var.map_err(|error| error.at(place.position()))
     }
 
     fn lock(&mut self, call: &Call<'_>, place: Place) -> Result<LockId> {
@@ -166,11 +167,11 @@ impl Builder {
     fn block(&mut self, call: &Call<'_>, place: Place) -> Result<VarId> {
         let (name, length) = split_length(operand(call, place)?);
         let variables = &mut self.symbols.variables;
-        let array = variables.intern_array(name)?;
-        if let Some(length) = length {
+        let block = variables.intern_named_block(name).map_err(|error| error.at(place.position()))?;
+        if let (Some(length), Variable::Block(array)) = (length, variables.get(block)) {
             variables.set_length(array, length);
         }
-        variables.intern_block(array)
+        Ok(block)
     }
 
     /// The location called `name`; none if it is empty.

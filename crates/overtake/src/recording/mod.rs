@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use overtake_seal::seal;
+use overtake_report::triage::sanitizer_options;
+use overtake_seal::{Modules, seal_with};
 use overtake_trace::OtrWriter;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
@@ -225,11 +226,26 @@ pub fn ending(status: ExitStatus) -> String {
     }
 }
 
+/// What counts of the records of modules: by `OVERTAKE_MODULES`, and by options in ThreadSanitizer's way, of the environment or
+/// the program's own.
+fn modules(log: &Path) -> Result<Modules, Error> {
+    let named = std::env::var("OVERTAKE_MODULES").unwrap_or_default();
+    let modules = Modules::parse(&named);
+    let mut modules = modules.map_err(|error| Error::usage(format!("OVERTAKE_MODULES: {error}")))?;
+    let own = fs::read(log.join("options")).unwrap_or_default(); // most programs say nothing
+    let given = std::env::var("TSAN_OPTIONS").unwrap_or_default();
+    if sanitizer_options(&format!("{} {given}", String::from_utf8_lossy(&own))).ignores_not_instrumented {
+        modules.ignore_not_instrumented();
+    }
+    Ok(modules)
+}
+
 /// Seals a log into the file `out`. Returns what it holds, and the file's size.
 pub fn seal_log(log: &Path, out: &Path) -> Result<(Sealed, u64), Error> {
     let (file, output) = OutputFile::create(out)?;
     let mut writer = OtrWriter::new(output).map_err(|error| Error::in_file(out, error))?;
-    let sealed = seal(log, &mut writer).map_err(|error| Error::failed(error.to_string()))?;
+    let sealed =
+        seal_with(log, modules(log)?, &mut writer).map_err(|error| Error::failed(error.to_string()))?;
     drop(writer);
     Ok((sealed, file.complete()?))
 }

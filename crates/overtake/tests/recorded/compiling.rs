@@ -110,3 +110,35 @@ fn the_compilers_do_what_compilers_do() {
         assert!(said(&refused).contains("missing.c"), "{}", said(&refused));
     }
 }
+
+/// What clang is told to leave alone is left alone, compiled apart or with the program.
+#[test]
+fn what_is_not_to_be_instrumented_stays_so_in_one_command() {
+    let Some((clang, _)) = compilers().into_iter().find(|(compiler, _)| compiler.contains("clang")) else {
+        return;
+    };
+    let directory = tempfile::tempdir().expect("writable");
+    let path = |name: &str| directory.path().join(name);
+    let code = "#include <pthread.h>\nint shared;\nvoid *racer(void *unused) { shared = 1; return unused; }\n\
+         int main(void) { pthread_t thread; pthread_create(&thread, 0, racer, 0); shared = 2;\n\
+         return pthread_join(thread, 0); }\n";
+    std::fs::write(path("racy.c"), code).expect("writable");
+    std::fs::write(path("list"), "fun:racer\n").expect("writable");
+    let list = path("list").display().to_string();
+    let lists = ["ignorelist", "blacklist"].map(|word| format!("-fsanitize-{word}={list}"));
+    let others = ["-fno-sanitize-thread-memory-access".to_owned(), "-DNOTHING".to_owned()];
+    for option in lists.iter().chain(&others) {
+        let program = path("racy");
+        let mut build = overtake();
+        build.args(["cc", "-g", "-pthread", option, "-o"]).arg(&program).arg(path("racy.c"));
+        let built = build.env("OVERTAKE_CC", &clang).output().expect("it starts");
+        if !built.status.success() {
+            assert!(option.contains("blacklist"), "{option}: {}", said(&built)); // newer compilers have lost it
+            continue;
+        }
+        let output =
+            overtake().args(["run", "--allow-empty", "--"]).arg(&program).output().expect("it starts");
+        let code = if option == "-DNOTHING" { 66 } else { 0 };
+        assert_eq!(output.status.code(), Some(code), "{option}: {}", said(&output));
+    }
+}

@@ -422,3 +422,35 @@ fn programs_may_suppress_their_own_races() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(said(&output).contains("1 race suppressed by 1 rule"), "{}", said(&output));
 }
+
+/// A signal may come before a thread has said that it started: what its handler does is the thread's.
+#[test]
+fn every_thread_is_forked_and_joined_whatever_signals_come() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("alarmed.c");
+    let code = "#include <pthread.h>\n#include <signal.h>\n#include <sys/time.h>\nstatic volatile int alarms;\n\
+        static void note(int signal) { alarms = signal; }\n\
+        static void *nothing(void *unused) { return unused; }\n\
+        int main(void) { struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};\n\
+        signal(SIGALRM, note); setitimer(ITIMER_REAL, &often, 0);\n\
+        for (int i = 0; i < 200; i++) { pthread_t thread; if (pthread_create(&thread, 0, nothing, 0)) return 1; pthread_join(thread, 0); }\n\
+        setitimer(ITIMER_REAL, &never, 0); return 0; }\n";
+    std::fs::write(&source, code).expect("writable");
+    let program = compiled(&source, &directory);
+    let traces = directory.path().join("traces");
+    succeed(overtake().args(["record", "-o"]).arg(&traces).arg("--").arg(&program));
+    let trace =
+        std::fs::read_dir(&traces).expect("a directory").next().expect("a trace").expect("readable").path();
+    let text = succeed(overtake().arg("convert").arg(&trace).args(["-", "--to", "std"])).stdout;
+    let text = String::from_utf8_lossy(&text);
+    let mut threads = std::collections::BTreeSet::new();
+    for line in text.lines() {
+        let thread = line.split('|').next().expect("a thread");
+        if thread != "T0" && threads.insert(thread.to_owned()) {
+            for operation in ["fork", "join"] {
+                assert!(text.contains(&format!("T0|{operation}({thread})")), "{operation} of {thread}");
+            }
+        }
+    }
+    assert!(text.matches("T0|fork(").count() == 200, "{}", text.matches("T0|fork(").count());
+}

@@ -67,6 +67,59 @@ fn what_is_not_known_of_a_program_is_left_out() {
 }
 
 #[test]
+fn functions_are_named_where_debug_information_has_lines_only() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("racy.c");
+    let code = "#include <pthread.h>\nint shared;\nvoid *racer(void *unused) { shared = 1; return unused; }\n\
+         int main(void) { pthread_t thread; pthread_create(&thread, 0, racer, 0); shared = 2;\n\
+         return pthread_join(thread, 0); }\n";
+    std::fs::write(&source, code).expect("writable");
+    let rules = directory.path().join("rules");
+    std::fs::write(&rules, "race:^racer$\n").expect("writable");
+    for (compiler, _) in compilers() {
+        for option in ["-g1", "-gline-tables-only"] {
+            if option == "-gline-tables-only" && !compiler.contains("clang") {
+                continue;
+            }
+            let program = directory.path().join("racy");
+            let mut build = overtake();
+            build.args(["cc", option, "-O1", "-pthread", "-o"]).arg(&program).arg(&source);
+            succeed(build.env("OVERTAKE_CC", &compiler));
+            let run = |arguments: &[&str]| {
+                let output = overtake().arg("run").args(arguments).arg("--").arg(&program).output();
+                said(&output.expect("it starts"))
+            };
+            let report = run(&[]);
+            assert!(
+                report.contains("#0 racer ") && report.contains("racy.c:3"),
+                "{compiler} {option}\n{report}"
+            );
+            let judged = run(&["--suppressions", &rules.to_string_lossy()]);
+            assert!(judged.contains("1 race suppressed by 1 rule"), "{compiler} {option}\n{judged}");
+        }
+    }
+}
+
+#[test]
+fn instructions_without_a_line_are_places_of_their_own() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("lineless.c");
+    let code = "#include <pthread.h>\nint shared[2];\nvoid *racer(void *unused)\n{\n#line 0\nshared[0] = 1;\n#line 0\nshared[1] = 1;\n\
+         #line 9\nreturn unused; }\n\
+         int main(void) { pthread_t thread; pthread_create(&thread, 0, racer, 0); int seen = shared[0] + shared[1];\n\
+         pthread_join(thread, 0); return seen > 2; }\n";
+    std::fs::write(&source, code).expect("writable");
+    let clang = compilers().into_iter().find(|(compiler, _)| compiler.contains("clang"));
+    let Some((compiler, _)) = clang else { return };
+    let program = directory.path().join("lineless");
+    let mut build = overtake();
+    build.args(["cc", "-g", "-O0", "-w", "-pthread", "-o"]).arg(&program).arg(&source);
+    succeed(build.env("OVERTAKE_CC", &compiler));
+    let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+    assert!(said(&output).ends_with("2 observed races in lineless\n"), "{}", said(&output));
+}
+
+#[test]
 fn members_of_globals_are_named() {
     let directory = tempfile::tempdir().expect("writable");
     let source = directory.path().join("members.cpp");

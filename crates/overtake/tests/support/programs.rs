@@ -39,7 +39,16 @@ fn with_cpp(compiler: String) -> (String, String) {
 /// A command whose environment has none of our variables.
 pub(crate) fn command(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
-    for name in ["OVERTAKE_LOG", "OVERTAKE_CC", "OVERTAKE_CXX", "OVERTAKE_BIN", "TSAN_OPTIONS", "CC", "CXX"] {
+    for name in [
+        "OVERTAKE_LOG",
+        "OVERTAKE_MODULES",
+        "OVERTAKE_CC",
+        "OVERTAKE_CXX",
+        "OVERTAKE_BIN",
+        "TSAN_OPTIONS",
+        "CC",
+        "CXX",
+    ] {
         command.env_remove(name);
     }
     command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).env("TMPDIR", quick_directory());

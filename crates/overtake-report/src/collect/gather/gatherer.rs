@@ -1,7 +1,7 @@
 //! The reader itself: follows the threads that race and notes what is around their accesses.
 
 use overtake_detect::witness::Step;
-use overtake_detect::{Access, Race};
+use overtake_detect::{Access, AccessKind, Race};
 use overtake_trace::{Action, Event, EventIndex, IdVec, Landmarks, Op, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -235,9 +235,20 @@ impl<'a> Gatherer<'a> {
 
 fn is_access(placed: &Placed, access: &Access) -> bool {
     let event = &placed.step.event;
-    let op = event.op();
-    event.thread() == access.at.thread
-        && matches!(op, Op::Read | Op::Write | Op::Load | Op::Store | Op::Rmw | Op::Free)
+    event.thread() == access.at.thread && access_kind(event.op()).is_some()
+}
+
+/// What an event does that is an access.
+pub(in crate::collect) fn access_kind(op: Op) -> Option<AccessKind> {
+    Some(match op {
+        Op::Read => AccessKind::Read,
+        Op::Write => AccessKind::Write,
+        Op::Load => AccessKind::Load,
+        Op::Store => AccessKind::Store,
+        Op::Rmw => AccessKind::Rmw,
+        Op::Free => AccessKind::Free,
+        _ => return None,
+    })
 }
 
 fn is_synchronisation(op: Op) -> bool {

@@ -23,6 +23,7 @@ use overtake_trace::{
 use rustc_hash::FxHashMap;
 
 use self::gatherer::Gatherer;
+pub(super) use self::gatherer::access_kind;
 use super::facts::{Facts, Placed};
 
 /// How many events before an access are searched for synchronisation: [`NEAR_EACH`] for each thread, within these limits.
