@@ -416,6 +416,7 @@ pub static DETECTORS: &[Entry] = &[
         notion: Notion::Deadlock,
         promise: Promise::ExactPatterns,
         verdict: Verdict::Predicted,
+        unasked: Unasked::Always,
         start: crate::deadlock::start_deadlock,
         ..Entry::BASIC
     },

@@ -91,6 +91,7 @@ macro_rules! hook {
             }
             /// As `real`, but calls `fallback` as long as the function has not been looked up.
             #[allow(dead_code, reason = "for the few functions that looking up needs itself")]
+            #[allow(clippy::too_many_arguments, reason = "libc's function has so many, and there is the fallback")]
             #[inline(always)]
             fn real_or(
                 fallback: unsafe extern "C" fn($($type),*) $(-> $result)?,

@@ -19,19 +19,29 @@ fn runs() -> usize {
 }
 
 /// `file.c:12` of each line with a comment that says so.
-fn racy_lines(source: &Path) -> Vec<String> {
+fn marked_lines(source: &Path, mark: &str) -> Vec<String> {
     let name = source.file_name().expect("a name").to_string_lossy();
     let text = std::fs::read_to_string(source).expect("readable");
-    let marked = text.lines().enumerate().filter(|(_, line)| line.contains("/* race */"));
+    let marked = text.lines().enumerate().filter(|(_, line)| line.contains(mark));
     marked.map(|(number, _)| format!("{name}:{}:", number + 1)).collect()
 }
 
 #[test]
 fn races_are_found_in_every_run() {
-    for source in sources("tests/programs/race") {
+    expect_in_every_run("tests/programs/race", "/* race */");
+}
+
+#[test]
+fn deadlocks_that_did_not_happen_are_found_in_every_run() {
+    expect_in_every_run("tests/programs/deadlock", "/* waits */");
+}
+
+/// Each program has one finding, with the two lines that are marked.
+fn expect_in_every_run(programs: &str, mark: &str) {
+    for source in sources(programs) {
         let directory = tempfile::tempdir().expect("writable");
         let program = compiled(&source, &directory);
-        let lines = racy_lines(&source);
+        let lines = marked_lines(&source, mark);
         assert_eq!(lines.len(), 2, "{}", source.display());
         for _ in 0..runs() {
             let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
@@ -39,7 +49,7 @@ fn races_are_found_in_every_run() {
             assert_eq!(output.status.code(), Some(66), "{}\n{report}", source.display());
             assert!(lines.iter().all(|line| report.contains(line)), "{lines:?} in\n{report}");
             let summary = report.lines().last().expect("a summary");
-            assert!(summary.starts_with("1 "), "one race, not\n{report}");
+            assert!(summary.starts_with("1 "), "one finding, not\n{report}");
         }
     }
 }

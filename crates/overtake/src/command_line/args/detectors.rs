@@ -34,7 +34,11 @@ pub(super) fn with_registry(command: Command, registry: Registry) -> Command {
 fn unasked(registry: Registry) -> String {
     let names = |is_long| {
         let names: Vec<_> = registry.defaults(is_long).map(|entry| entry.name).collect();
-        names.join(" and ")
+        match names.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+            None => String::new(),
+        }
     };
     format!(
         "Detectors to run, separated by commas; by default {}, on long traces {}",
