@@ -247,10 +247,8 @@ fn place(race: usize, state: &mut RaceState, sides: Sides, me: &Stander) -> Arri
             continue;
         }
         match get(gates::CYCLE) as usize {
-            0 => match meets(race, state, side, number, me) {
-                true => return meet(race, state, side, 2, me),
-                false => {}
-            },
+            0 if meets(race, state, side, number, me) => return meet(race, state, side, 2, me),
+            0 => {}
             threads if closes(state, side, threads, me) => return meet(race, state, side, threads, me),
             _ => {}
         }

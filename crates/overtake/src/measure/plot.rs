@@ -203,9 +203,9 @@ fn draw_curve(curve: &Curve, number: usize, axes: &[Axis; 2], out: &mut String) 
         let _ = write!(out, "{}", point(number, *x, *y, colour));
     }
     let y = TOP + 10.0 + 18.0 * number as f64;
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "{}<text x=\"{}\" y=\"{:.1}\">{}</text>\n",
+        "{}<text x=\"{}\" y=\"{:.1}\">{}</text>",
         point(number, right + 16.0, y, colour),
         right + 26.0,
         y + 4.0,
