@@ -23,7 +23,7 @@ fn a_predicted_race_is_told_with_the_lock_that_hides_it_and_with_its_schedule() 
         "events 0 and 5: a race",
         "event 2 (T0, main.c:3)  releases l before it is acquired by  event 3 (T1, worker.c:4)",
         "sync-preserving  a reordering brings them side by side: predicted",
-        "checked: a correct reordering of the run",
+        "checked: an independent checker replayed it as a correct reordering of the run",
     ] {
         assert!(text.contains(words), "no {words} in:\n{text}");
     }

@@ -245,7 +245,7 @@ mod tests {
         let svg =
             plot([Scale::Logarithmic, Scale::Linear], vec![(1.0, 0.0), (10.0, 5.0), (100.0, 10.0)]).svg();
         // From the left to the right edge in equal steps, from the bottom to the top.
-        assert!(svg.contains("points=\"70.0,312.0 235.0,173.0 400.0,34.0\""), "{svg}");
+        assert!(svg.contains("points=\"70.0,312.0 270.0,173.0 470.0,34.0\""), "{svg}");
         assert!(svg.contains("a &lt; b") && svg.contains(">100</text>"), "{svg}");
     }
 

@@ -207,7 +207,7 @@ mod tests {
     fn columns_of_text_stand_under_each_other() {
         assert_eq!(
             sample().text(),
-            "trace         hb_1      50 %\na,\"b\"|<c>  12,345       1.2\nd                   3 (40 %)\n"
+            "trace        hb_1      50 %\na,\"b\"|<c>  12,345       1.2\nd                  3 (40 %)\n"
         );
     }
 }

@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn every_generated_trace_can_be_made_at_any_length() {
-        for events in [1000, 20_000] {
+        for events in [10_000, 100_000] {
             let corpus = Corpus::new(&[], events).expect("a corpus");
             assert_eq!((corpus.programs.len(), corpus.arrays.len()), (PROGRAMS.len(), ARRAYS.len()));
             for workload in corpus.programs.iter().chain(&corpus.arrays) {
