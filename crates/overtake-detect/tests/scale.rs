@@ -4,7 +4,6 @@ mod common;
 
 use common::run;
 use overtake_detect::{Options, find};
-use overtake_gen::{Parameters, Workload, find_shape};
 use overtake_trace::{Action, Event, LocationId, LockId, ThreadId, Trace, VarId};
 
 const NAMES: [&str; 3] = ["hb", "fasttrack", "shb"];
@@ -68,28 +67,5 @@ fn state_does_not_grow_with_the_trace() {
         let entry = find(name).expect("in the table");
         let bytes = |trace| run(entry, &Options::default(), trace, |job| job.peak_state_bytes);
         assert_eq!(bytes(&short), bytes(&long), "{name}");
-    }
-}
-
-/// Threads that all learn from each other, by locks and by what they read. What is kept of a critical section, of an access and of
-/// what a thread learned does not depend on how many threads there are; only the clocks of the threads do.
-#[test]
-fn prediction_keeps_no_clock_for_each_critical_section() {
-    let shape = find_shape("lock-heavy").expect("in the table");
-    for threads in [64, 512] {
-        let parameters = Parameters { events: 200_000, threads, ..shape.defaults };
-        let mut workload = Workload::new(shape, parameters).expect("parameters that fit");
-        let trace = Trace::read(&mut workload).expect("generating does not fail");
-        let mut options = Options::default();
-        options.no_filter = true; // so that everything matters
-        let [hb, syncp] = ["hb", "syncp"]
-            .map(|name| run(find(name).expect("in the table"), &options, &trace, |job| job.peak_state_bytes));
-        // Per pair of threads a time and a count of sections, per thread and lock an acquire; per event at most an access.
-        let clocks = threads * (threads * 8 + parameters.locks * 12);
-        let bound = 2 * clocks as usize + parameters.events as usize * 60 + hb;
-        assert!(
-            syncp < bound,
-            "{threads} threads: {syncp} bytes of at most {bound}, happens-before has {hb}"
-        );
     }
 }

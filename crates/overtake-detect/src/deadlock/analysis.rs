@@ -190,8 +190,8 @@ impl Visitor for Collection {
             self.nestings.acquire(at.thread, Take { lock, mode, waits: !std::mem::take(&mut self.tries) });
         if self.in_pattern[node.0 as usize] {
             self.to_come -= 1;
-            let epoch = self.follower.now(at.thread);
-            self.occurrences.add(node, epoch, at, &self.places[at.thread]);
+            let (epoch, learned) = self.follower.now(at.thread);
+            self.occurrences.add(node, epoch, learned, at, &self.places[at.thread]);
         }
         self.places[at.thread].push(Place { index: at.index, location: at.location });
         match self.question {

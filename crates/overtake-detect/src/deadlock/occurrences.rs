@@ -6,7 +6,7 @@
 //! and the closed set in trace order is the schedule that leads to it. Cursors and set only grow, so a pattern costs one
 //! pass over its occurrences and over the sections that come inside.
 
-use overtake_clock::Epoch;
+use overtake_clock::{Epoch, SnapshotId, Stamp};
 use overtake_trace::{EventIndex, LocationId};
 
 use super::nesting::Node;
@@ -18,6 +18,8 @@ use crate::syncp::{Ideal, LockTable, NO_GOAL, Sections};
 pub(super) struct Occurrence {
     /// The thread's time that the acquire ends.
     pub(super) epoch: Epoch,
+    /// What the thread had learned of others before.
+    pub(super) learned: SnapshotId,
     pub(super) index: EventIndex,
     pub(super) location: LocationId,
     /// Where the places of its held locks begin in [`Occurrences::holds`].
@@ -42,7 +44,7 @@ pub(super) struct Occurrences {
 }
 
 impl Occurrences {
-    pub(super) fn add(&mut self, node: Node, epoch: Epoch, at: At, held: &[Place]) {
+    pub(super) fn add(&mut self, node: Node, epoch: Epoch, learned: SnapshotId, at: At, held: &[Place]) {
         let node = node.0 as usize;
         if self.by_node.len() <= node {
             self.by_node.resize_with(node + 1, Vec::new);
@@ -50,7 +52,7 @@ impl Occurrences {
         let holds = self.holds.len() as u32;
         self.holds.extend_from_slice(held);
         let (index, location) = (at.index, at.location);
-        self.by_node[node].push(Occurrence { epoch, index, location, holds });
+        self.by_node[node].push(Occurrence { epoch, learned, index, location, holds });
         self.count += 1;
     }
 
@@ -75,11 +77,12 @@ impl Occurrences {
             .collect();
         let mut cursors = vec![0; cycle.len()];
         let mut closed = Ideal::of_no_thread(LockTable::default());
-        let mut pending: Vec<Epoch> = Vec::new();
+        let mut pending: Vec<Stamp> = Vec::new();
         loop {
             for (list, &cursor) in lists.iter().zip(&cursors) {
                 let occurrence = list.get(cursor)?;
-                closed.extend_by_past_of(occurrence.epoch, sections, &mut pending, NO_GOAL);
+                let Occurrence { epoch, learned, .. } = *occurrence;
+                closed.extend_by_past_of(epoch, learned, sections, &mut pending, NO_GOAL);
             }
             let mut moved = false;
             for (list, cursor) in lists.iter().zip(&mut cursors) {

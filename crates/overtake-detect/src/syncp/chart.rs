@@ -10,12 +10,12 @@
 //!
 //! **Times.** Reads of racy variables that may have sources of their own end their thread's time, while the chart is drawn and
 //! when it is used, so that a read is inside a closed set if its time is. They are entered like sections.
-//! **Closure.** A closed set of the narrow closure is part of that of the wide one. The chart has the entries of both, so a thread and a
-//! time say what precedes an access.
+//! **Closure.** A closed set of the narrow closure is part of that of the wide one. So narrow clocks, which are at hand, say what
+//! precedes an access; the chart adds the rest.
 //! **Cost.** Nothing for text traces, and for recordings without a race that only a prediction finds. Else readings
 //! of the trace and memory for all critical sections and racy reads.
 
-use overtake_clock::{Epoch, Time};
+use overtake_clock::{Epoch, Stamp, Time};
 use overtake_trace::{Id, IdVec, ThreadId, VarId};
 use rustc_hash::FxHashSet;
 
@@ -50,10 +50,10 @@ enum Use {
     Asking(Box<Chart>),
 }
 
-/// Where an access is: the time that a write ended, the number of a read.
+/// Where an access is: the clock of a write, the number of a read.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    write: Epoch,
+    write: Stamp,
     read: u32,
     at: At,
     var: VarId,
@@ -89,7 +89,7 @@ impl RacyReads {
         let is_new = self.reads.is_new(var, kind, epoch, clock);
         self.ends_time |= is_new;
         if self.is_drawing() && (is_new || kind.writes()) {
-            let place = Place { write: Epoch::NONE, read: 0, at, var };
+            let place = Place { write: Stamp::default(), read: 0, at, var };
             self.current.push((var, kind, Seen::new(at.index, kind, epoch, clock, place)));
         }
     }
@@ -104,12 +104,13 @@ impl RacyReads {
         ends_time
     }
 
-    /// The event is over, and with it its thread's time if it wrote.
-    pub(super) fn end(&mut self, time: Option<Epoch>) {
+    /// The event is over; `write` is the clock of its write, if it wrote.
+    pub(super) fn end(&mut self, write: Option<Stamp>, clocks: &mut Clocks) {
         let Use::Drawing(sources) = &mut self.use_ else { return };
         for (var, kind, mut seen) in self.current.drain(..) {
-            if let Some(epoch) = time.filter(|_| kind.writes()) {
-                seen.place_mut().write = epoch;
+            if let Some(stamp) = write.filter(|_| kind.writes()) {
+                clocks.sections.snapshots.retain(stamp.snapshot);
+                seen.place_mut().write = stamp;
             }
             sources.note(var, kind, seen);
         }
@@ -152,7 +153,7 @@ pub(super) struct Chart {
     reads: Vec<Option<(At, VarId)>>,
     /// The closed past of each thread, as far as anyone asked.
     pasts: IdVec<ThreadId, Option<Ideal<LockTable>>>,
-    pending: Vec<Epoch>,
+    pending: Vec<Stamp>,
     buffers: Buffers,
     changes: Changes,
 }
@@ -160,18 +161,36 @@ pub(super) struct Chart {
 /// The number of the thread that owns closed sets which belong to no thread.
 const NOBODY: ThreadId = ThreadId(u32::MAX);
 
+/// What precedes an access.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Past<'a> {
+    /// The access.
+    pub(super) access: Epoch,
+    /// The last time of its thread that is over.
+    pub(super) over: Time,
+    /// What its thread had learned.
+    pub(super) learned: &'a [Time],
+}
+
+impl Past<'_> {
+    fn over(&self) -> Epoch {
+        Epoch { thread: self.access.thread, time: self.over }
+    }
+}
+
 impl Chart {
     /// Whether the closure of what precedes the two accesses contains neither of them.
-    pub(super) fn supports(&mut self, first: Epoch, second: Epoch) -> bool {
+    pub(super) fn supports(&mut self, first: Past<'_>, second: Past<'_>) -> bool {
         let Chart { sections, pasts, pending, buffers, changes, .. } = self;
-        let past = pasts.entry(ThreadId(second.thread));
+        let past = pasts.entry(ThreadId(second.access.thread));
         let past = past.get_or_insert_with(|| Ideal::new(NOBODY, LockTable::default()));
-        past.extend_by_past_of(second, sections, pending, NO_GOAL);
-        if past.covers(first) || past.covers(second) {
+        past.extend_to(second.over(), second.learned, sections, pending, NO_GOAL);
+        if past.covers(first.access) || past.covers(second.access) {
             return false;
         }
         let mut both = past.overlaid(changes, std::mem::take(buffers));
-        let reached = both.extend_by_past_of(first, sections, pending, first) || both.covers(second);
+        let reached = both.extend_to(first.over(), first.learned, sections, pending, first.access)
+            || both.covers(second.access);
         *buffers = both.into_buffers();
         !reached
     }
@@ -183,7 +202,7 @@ impl Chart {
         for (thread, &time) in inside.iter().enumerate() {
             for read in self.sections.reads_until(ThreadId::from_index(thread), time) {
                 let seen = &self.sections.seen[read as usize];
-                if open.len() < most && !seen.iter().all(|&write| covers(write)) {
+                if open.len() < most && !seen.iter().all(|write| covers(write.epoch)) {
                     open.extend(self.reads[read as usize]);
                 }
             }
@@ -194,7 +213,7 @@ impl Chart {
 
     pub(super) fn state_bytes(&self) -> usize {
         let pasts: usize = self.pasts.iter().flatten().map(Ideal::state_bytes).sum();
-        let seen: usize = self.sections.seen.iter().map(|seen| seen.capacity() * size_of::<Epoch>()).sum();
+        let seen: usize = self.sections.seen.iter().map(|seen| seen.capacity() * size_of::<Stamp>()).sum();
         self.sections.state_bytes() + pasts + seen + self.reads.capacity() * size_of::<Option<(At, VarId)>>()
     }
 }

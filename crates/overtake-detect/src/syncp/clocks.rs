@@ -2,14 +2,13 @@
 //!
 //! **State.** Per thread an [`Ideal`]: the smallest closed set that holds all the thread did. A thread's time is over, and
 //! the next one begins, when the thread acquires a lock and when its clock is handed out: at a release, fork or post, when
-//! it is joined, at a write, which a read may see, and after an event that learns something from another thread. All events of one
-//! time are inside a closed set or none is, unless the set ends with the thread's current time; so nothing finer is needed to tell
-//! events of different threads apart, and an epoch says what a thread knew.
+//! it is joined, and at a write, which a read may see. All events of one time are inside a closed set or none is, unless
+//! the set ends with the thread's current time; so nothing finer is needed to tell events of different threads apart.
 //!
 //! Because the clocks are closed, the closure of what precedes two accesses starts from the second thread's ideal and
-//! adds what precedes the first; and an access that the second thread's ideal covers needs no closure at all.
+//! adds one stamp; and an access that the second thread's ideal covers needs no closure at all.
 
-use overtake_clock::{Epoch, Time};
+use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time};
 use overtake_rules::{OpenSection, OpenSections};
 use overtake_trace::{Id, IdVec, LockId, Sizes, SyncId, ThreadId};
 
@@ -23,11 +22,9 @@ pub(crate) struct Clocks {
     pub(super) sections: Sections,
     threads: IdVec<ThreadId, ThreadState>,
     /// Per object, the last post of each thread.
-    posts: IdVec<SyncId, Vec<Epoch>>,
-    pending: Vec<Epoch>,
+    posts: IdVec<SyncId, Vec<Stamp>>,
+    pending: Vec<Stamp>,
     scratch: Scratch,
-    /// What every closed set to come contains: see [`forget`](Self::forget).
-    known: Vec<Time>,
 }
 
 #[derive(Debug)]
@@ -35,10 +32,12 @@ struct ThreadState {
     past: Ideal<LockTable>,
     /// The thread's time. Its past covers the times before.
     time: Time,
+    snapshot: SnapshotId,
+    snapshot_is_current: bool,
     /// Sections not ended, with their places.
     open: OpenSections<Vec<OpenSection<LockId, u32>>>,
     /// If the thread's past was given back: what it was taught since, by late forks of it.
-    retired: Option<Vec<Epoch>>,
+    retired: Option<Vec<Stamp>>,
 }
 
 /// An ideal to look at and throw away.
@@ -53,6 +52,8 @@ impl ThreadState {
         ThreadState {
             past: Ideal::new(thread, LockTable::default()),
             time: 1,
+            snapshot: SnapshotId::EMPTY,
+            snapshot_is_current: true,
             open: OpenSections::default(),
             retired: None,
         }
@@ -64,6 +65,17 @@ impl ThreadState {
         self.past.advance(self.time);
         // The last time is never over: what happens in it may look ordered, so races may be missed, never invented.
         self.time = self.time.saturating_add(1).min(Time::MAX - 1);
+    }
+
+    #[inline]
+    fn snapshot(&mut self, snapshots: &mut Snapshots) -> SnapshotId {
+        if !self.snapshot_is_current {
+            snapshots.release(self.snapshot);
+            self.snapshot = snapshots.insert(self.past.learned());
+            self.snapshot_is_current = true;
+        }
+        snapshots.retain(self.snapshot);
+        self.snapshot
     }
 }
 
@@ -82,6 +94,12 @@ impl Clocks {
         Epoch { thread: thread.0, time: self.threads[thread].time }
     }
 
+    /// What the thread's events so far need of others. The caller owns a reference.
+    #[inline]
+    pub(crate) fn learned(&mut self, thread: ThreadId) -> SnapshotId {
+        self.threads[thread].snapshot(&mut self.sections.snapshots)
+    }
+
     /// The closed set of the thread's events before its current time, and of what those and the events of its current
     /// time need.
     #[inline]
@@ -89,49 +107,44 @@ impl Clocks {
         &self.threads[thread].past
     }
 
-    /// The time that ends with all the thread did so far. It is over.
+    /// The clock of all the thread did; its time is over. The caller owns a reference.
     #[inline]
-    pub(crate) fn publish(&mut self, thread: ThreadId) -> Epoch {
+    pub(crate) fn publish(&mut self, thread: ThreadId) -> Stamp {
         let state = &mut self.threads[thread];
-        let epoch = Epoch { thread: thread.0, time: state.time };
+        let snapshot = state.snapshot(&mut self.sections.snapshots);
+        let stamp = Stamp { snapshot, epoch: Epoch { thread: thread.0, time: state.time } };
         state.tick();
-        epoch
+        stamp
+    }
+
+    /// The thread's time is over because it read what may have been written by several threads.
+    pub(super) fn end_read(&mut self, thread: ThreadId) {
+        self.threads[thread].tick();
     }
 
     /// Records the read that the thread is about to end; see `chart.rs`. Returns its number.
     pub(super) fn record_read(&mut self, thread: ThreadId) -> u32 {
         let state = &mut self.threads[thread];
-        let (number, place) = self.sections.read(thread, state.time);
+        let place = self.sections.of_thread(thread);
+        let number = self.sections.read(thread, state.time);
         state.past.begin_own(place);
         number
     }
 
-    /// The thread's current event needs the events up to `epoch`, which was published. Returns whether they were new to the thread: then
-    /// its time has to be over when the event is.
+    /// From now on the thread's events need the event of `stamp`.
     #[inline]
-    pub(crate) fn learn(&mut self, thread: ThreadId, epoch: Epoch) -> bool {
+    pub(crate) fn learn(&mut self, thread: ThreadId, stamp: Stamp) {
         let state = &mut self.threads[thread];
-        if state.past.covers(epoch) {
-            return false;
+        if state.past.covers(stamp.epoch) {
+            return;
         }
         if let Some(late) = &mut state.retired {
-            late.push(epoch);
-            return false;
+            self.sections.snapshots.retain(stamp.snapshot);
+            late.push(stamp);
+            return;
         }
-        if state.past.is_empty() {
-            state.past.extend_by(&self.known, &self.sections, &mut self.pending);
-        }
-        let place = self.sections.learn(thread, state.time, epoch);
-        state.past.begin_own(place);
-        state.past.extend(epoch, &self.sections, &mut self.pending, NO_GOAL);
-        true
-    }
-
-    /// As [`learn`](Self::learn), for an event that does nothing else.
-    fn learn_only(&mut self, thread: ThreadId, epoch: Epoch) {
-        if self.learn(thread, epoch) {
-            self.publish(thread);
-        }
+        state.snapshot_is_current = false;
+        state.past.extend(stamp, &self.sections, &mut self.pending, NO_GOAL);
     }
 
     pub(crate) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
@@ -139,13 +152,15 @@ impl Clocks {
         let place = self.sections.begin(thread, state.time, lock, mode);
         state.open.acquire(lock, mode, place);
         state.tick();
-        state.past.enter_own(thread, place, &self.sections, &mut self.pending);
+        if state.past.enter_own(thread, place, &self.sections, &mut self.pending) {
+            state.snapshot_is_current = false;
+        }
     }
 
     pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId) {
         let Some(open) = self.threads[thread].open.release(lock) else { return };
-        let released = self.publish(thread).time;
-        self.sections.end(thread, open.section, released);
+        let stamp = self.publish(thread);
+        self.sections.end(thread, open.section, stamp);
     }
 
     pub(crate) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
@@ -165,39 +180,43 @@ impl Clocks {
     }
 
     fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
-        let epoch = self.publish(from);
-        self.learn_only(to, epoch);
+        let stamp = self.publish(from);
+        self.learn(to, stamp);
+        self.sections.snapshots.release(stamp.snapshot);
         for at in 0..self.threads[from].retired.as_ref().map_or(0, Vec::len) {
             let late = self.threads[from].retired.as_ref().map(|late| late[at]);
-            late.into_iter().for_each(|epoch| self.learn_only(to, epoch));
+            late.into_iter().for_each(|stamp| self.learn(to, stamp));
         }
     }
 
     pub(crate) fn post(&mut self, thread: ThreadId, object: SyncId) {
-        let epoch = self.publish(thread);
+        let stamp = self.publish(thread);
         let posts = &mut self.posts[object];
-        match posts.iter_mut().find(|post| post.thread == thread.0) {
-            Some(post) => *post = epoch,
-            None => posts.push(epoch),
+        match posts.iter_mut().find(|post| post.epoch.thread == thread.0) {
+            Some(post) => {
+                let before = std::mem::replace(post, stamp);
+                self.sections.snapshots.release(before.snapshot);
+            }
+            None => posts.push(stamp),
         }
     }
 
     pub(crate) fn wait(&mut self, thread: ThreadId, object: SyncId) {
         for post in 0..self.posts[object].len() {
-            self.learn_only(thread, self.posts[object][post]);
+            self.learn(thread, self.posts[object][post]);
         }
     }
 
-    /// Whether `first` is in the closure of what precedes it (its thread's times before its own) and of the past of
-    /// `thread`. If it is not, and conflicts with the next event of `thread`, the two race.
-    pub(super) fn reaches(&mut self, thread: ThreadId, first: Epoch) -> bool {
-        self.with_closure(thread, first, first, |_, reached| reached)
+    /// Whether `first` is in the closure of what precedes it (its thread's times before its own, and `learned`) and of
+    /// the past of `thread`. If it is not, and conflicts with the next event of `thread`, the two race.
+    pub(super) fn reaches(&mut self, thread: ThreadId, first: Epoch, learned: SnapshotId) -> bool {
+        self.with_closure(thread, first, learned, first, |_, reached| reached)
     }
 
     /// The closure of what precedes `first` and of the past of `thread`: the time up to which each thread is inside.
-    pub(crate) fn closure(&mut self, thread: ThreadId, first: Epoch) -> Vec<Time> {
+    pub(crate) fn closure(&mut self, thread: ThreadId, first: Epoch, learned: SnapshotId) -> Vec<Time> {
         let threads = self.threads.len() as u32;
-        self.with_closure(thread, first, NO_GOAL, |ideal, _| {
+        self.with_closure(thread, first, learned, NO_GOAL, |ideal, _| {
             (0..threads).map(|thread| ideal.time(thread)).collect()
         })
     }
@@ -206,12 +225,13 @@ impl Clocks {
         &mut self,
         thread: ThreadId,
         first: Epoch,
+        learned: SnapshotId,
         goal: Epoch,
         answer: impl FnOnce(&Ideal<Overlay<'_>>, bool) -> R,
     ) -> R {
         let Scratch { buffers, changes } = &mut self.scratch;
         let mut ideal = self.threads[thread].past.overlaid(changes, std::mem::take(buffers));
-        let reached = ideal.extend_by_past_of(first, &self.sections, &mut self.pending, goal);
+        let reached = ideal.extend_by_past_of(first, learned, &self.sections, &mut self.pending, goal);
         let result = answer(&ideal, reached);
         *buffers = ideal.into_buffers();
         result
@@ -220,7 +240,7 @@ impl Clocks {
     /// What the thread's past contains of each thread; nothing if no event so far named the thread.
     pub(super) fn times(&self, thread: ThreadId) -> Vec<Time> {
         let Some(ThreadState { past, .. }) = self.threads.get(thread) else { return Vec::new() };
-        let mut times = past.times().to_vec();
+        let mut times = past.learned().to_vec();
         let own = past.time(thread.0);
         if own > 0 {
             times.resize(times.len().max(thread.index() + 1), 0);
@@ -229,10 +249,8 @@ impl Clocks {
         times
     }
 
-    /// Forgets sections that ended within `known`, which every closure to come contains, and what was learned within it. Threads
-    /// that begin later are not told of it, so their pasts begin with `known`.
+    /// Forgets sections that ended within `known`, which every closure to come contains.
     pub(super) fn forget(&mut self, known: &[Time]) {
-        self.known = known.to_vec();
         let moves = self.sections.forget(known);
         for (thread, state) in self.threads.iter_mut().enumerate() {
             state.past.apply(&moves);
@@ -249,7 +267,7 @@ impl Clocks {
 
     pub(crate) fn state_bytes(&self) -> usize {
         let threads: usize = self.threads.iter().map(|state| state.past.state_bytes()).sum();
-        let posts: usize = self.posts.iter().map(|posts| posts.capacity() * size_of::<Epoch>()).sum();
+        let posts: usize = self.posts.iter().map(|posts| posts.capacity() * size_of::<Stamp>()).sum();
         self.sections.state_bytes()
             + self.threads.table_bytes()
             + self.posts.table_bytes()

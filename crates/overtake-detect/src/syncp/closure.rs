@@ -2,24 +2,24 @@
 //!
 //! A closed set holds of each thread a prefix of its events, so it is a vector of times. What makes extending it cheap is
 //! that each [`Ideal`] knows, besides its times, how many critical sections of each thread it has begun and, per lock, the
-//! latest acquire inside. An event is added by its thread and time. The entries of its thread that this newly includes are
-//! looked at once: acquires against the latest acquire of their lock, and what must have ended is added in turn; what the
-//! thread learned from others, which is added as well.
+//! latest acquire inside. An event is added by its closed clock (a [`Stamp`]); the acquires this newly includes are
+//! looked at once, each against the latest acquire of its lock, and what must have ended is added in turn.
 //!
 //! **Invariants.**
 //!   I1  Between extensions an ideal is closed: of two acquires of one lock inside, not both shared, the earlier one's
 //!       section has ended inside. So per lock only the latest acquire inside, and shared ones after it, can be open.
-//!   I2  A thread's time is over when its epoch is handed out. So an ideal whose time of the thread has reached that epoch contains
-//!       all that the thread did and all that this takes.
-//!   I3  Entries of a thread are recorded in the order of their times. Acquires have distinct, increasing times.
+//!   I2  A stamp is the closed clock of its event, and the event's time is over when the stamp is handed out. So an
+//!       ideal whose time of the stamp's thread has reached the stamp's epoch contains all of the stamp.
+//!   I3  Sections of a thread are recorded in the order of their acquires, which have distinct, increasing times.
 //!
-//! **Cost.** An extension is O(entries newly inside); each entry is looked at once in the life of an ideal.
+//! **Cost.** An extension by a stamp is O(threads known + sections newly inside); each section is looked at once in the
+//! life of an ideal.
 
-use overtake_clock::{Epoch, Time};
+use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
 use overtake_trace::{Id, LockId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::sections::{FORGOTTEN, LEARNED, Moves, READ, Section, Sections};
+use super::sections::{FORGOTTEN, Moves, READ, Section, Sections};
 use crate::detector::LockMode;
 
 /// A section by its place among its thread's sections, as an ideal remembers it.
@@ -150,15 +150,13 @@ impl<L> Ideal<L> {
         self.time(epoch.thread) >= epoch.time
     }
 
-    /// The times of threads, up to the last one known; the own entry may be missing.
-    pub(super) fn times(&self) -> &[Time] {
-        &self.times
-    }
-
-    /// Whether the set is empty.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.times.is_empty() && self.own.time == 0
+    /// What others' clocks need to hold: the times of other threads, up to the last one known.
+    pub(super) fn learned(&self) -> &[Time] {
+        let mut known = self.times.len();
+        while known > 0 && (self.times[known - 1] == 0 || known - 1 == self.own.thread as usize) {
+            known -= 1;
+        }
+        &self.times[..known]
     }
 
     #[inline]
@@ -246,47 +244,68 @@ pub(super) struct Buffers {
 }
 
 impl<L: LatestAcquires> Ideal<L> {
-    /// Adds the events up to `epoch` and everything it takes to stay closed.
+    /// Adds the event of `stamp` and everything it takes to stay closed.
     ///
     /// Stops early, with true, once `goal` is inside; the ideal is then not closed and must not be used any more.
     pub(super) fn extend(
         &mut self,
-        epoch: Epoch,
+        stamp: Stamp,
         sections: &Sections,
-        pending: &mut Vec<Epoch>,
+        pending: &mut Vec<Stamp>,
         goal: Epoch,
     ) -> bool {
         debug_assert!(pending.is_empty());
-        pending.push(epoch);
+        pending.push(stamp);
         self.settle(sections, pending, goal)
     }
 
-    /// Adds a closed set.
-    pub(super) fn extend_by(&mut self, times: &[Time], sections: &Sections, pending: &mut Vec<Epoch>) {
-        for (thread, &time) in times.iter().enumerate() {
-            self.extend(Epoch { thread: thread as u32, time }, sections, pending, NO_GOAL);
-        }
-    }
-
-    /// Adds what precedes an event: its thread's times before its own.
+    /// Adds what precedes an event: its thread's times before its own, and what it had learned from other threads.
     pub(crate) fn extend_by_past_of(
         &mut self,
         event: Epoch,
+        learned: SnapshotId,
         sections: &Sections,
-        pending: &mut Vec<Epoch>,
+        pending: &mut Vec<Stamp>,
         goal: Epoch,
     ) -> bool {
         let over = Epoch { thread: event.thread, time: event.time - 1 };
-        self.extend(over, sections, pending, goal)
+        self.extend_to(over, sections.snapshots.times(learned), sections, pending, goal)
+    }
+
+    /// Adds what a thread did up to a time and what it had learned from others.
+    pub(super) fn extend_to(
+        &mut self,
+        over: Epoch,
+        learned: &[Time],
+        sections: &Sections,
+        pending: &mut Vec<Stamp>,
+        goal: Epoch,
+    ) -> bool {
+        debug_assert!(pending.is_empty());
+        if !self.covers(over) {
+            self.include(over.thread as usize, over.time, sections, pending);
+        }
+        self.include_all(learned, sections, pending);
+        self.covers(goal) || self.settle(sections, pending, goal)
+    }
+
+    fn include_all(&mut self, times: &[Time], sections: &Sections, pending: &mut Vec<Stamp>) {
+        self.grow_to(times.len());
+        for (thread, &time) in times.iter().enumerate() {
+            if time > self.times[thread] {
+                self.include(thread, time, sections, pending);
+            }
+        }
     }
 
     /// Adds all that is pending.
-    fn settle(&mut self, sections: &Sections, pending: &mut Vec<Epoch>, goal: Epoch) -> bool {
-        while let Some(epoch) = pending.pop() {
-            if self.covers(epoch) {
+    fn settle(&mut self, sections: &Sections, pending: &mut Vec<Stamp>, goal: Epoch) -> bool {
+        while let Some(stamp) = pending.pop() {
+            if self.covers(stamp.epoch) {
                 continue; // I2
             }
-            self.include(epoch.thread as usize, epoch.time, sections, pending);
+            self.include(stamp.epoch.thread as usize, stamp.epoch.time, sections, pending);
+            self.include_all(sections.snapshots.times(stamp.snapshot), sections, pending);
             if self.covers(goal) {
                 pending.clear();
                 return true;
@@ -295,9 +314,9 @@ impl<L: LatestAcquires> Ideal<L> {
         false
     }
 
-    /// Adds the events of a thread up to `time`, looking at its entries.
+    /// Adds the events of a thread up to `time`, looking at the sections that they begin.
     #[inline]
-    fn include(&mut self, thread: usize, time: Time, sections: &Sections, pending: &mut Vec<Epoch>) {
+    fn include(&mut self, thread: usize, time: Time, sections: &Sections, pending: &mut Vec<Stamp>) {
         self.grow_to(thread + 1);
         self.times[thread] = time;
         let begun = self.begun[thread] as usize;
@@ -312,22 +331,25 @@ impl<L: LatestAcquires> Ideal<L> {
         self.begun[thread] = place as u32;
     }
 
-    /// Adds the thread's own newest section, whose acquire is the latest of its lock.
+    /// Adds the thread's own newest section, whose acquire is the latest of its lock. Returns whether that took events
+    /// of other threads.
     #[inline]
     pub(super) fn enter_own(
         &mut self,
         thread: ThreadId,
         place: u32,
         sections: &Sections,
-        pending: &mut Vec<Epoch>,
-    ) {
+        pending: &mut Vec<Stamp>,
+    ) -> bool {
         let section = *sections.at(thread.0, place);
         self.enter(thread.0, place, &section, sections, pending);
         self.begin_own(place);
+        let learns = !pending.is_empty();
         self.settle(sections, pending, NO_GOAL);
+        learns
     }
 
-    /// Restores I1 for one entry that came inside: queues what has to come inside with it.
+    /// Restores I1 for one acquire that came inside: queues the ends of sections that have to come inside with it.
     #[inline]
     fn enter(
         &mut self,
@@ -335,12 +357,8 @@ impl<L: LatestAcquires> Ideal<L> {
         place: u32,
         section: &Section,
         sections: &Sections,
-        pending: &mut Vec<Epoch>,
+        pending: &mut Vec<Stamp>,
     ) {
-        if section.lock == LEARNED {
-            self.finish(section.number, section, pending);
-            return;
-        }
         if section.lock == READ {
             self.see(section, sections, pending);
             return;
@@ -365,9 +383,9 @@ impl<L: LatestAcquires> Ideal<L> {
 
     /// As `enter`, for a read that may have seen several writes: all of them have to come inside with it.
     #[cold]
-    fn see(&mut self, read: &Section, sections: &Sections, pending: &mut Vec<Epoch>) {
+    fn see(&mut self, read: &Section, sections: &Sections, pending: &mut Vec<Stamp>) {
         let seen = &sections.seen[read.number as usize];
-        pending.extend(seen.iter().filter(|&&write| !self.covers(write)));
+        pending.extend(seen.iter().filter(|stamp| !self.covers(stamp.epoch)));
     }
 
     /// As `enter`, for a lock that is also held shared.
@@ -377,7 +395,7 @@ impl<L: LatestAcquires> Ideal<L> {
         this: Latest,
         section: &Section,
         sections: &Sections,
-        pending: &mut Vec<Epoch>,
+        pending: &mut Vec<Stamp>,
     ) {
         let latest = self.latest.latest(section.lock);
         let is_later = this.number > latest.number;
@@ -412,18 +430,18 @@ impl<L: LatestAcquires> Ideal<L> {
     }
 
     #[inline]
-    fn finish_latest(&mut self, latest: Latest, sections: &Sections, pending: &mut Vec<Epoch>) {
+    fn finish_latest(&mut self, latest: Latest, sections: &Sections, pending: &mut Vec<Stamp>) {
         if latest.number > 0 && latest.place != FORGOTTEN {
             self.finish(latest.thread, sections.at(latest.thread, latest.place), pending);
         }
     }
 
-    /// Queues the end of a section, or what was learned, unless it is inside.
+    /// Queues the end of a section unless it is inside.
     #[inline]
-    fn finish(&mut self, thread: u32, section: &Section, pending: &mut Vec<Epoch>) {
+    fn finish(&mut self, thread: u32, section: &Section, pending: &mut Vec<Stamp>) {
         let epoch = Epoch { thread, time: section.released };
         if !self.covers(epoch) {
-            pending.push(epoch);
+            pending.push(Stamp { snapshot: section.learned, epoch });
         }
     }
 }

@@ -13,11 +13,11 @@
 //!   I2  The past of a thread does not contain its current event until that event is over: an event may touch a variable
 //!       and its heap block, and both are checked against what precedes the event.
 
-use overtake_clock::{Epoch, Time};
+use overtake_clock::{Epoch, SnapshotId, Time};
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
-use super::chart::RacyReads;
+use super::chart::{Past, RacyReads};
 use super::clocks::Clocks;
 use super::collect::Collections;
 use super::filter::Census;
@@ -55,6 +55,7 @@ const MOST_HINGES: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Beginning {
     epoch: Epoch,
+    learned: SnapshotId,
     /// The thread's time in the happens-before order.
     happened: Time,
 }
@@ -164,6 +165,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     ) {
         let beginning = Beginning {
             epoch: self.clocks.epoch(at.thread),
+            learned: self.clocks.learned(at.thread),
             happened: self.order.thread(at.thread).epoch().time,
         };
         let is_drawing = self.is_drawing();
@@ -179,36 +181,43 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
                 self.judge(at, touched, kind, beginning, races);
             }
         }
-        let mut learned = false;
         for seen in [var.filter(|_| kind.reads()), block].into_iter().flatten() {
-            let write = self.history.var(seen).last_write;
-            learned |= self.clocks.learn(at.thread, write);
+            let stamp = self.history.var(seen).last_write;
+            if stamp.epoch.is_some() {
+                self.clocks.learn(at.thread, stamp);
+            }
         }
-        self.end_event(at.thread, var.filter(|_| kind.writes()), learned);
+        self.end_event(at.thread, var.filter(|_| kind.writes()));
+        self.clocks.sections.snapshots.release(beginning.learned);
     }
 
-    /// An access event is over, which learned something or not.
-    fn end_event(&mut self, thread: ThreadId, written: Option<VarId>, learned: bool) {
-        let is_apart =
+    /// An access event is over, except that its write cannot be seen yet.
+    fn end_event(&mut self, thread: ThreadId, written: Option<VarId>) {
+        let ends_time =
             self.racy_reads.as_mut().is_some_and(|reads| reads.end_reading(thread, &mut self.clocks));
-        let ends_time = is_apart || learned || written.is_some();
-        let epoch = ends_time.then(|| self.clocks.publish(thread));
-        if let Some(reads) = &mut self.racy_reads {
-            reads.end(epoch);
+        let stamp = written.map(|_| self.clocks.publish(thread));
+        if ends_time && stamp.is_none() {
+            self.clocks.end_read(thread);
         }
-        if let Some((var, epoch)) = written.zip(epoch) {
-            self.history.var(var).last_write = epoch;
+        if let Some(reads) = &mut self.racy_reads {
+            reads.end(stamp, &mut self.clocks);
+        }
+        if let Some((var, stamp)) = written.zip(stamp) {
+            let before = std::mem::replace(&mut self.history.var(var).last_write, stamp);
+            self.clocks.sections.snapshots.release(before.snapshot);
         }
     }
 
     #[inline]
     fn judge(&mut self, at: At, var: VarId, kind: AccessKind, beginning: Beginning, races: &mut Findings) {
-        let Beginning { epoch, happened } = beginning;
-        let access = NewEntry { at, kind, epoch, held: self.held.of(at.thread), happened };
+        let Beginning { epoch, learned, happened } = beginning;
+        let access = NewEntry { at, kind, epoch, learned, held: self.held.of(at.thread), happened };
         if let Some(lists) = self.history.lists_to_check(var, &access, &mut self.held) {
             self.check(lists, var, &access, races);
         }
-        self.history.record(var, &access, &mut self.held);
+        if self.history.record(var, &access, &mut self.held) {
+            self.clocks.sections.snapshots.retain(learned);
+        }
     }
 
     /// Reports the races of an access with accesses in the lists.
@@ -312,12 +321,17 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         let Some(chart) = self.racy_reads.as_mut().and_then(|reads| reads.chart()) else {
             return Verdict::Predicted;
         };
-        if chart.supports(first.epoch, second.epoch) { Verdict::Predicted } else { Verdict::Possible }
+        let learned = self.clocks.sections.snapshots.times(first.learned);
+        let first = Past { access: first.epoch, over: first.epoch.time - 1, learned };
+        let past = self.clocks.past(second.at.thread);
+        let over = past.time(second.epoch.thread);
+        let second = Past { access: second.epoch, over, learned: past.learned() };
+        if chart.supports(first, second) { Verdict::Predicted } else { Verdict::Possible }
     }
 
     /// The reads that a possible race hinges on.
     fn hinges(&mut self, first: &Entry, second: &NewEntry) -> Vec<Hinge> {
-        let inside = self.clocks.closure(second.at.thread, first.epoch);
+        let inside = self.clocks.closure(second.at.thread, first.epoch, first.learned);
         let Some(chart) = self.racy_reads.as_mut().and_then(|reads| reads.chart()) else { return Vec::new() };
         let reads = chart.open_reads(&inside, MOST_HINGES);
         reads.into_iter().map(|(read, var)| Hinge { read, var }).collect()
@@ -334,7 +348,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             return false;
         }
         self.counts.checks += 1;
-        !self.clocks.reaches(second.at.thread, first.epoch)
+        !self.clocks.reaches(second.at.thread, first.epoch, first.learned)
     }
 
     /// Reports a race.
@@ -362,7 +376,9 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     #[inline]
     fn forget(&mut self, now: EventIndex) {
         if BOUNDED {
-            while self.history.log.pop_older(now, self.window).is_some() {}
+            while let Some(entry) = self.history.log.pop_older(now, self.window) {
+                self.clocks.sections.snapshots.release(entry.learned);
+            }
         }
         if self.collections.is_due() {
             self.collect(now);

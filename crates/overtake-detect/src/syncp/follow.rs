@@ -1,7 +1,7 @@
 //! Closed clocks kept up to date by the events of a trace, for analyses that ask about closed sets without looking for
 //! races: they hand every event over before they look.
 
-use overtake_clock::Epoch;
+use overtake_clock::{Epoch, SnapshotId, Stamp};
 use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
 
 use super::clocks::Clocks;
@@ -14,7 +14,7 @@ use crate::visitor::Touch;
 #[derive(Default, Debug)]
 pub(crate) struct Follower {
     clocks: Clocks,
-    last_writes: IdVec<VarId, Epoch>,
+    last_writes: IdVec<VarId, Stamp>,
 }
 
 impl Follower {
@@ -23,9 +23,9 @@ impl Follower {
         self.last_writes.grow_to(sizes.variables);
     }
 
-    /// The thread's time, and whose it is.
-    pub(crate) fn now(&self, thread: ThreadId) -> Epoch {
-        self.clocks.epoch(thread)
+    /// The thread's time, and whose it is; what it had learned of other threads.
+    pub(crate) fn now(&mut self, thread: ThreadId) -> (Epoch, SnapshotId) {
+        (self.clocks.epoch(thread), self.clocks.learned(thread))
     }
 
     /// All critical sections so far.
@@ -36,20 +36,23 @@ impl Follower {
     /// An access: its thread needs what it saw, and what it wrote can be seen.
     #[inline]
     pub(crate) fn access(&mut self, at: At, touch: Touch<'_>) {
-        let mut learned = false;
         for (var, _) in touch.each().filter(|(_, kind)| kind.reads()) {
-            learned |= self.clocks.learn(at.thread, self.last_writes[var]);
+            let seen = self.last_writes[var];
+            if seen.epoch.is_some() {
+                self.clocks.learn(at.thread, seen);
+            }
         }
         if touch.kind.writes() {
-            self.last_writes[touch.var] = self.clocks.publish(at.thread);
-        } else if learned {
-            self.clocks.publish(at.thread);
+            let stamp = self.clocks.publish(at.thread);
+            let before = std::mem::replace(&mut self.last_writes[touch.var], stamp);
+            self.clocks.sections.snapshots.release(before.snapshot);
         }
     }
 
     /// An event that no thread waits for. It gets a time of its own, apart from what the thread did before.
     pub(crate) fn pass(&mut self, thread: ThreadId) {
-        self.clocks.publish(thread);
+        let stamp = self.clocks.publish(thread);
+        self.clocks.sections.snapshots.release(stamp.snapshot);
     }
 
     pub(crate) fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {

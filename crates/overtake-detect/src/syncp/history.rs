@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use overtake_clock::{Epoch, Time};
+use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
 use overtake_trace::{EventIndex, IdVec, LocationId, ThreadId, VarId};
 
 use super::held::{HeldId, HeldSets};
@@ -22,6 +22,8 @@ pub(super) struct Entry {
     pub(super) index: EventIndex,
     /// The thread and its time.
     pub(super) epoch: Epoch,
+    /// What the thread had learned from others before the access.
+    pub(super) learned: SnapshotId,
     /// What the thread held.
     pub(super) held: HeldId,
     pub(super) location: LocationId,
@@ -48,6 +50,7 @@ pub(super) struct NewEntry {
     pub(super) at: At,
     pub(super) kind: AccessKind,
     pub(super) epoch: Epoch,
+    pub(super) learned: SnapshotId,
     pub(super) held: HeldId,
     pub(super) happened: Time,
 }
@@ -109,8 +112,8 @@ impl Log {
 /// What is known of a variable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VarState {
-    /// The time that the latest write ended.
-    pub(super) last_write: Epoch,
+    /// The clock of the latest write.
+    pub(super) last_write: Stamp,
     /// Locks common to all accesses that are kept.
     common: HeldId,
     shape: Shape,
@@ -137,7 +140,7 @@ pub(super) enum Shape {
 impl Default for VarState {
     fn default() -> Self {
         VarState {
-            last_write: Epoch::NONE,
+            last_write: Stamp::default(),
             common: HeldId::NOTHING,
             shape: Shape::Untouched,
             plain: false,
@@ -307,6 +310,7 @@ impl Log {
         self.entries.push_back(Entry {
             index: access.at.index,
             epoch: access.epoch,
+            learned: access.learned,
             held: access.held,
             location: access.at.location,
             happened: access.happened,
@@ -321,12 +325,12 @@ impl Log {
         self.entries.reserve_exact(self.entries.len() / 8 + 64);
     }
 
-    /// Whether an access is indistinguishable from an earlier one: same thread, same time, same kind. Then it races with whatever the
-    /// earlier one races with.
+    /// Whether an access is indistinguishable from an earlier one: same thread, same time, nothing learned in between, same
+    /// kind. Then it races with whatever the earlier one races with.
     #[inline]
     fn repeats(&self, number: u64, access: &NewEntry) -> bool {
         let entry = self.at(number);
-        entry.epoch == access.epoch && entry.kind == access.kind
+        entry.epoch == access.epoch && entry.learned == access.learned && entry.kind == access.kind
     }
 }
 
@@ -394,12 +398,12 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         list
     }
 
-    /// Adds an access to the log and to its variable, unless it need not, or cannot, be kept.
+    /// Adds an access to the log and to its variable. Returns false if it need not, or cannot, be kept.
     #[inline]
-    pub(super) fn record(&mut self, var: VarId, access: &NewEntry, held: &mut HeldSets) {
+    pub(super) fn record(&mut self, var: VarId, access: &NewEntry, held: &mut HeldSets) -> bool {
         if self.log.len() >= u32::MAX as usize - 1 {
             self.not_recorded += 1;
-            return;
+            return false;
         }
         match self.vars[var].shape {
             Shape::Listed(place) => self.record_in_list(var, place, access, held),
@@ -407,22 +411,23 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         }
     }
 
-    fn record_in_list(&mut self, var: VarId, place: u32, access: &NewEntry, held: &mut HeldSets) {
+    fn record_in_list(&mut self, var: VarId, place: u32, access: &NewEntry, held: &mut HeldSets) -> bool {
         let lists = &mut self.lists[place as usize];
         if !BOUNDED {
             let slot = lists.slot(access.at.thread);
             let last = lists.list(slot, Side::of(access.kind)).items.last();
             let last = last.map(|&item| self.log.number(item)).filter(|&number| number >= self.log.oldest());
             if last.is_some_and(|number| self.log.repeats(number, access)) {
-                return;
+                return false;
             }
         }
         self.list_bytes += lists.push(self.log.next(), access, held);
         self.vars[var].join(access, held);
         self.log.push(access, 0);
+        true
     }
 
-    fn record_in_chain(&mut self, var: VarId, access: &NewEntry, held: &mut HeldSets) {
+    fn record_in_chain(&mut self, var: VarId, access: &NewEntry, held: &mut HeldSets) -> bool {
         let state = &mut self.vars[var];
         let number = self.log.next();
         let mut previous = 0;
@@ -431,7 +436,7 @@ impl<const BOUNDED: bool> History<BOUNDED> {
             state.begin(access);
         } else {
             if !BOUNDED && self.log.repeats(state.latest, access) {
-                return;
+                return false;
             }
             previous = (number - state.latest) as u32;
             if state.shape != Shape::Private(access.at.thread) {
@@ -441,6 +446,7 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         }
         state.latest = number;
         self.log.push(access, previous);
+        true
     }
 
     /// Turns the chain of a variable into lists; `None` if all of it is gone from the log.
@@ -525,7 +531,7 @@ impl VarState {
 impl From<&Entry> for NewEntry {
     fn from(entry: &Entry) -> NewEntry {
         let Access { at, kind } = entry.access();
-        let Entry { epoch, held, happened, .. } = *entry;
-        NewEntry { at, kind, epoch, held, happened }
+        let Entry { epoch, learned, held, happened, .. } = *entry;
+        NewEntry { at, kind, epoch, learned, held, happened }
     }
 }

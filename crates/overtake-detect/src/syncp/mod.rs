@@ -28,10 +28,8 @@
 //! it, which loses ends of sections and reports accesses under one lock; it shares one cursor among second threads, which
 //! loses races. There is no state per pair of threads and variable here except a cursor where one was needed: a check
 //! starts from the closed past of the second thread and extends it by what precedes the first access.
-//! **Cost.** With T threads, and E acquires and reads that learn something, the pasts of threads cost O(E·T) time: each of them
-//! looks at each acquire and at what was learned once. Memory is O(T² + E): no clock is kept for an event, a thread and a time
-//! are enough. A pair that neither the past of the second thread nor a common lock settles costs O(T) and what the first
-//! thread knows and the second does not.
+//! **Cost.** With T threads, N events and A acquires, clocks cost O(N·T + A·T). A pair that neither the past of the second
+//! thread nor a common lock settles costs O(T) and the acquires that the first thread knows of and the second does not.
 
 mod chart;
 mod clocks;

@@ -1,16 +1,11 @@
-//! All critical sections of a trace that can still matter, and what is entered like them: what threads learned from others, and the
-//! racy reads of recordings.
-//!
-//! The entries of a thread say all that a closed set has to contain with the thread's events: the ends of other sections, and
-//! other threads' events. No clock is kept for an event. A closed set that takes the event in follows the entries up to it, each
-//! once, so that state grows with what threads learn from each other and not with its product with their number.
+//! All critical sections of a trace that can still matter, and the reads of recordings that are entered like them.
 
-use overtake_clock::{Epoch, Time};
+use overtake_clock::{SnapshotId, Snapshots, Stamp, Time};
 use overtake_trace::{IdVec, LockId, ThreadId};
 
 use crate::detector::LockMode;
 
-/// One critical section of a thread, or what is entered like one: see [`LEARNED`] and [`READ`].
+/// One critical section of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
     /// When the thread acquired the lock, in its own time.
@@ -20,6 +15,8 @@ pub(super) struct Section {
     pub(super) lock: LockId,
     /// When the section ended, in the thread's own time; 0 while it is open.
     pub(super) released: Time,
+    /// What the thread had learned when the section ended.
+    pub(super) learned: SnapshotId,
     pub(super) mode: LockMode,
 }
 
@@ -33,17 +30,16 @@ pub(super) struct LockFacts {
     forgotten_exclusive: u32,
 }
 
-/// All critical sections that can still matter, and what is entered like them.
+/// All critical sections that can still matter, with the clocks of their ends.
 #[derive(Default, Debug)]
 pub(crate) struct Sections {
+    pub(super) snapshots: Snapshots,
     pub(super) threads: IdVec<ThreadId, Vec<Section>>,
     pub(super) locks: IdVec<LockId, LockFacts>,
     kept: usize,
     forgotten: u64,
-    /// How many entries are no sections.
-    others: usize,
     /// What reads that are entered like sections may have seen; see `chart.rs`.
-    pub(super) seen: Vec<Vec<Epoch>>,
+    pub(super) seen: Vec<Vec<Stamp>>,
 }
 
 /// The place of a section that was forgotten, which is one that ended inside every ideal.
@@ -51,9 +47,6 @@ pub(super) const FORGOTTEN: u32 = u32::MAX;
 
 /// Stands for a lock in the entry of a read that may have seen several writes; its number is its place in [`Sections::seen`].
 pub(super) const READ: LockId = LockId(u32::MAX);
-
-/// Stands for a lock in the entry of an event that needs one of another thread: `number` is that thread, `released` its time.
-pub(super) const LEARNED: LockId = LockId(u32::MAX - 1);
 
 impl Sections {
     pub(super) fn reserve(&mut self, threads: usize, locks: usize) {
@@ -69,35 +62,19 @@ impl Sections {
         facts.ever_shared |= mode == LockMode::Shared;
         let number = facts.acquires;
         let sections = &mut self.threads[thread];
-        sections.push(Section { acquired, number, lock, released: 0, mode });
+        sections.push(Section { acquired, number, lock, released: 0, learned: SnapshotId::EMPTY, mode });
         self.kept += 1;
         sections.len() as u32 - 1
     }
 
-    /// Records that the thread's events from the end of `time` on need another thread's events up to `epoch`. Returns the place.
-    #[inline]
-    pub(super) fn learn(&mut self, thread: ThreadId, time: Time, epoch: Epoch) -> u32 {
-        let Epoch { thread: number, time: released } = epoch;
-        self.add(
-            thread,
-            Section { acquired: time, number, lock: LEARNED, released, mode: LockMode::Exclusive },
-        )
-    }
-
-    /// Records a read that may have seen several writes, in the order of the thread's acquires. Returns its number and place.
-    pub(super) fn read(&mut self, thread: ThreadId, time: Time) -> (u32, u32) {
+    /// Records a read that may have seen several writes, in the order of the thread's acquires. Returns its number.
+    pub(super) fn read(&mut self, thread: ThreadId, time: Time) -> u32 {
         let number = self.seen.len() as u32;
         self.seen.push(Vec::new());
-        let mode = LockMode::Exclusive;
-        (number, self.add(thread, Section { acquired: time, number, lock: READ, released: 0, mode }))
-    }
-
-    #[inline]
-    fn add(&mut self, thread: ThreadId, entry: Section) -> u32 {
-        let entries = &mut self.threads[thread];
-        entries.push(entry);
-        self.others += 1;
-        entries.len() as u32 - 1
+        let (released, learned, mode) = (0, SnapshotId::EMPTY, LockMode::Exclusive);
+        let read = Section { acquired: time, number, lock: READ, released, learned, mode };
+        self.threads[thread].push(read);
+        number
     }
 
     /// The numbers of a thread's reads up to a time.
@@ -107,8 +84,15 @@ impl Sections {
         until.filter(|entry| entry.lock == READ).map(|entry| entry.number)
     }
 
-    pub(super) fn end(&mut self, thread: ThreadId, place: u32, released: Time) {
-        self.threads[thread][place as usize].released = released;
+    /// How many entries a thread has.
+    pub(super) fn of_thread(&self, thread: ThreadId) -> u32 {
+        self.threads[thread].len() as u32
+    }
+
+    pub(super) fn end(&mut self, thread: ThreadId, place: u32, stamp: Stamp) {
+        let section = &mut self.threads[thread][place as usize];
+        section.released = stamp.epoch.time;
+        section.learned = stamp.snapshot;
     }
 
     pub(super) fn at(&self, thread: u32, place: u32) -> &Section {
@@ -120,11 +104,6 @@ impl Sections {
         self.kept
     }
 
-    /// How many entries are recorded.
-    pub(super) fn entries(&self) -> usize {
-        self.kept + self.others
-    }
-
     /// How many sections were forgotten.
     pub(super) fn forgotten(&self) -> u64 {
         self.forgotten
@@ -133,50 +112,40 @@ impl Sections {
     pub(super) fn state_bytes(&self) -> usize {
         let sections: usize =
             self.threads.iter().map(|sections| sections.capacity() * size_of::<Section>()).sum();
-        self.threads.table_bytes() + self.locks.table_bytes() + sections
+        self.snapshots.heap_bytes() + self.threads.table_bytes() + self.locks.table_bytes() + sections
     }
 
-    /// Forgets every section that ended within `known`, which every ideal to come contains, and what was learned within it.
+    /// Forgets every section that ended within `known`, which every ideal to come contains.
     ///
     /// Of such a section an ideal needs to know only that a later acquire of its lock is inside, for the sake of sections
     /// that did not end within `known`; that is the largest forgotten number of each lock. The result says, per thread,
     /// where each section went.
     pub(super) fn forget(&mut self, known: &[Time]) -> Moves {
-        let Sections { threads, locks, kept, forgotten, others, seen: _ } = self;
+        let Sections { snapshots, threads, locks, kept, forgotten, seen: _ } = self;
         let mut moves = Vec::with_capacity(threads.len());
         for (thread, sections) in threads.iter_mut().enumerate() {
             let known = known.get(thread).copied().unwrap_or(0);
             let mut places = Vec::with_capacity(sections.len());
             let mut next = 0;
             sections.retain(|section| {
-                let keep = !section.is_within(known);
+                let keep = section.released == 0 || section.released > known;
                 places.push(if keep { next } else { FORGOTTEN });
                 next += u32::from(keep);
-                match locks.get_mut(section.lock) {
-                    _ if keep => {}
-                    Some(lock) => {
-                        lock.forget(section);
-                        *kept -= 1;
-                        *forgotten += 1;
-                    }
-                    None => *others -= 1,
+                if !keep {
+                    snapshots.release(section.learned);
+                    locks[section.lock].forget(section);
                 }
                 keep
             });
+            let gone = places.len() - sections.len();
+            *kept -= gone;
+            *forgotten += gone as u64;
             if sections.capacity() > 4 * sections.len() + 64 {
                 sections.shrink_to(2 * sections.len());
             }
             moves.push(places);
         }
         Moves { moves }
-    }
-}
-
-impl Section {
-    /// Whether all that the entry asks for is inside every closed set that holds its thread's events up to `known`.
-    fn is_within(&self, known: Time) -> bool {
-        let asked_for = if self.lock == LEARNED { self.acquired } else { self.released };
-        asked_for > 0 && asked_for <= known
     }
 }
 

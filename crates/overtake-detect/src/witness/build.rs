@@ -5,7 +5,7 @@
 //! inside. Clocks do not depend on the race, so that many races cost as many readings as one. Memory holds the clocks and the
 //! schedules, not the trace.
 
-use overtake_clock::{Epoch, Time};
+use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
 use overtake_trace::{
     Action, Block, Checked, Checker, Error, ErrorKind, EventIndex, EventSource, Id, IdVec, LockId,
     MemoryOrder, Position, Result, Sizes, SyncId, ThreadId, VarId,
@@ -80,7 +80,7 @@ struct Tracker<'a> {
     accesses: Vec<(EventIndex, usize, bool)>,
     passed: usize,
     clocks: Clocks,
-    last_writes: IdVec<VarId, Epoch>,
+    last_writes: IdVec<VarId, Stamp>,
     /// Per event of the block and race, whether the event is inside the closure, if there was one at the start.
     inside: Vec<bool>,
     blocks: LiveBlocks,
@@ -90,8 +90,8 @@ struct Tracker<'a> {
 
 #[derive(Default)]
 struct Tracked {
-    /// The time of the first access.
-    first: Option<Epoch>,
+    /// The clock before the first access.
+    first: Option<(Epoch, SnapshotId)>,
     /// Per thread, the time up to which it is inside.
     closure: Option<Vec<Time>>,
 }
@@ -158,8 +158,10 @@ impl<'a> Tracker<'a> {
     fn note_access(&mut self, thread: ThreadId, race: usize, is_second: bool) {
         let tracked = &mut self.tracked[race];
         match (is_second, tracked.first, &tracked.closure) {
-            (false, _, _) => tracked.first = Some(self.clocks.epoch(thread)),
-            (true, Some(epoch), None) => tracked.closure = Some(self.clocks.closure(thread, epoch)),
+            (false, _, _) => tracked.first = Some((self.clocks.epoch(thread), self.clocks.learned(thread))),
+            (true, Some((epoch, learned)), None) => {
+                tracked.closure = Some(self.clocks.closure(thread, epoch, learned));
+            }
             (true, _, _) => {}
         }
     }
@@ -189,14 +191,14 @@ impl Visitor for Tracker<'_> {
         }
         self.meet(at);
         let seen = if touch.kind.reads() { Some(touch.var) } else { None };
-        let mut learned = false;
         for var in [seen, touch.block].into_iter().flatten() {
-            learned |= self.clocks.learn(at.thread, self.last_writes[var]);
+            let stamp = self.last_writes[var];
+            if stamp.epoch.is_some() {
+                self.clocks.learn(at.thread, stamp);
+            }
         }
         if touch.kind.writes() {
             self.last_writes[touch.var] = self.clocks.publish(at.thread);
-        } else if learned {
-            self.clocks.publish(at.thread);
         }
     }
 
