@@ -94,7 +94,8 @@ fn an_access_behind_a_free_meets_the_block() {
     log.sync(0, K::ThreadStart, 0).sync_with(0, K::Alloc, 0, HEAP, 32).write(0, HEAP, 8);
     log.sync(0, K::Free, HEAP).write(0, HEAP, 8);
     let lines = log.sealed().lines();
-    assert_eq!(lines[1], lines[3]);
+    assert_eq!(lines[3], "T0|misuse(access-after-free,heap#1)");
+    assert_eq!(lines[1], lines[4]);
 }
 
 #[test]

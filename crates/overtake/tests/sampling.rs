@@ -48,7 +48,7 @@ fn text_and_pipes_are_counted_first_and_show_the_same() {
     assert_eq!(rpt(&text, &["--seed", "7"])["racy_events"], expected["racy_events"]);
     let arguments = [&["analyze", "-", "-d", "rpt", "--seed", "7"], &COARSE[..]].concat();
     let run = overtake_with_input(&arguments, &std::fs::read(&text).expect("it was written")).expect_code(66);
-    assert!(run.stderr.contains("reading all of the trace once"), "{}", run.stderr);
+    assert!(run.stderr.contains("reading the whole trace once"), "{}", run.stderr);
     for part in
         ["m = 4T + 2h = ", "seed 7", "windows drawn", "again: overtake analyze - -d rpt --epsilon 0.2"]
     {

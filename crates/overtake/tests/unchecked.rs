@@ -4,6 +4,7 @@
 mod support;
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -358,6 +359,9 @@ fn an_analysis_that_runs_out_of_memory_says_so() {
     let mut failures = 0;
     for kibibytes in (20_000..80_000).step_by(6_000) {
         let output = analyze(&kibibytes.to_string());
+        if output.status.signal().is_some() {
+            continue; // the system could not load so large a program: none of it has run
+        }
         if output.status.code() == expected.status.code() {
             assert_eq!(output.stdout, expected.stdout, "{kibibytes} KiB");
             continue;

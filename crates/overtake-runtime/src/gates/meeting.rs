@@ -253,16 +253,20 @@ fn place(race: usize, state: &mut RaceState, sides: Sides, me: &Stander) -> Arri
             _ => {}
         }
         let is_time = match get(gates::OCCURRENCES + side) {
-            0 => state.holds[side] < get(gates::MOST_HOLDS),
+            0 => state.holds.get(side).is_some_and(|holds| *holds < get(gates::MOST_HOLDS)),
             wanted => wanted == u64::from(number),
         };
-        if state.standing[side].is_none() && is_time {
+        if is_time && state.standing.get(side).is_some_and(Option::is_none) {
             free = free.or(Some(side));
         }
     }
     let Some(side) = free else { return Arrival::Goes };
-    state.holds[side] += 1;
-    state.standing[side] = Some(*me);
+    // No index that is checked: a panic has no place here (H2).
+    let (Some(holds), Some(place)) = (state.holds.get_mut(side), state.standing.get_mut(side)) else {
+        return Arrival::Goes;
+    };
+    *holds += 1;
+    *place = Some(*me);
     plan::header(gates::HOLDS).fetch_add(1, Ordering::Relaxed);
     Arrival::Held(side)
 }
@@ -407,7 +411,8 @@ fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
     let mut blocked_on = 0;
     let mut has_stalled = false;
     let met = wait_for(limit, || {
-        if Section::new().race(race).is_none_or(|state| state.standing[side].is_none()) {
+        if Section::new().race(race).is_none_or(|state| state.standing.get(side).is_none_or(Option::is_none))
+        {
             return true;
         }
         let stalled = idle::blocked_on(stands, |address| lock_around(thread, address).is_some());
@@ -418,7 +423,7 @@ fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
     });
     let mut section = Section::new();
     let Some(state) = section.race(race) else { return Arrival::Goes };
-    if state.standing[side].take().is_none() {
+    if state.standing.get_mut(side).and_then(Option::take).is_none() {
         let goes_first = plan::word(race, gates::WENT_FIRST).load(Ordering::Relaxed) == side as u64 + 1;
         return Arrival::Met { goes_first };
     }

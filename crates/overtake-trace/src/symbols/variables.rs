@@ -32,13 +32,6 @@ pub struct ArrayFacts {
     pub block: Option<VarId>,
 }
 
-/// Accesses name elements of a block: one to its bare name would be of another variable, which no alloc nor free concerns.
-#[cold]
-fn block_and_variable(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(name);
-    format!("`{name}` is a block and a variable: expected an element of the block, as in `{name}[0]`")
-}
-
 /// The table of variables. An array element is stored as array and index.
 #[derive(Clone, Default, Debug)]
 pub struct Variables {
@@ -53,8 +46,6 @@ pub struct Variables {
     /// The elements among the first `indexed` variables, by array and index. The others are added before the next look-up.
     elements: FxHashMap<(ArrayId, u64), VarId>,
     indexed: usize,
-    /// There is a block whose name variables must not have.
-    has_named_blocks: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,9 +106,6 @@ impl Variables {
     }
 
     fn intern_scalar(&mut self, name: &[u8]) -> Result<VarId> {
-        if self.has_named_blocks && self.is_block(name) {
-            return Err(Error::new(ErrorKind::IllFormed, Position::Nowhere, block_and_variable(name)));
-        }
         let scalar = self.scalars.intern(name)?;
         if let Some(&var) = self.scalar_vars.get(scalar.index()) {
             return Ok(var);
@@ -125,21 +113,6 @@ impl Variables {
         let var = self.push(Shape::Named(scalar))?;
         self.scalar_vars.push(var);
         Ok(var)
-    }
-
-    /// The variable of a block called `name` in a text trace, which must not be the name of a variable.
-    pub fn intern_named_block(&mut self, name: &[u8]) -> Result<VarId> {
-        let array = self.intern_array(name)?;
-        if self.facts[array].block.is_none() && self.scalars.find(name).is_some() {
-            return Err(Error::new(ErrorKind::IllFormed, Position::Nowhere, block_and_variable(name)));
-        }
-        self.has_named_blocks = true;
-        self.intern_block(array)
-    }
-
-    #[cold]
-    fn is_block(&mut self, name: &[u8]) -> bool {
-        self.arrays.find(name).is_some_and(|array| self.facts[array].block.is_some())
     }
 
     /// The array called `name`.

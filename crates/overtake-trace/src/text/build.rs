@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Action, Event, Op};
 use crate::id::{IdVec, LocationId, LockId, SyncId, ThreadId, VarId};
-use crate::symbols::{Symbols, Variable};
+use crate::symbols::Symbols;
 
 use super::lines::shown;
 use super::place::Place;
@@ -156,8 +156,7 @@ impl Builder {
     }
 
     fn variable(&mut self, call: &Call<'_>, place: Place) -> Result<VarId> {
-        let var = self.symbols.variables.intern(operand(call, place)?);
-        var.map_err(|error| error.at(place.position()))
+        self.symbols.variables.intern(operand(call, place)?)
     }
 
     fn lock(&mut self, call: &Call<'_>, place: Place) -> Result<LockId> {
@@ -167,11 +166,11 @@ impl Builder {
     fn block(&mut self, call: &Call<'_>, place: Place) -> Result<VarId> {
         let (name, length) = split_length(operand(call, place)?);
         let variables = &mut self.symbols.variables;
-        let block = variables.intern_named_block(name).map_err(|error| error.at(place.position()))?;
-        if let (Some(length), Variable::Block(array)) = (length, variables.get(block)) {
+        let array = variables.intern_array(name)?;
+        if let Some(length) = length {
             variables.set_length(array, length);
         }
-        Ok(block)
+        variables.intern_block(array)
     }
 
     /// The location called `name`; none if it is empty.

@@ -6,7 +6,7 @@
 //!
 //! [`FastPath::known_line`] takes lines whose three fields are all short and known, [`FastPath::line`] those with long or new fields.
 
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::event::{Event, MemoryOrder, Op};
 use crate::id::{LocationId, LockId, ThreadId};
 use crate::text::build::Builder;
@@ -130,14 +130,8 @@ impl FastPath {
             return Ok(None);
         };
         let symbols = &mut builder.symbols;
-        let id = match is_access(op) {
-            true => match symbols.variables.intern(name) {
-                Ok(var) => var.0,
-                Err(error) if error.kind() == ErrorKind::IllFormed => return Ok(None), // it says where
-                Err(error) => return Err(error),
-            },
-            false => symbols.locks.intern(name)?.0,
-        };
+        let id =
+            if is_access(op) { symbols.variables.intern(name)?.0 } else { symbols.locks.intern(name)?.0 };
         if let Some((key, _)) = short {
             table.insert(key, id);
         }

@@ -227,39 +227,3 @@ fn the_fast_path_reads_what_the_general_parser_reads() {
         check(text.as_bytes());
     }
 }
-
-#[test]
-fn a_name_is_that_of_a_block_or_of_a_variable() {
-    for text in [
-        "T0|alloc(p)
-T0|w(p)
-",
-        "T0|r(x)|1
-T0|alloc(p[4])
-T0|r(p)|1
-",
-        "T0|w(p)
-T1|alloc(p[8])
-",
-    ] {
-        let error = Trace::parse_std(text.as_bytes()).expect_err(text);
-        let line = text.lines().count() as u64;
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "line {line}: `p` is a block and a variable: expected an element of the block, as in `p[0]`"
-            ),
-            "{text}"
-        );
-    }
-    assert!(
-        Trace::parse_std(
-            b"T0|alloc(p)
-T0|w(p[0])
-T0|free(p)
-T0|w(q)
-"
-        )
-        .is_ok()
-    );
-}
