@@ -8,16 +8,17 @@
 //! trace is well formed.
 
 mod accessed;
+mod atomics;
 mod faults;
 mod policy;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use overtake_rawlog::{Record, RecordKind, is_try, split_atomic_extra, split_block_size};
+use overtake_rawlog::{Record, RecordKind, is_try, split_block_size};
 use overtake_rules::LockMode;
 use overtake_trace::{
-    Action, BLOCK_EVENTS, Event, EventSink, LocationId, MemoryOrder, Symbols, ThreadFacts, ThreadId, VarId,
+    Action, BLOCK_EVENTS, Event, EventSink, LocationId, Symbols, ThreadFacts, ThreadId, VarId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,6 +33,7 @@ use crate::objects::{Objects, Release, Taken};
 use crate::pages::Cuts;
 use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, ranges, stamp_of};
 use crate::stacks::{Node, Stacks, ThreadStack};
+use atomics::memory_order;
 use faults::Leaks;
 use policy::{HiddenSections, Origin};
 
@@ -585,27 +587,5 @@ impl Merger {
             Release::Unheld => {}
         }
         Ok(())
-    }
-
-    fn atomic(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
-        let order = memory_order(split_atomic_extra(record.extra).1);
-        let kind = record.kind;
-        self.access(record, thread, location, |var| match kind {
-            RecordKind::AtomicLoad => Action::Load(var, order),
-            RecordKind::AtomicStore => Action::Store(var, order),
-            _ => Action::Rmw(var, order),
-        })
-    }
-}
-
-/// The memory order with this number in C.
-fn memory_order(number: u8) -> MemoryOrder {
-    match number {
-        0 => MemoryOrder::Relaxed,
-        1 => MemoryOrder::Consume,
-        2 => MemoryOrder::Acquire,
-        3 => MemoryOrder::Release,
-        4 => MemoryOrder::AcqRel,
-        _ => MemoryOrder::SeqCst,
     }
 }
