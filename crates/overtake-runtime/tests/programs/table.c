@@ -70,7 +70,7 @@ static void anew(void)
         if (call) abort();                           \
         WRITES(function, out, strlen(out) + 1);      \
     } while (0)
-/* The same for what a machine may lack: then the call fails, and nothing must be in the log. */
+/* The same for what a machine may lack: if the call fails, nothing is expected of the log. */
 #define TEXT_IF_THERE(function, call)                           \
     do {                                                        \
         char *out = calloc(1, PATH_MAX);                        \
