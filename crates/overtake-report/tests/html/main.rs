@@ -9,6 +9,7 @@ mod list;
 mod looks;
 mod sample;
 mod schedules;
+mod sizes;
 mod usage;
 
 use std::path::PathBuf;

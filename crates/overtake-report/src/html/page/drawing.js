@@ -318,7 +318,9 @@ function ghostNote(layout) {
 
 /** Says that the lane of the other threads has more steps than are drawn. */
 function hiddenNote(layout, lane) {
-  const words = fitting(`${counted(layout.schedule.hidden, "more step")} not drawn`, lane.left + lane.width - lane.axis - 14, 10.5);
+  const steps = counted(layout.schedule.hidden, "more step");
+  const room = lane.left + lane.width - lane.axis - 14;
+  const words = [`${steps} not drawn`, steps].find((text) => fitting(text, room, 10.5) === text) ?? fitting(steps, room, 10.5);
   return {
     make: () => drawn("text", { class: "ghost-note", y: HEAD_HEIGHT + 12 }, words),
     span: () => [0, HEAD_HEIGHT + STEP_HEIGHT],

@@ -158,7 +158,7 @@ function createFilters(prepared, page) {
   byId("new-only").addEventListener("change", (event) => page.filter({ newOnly: event.target.checked }));
   byId("grouped").addEventListener("change", (event) => page.filter({ grouped: event.target.checked }));
   byId("order").addEventListener("change", (event) => page.filter({ order: event.target.value }));
-  for (const [name, all, values] of [["file", "All files", prepared.files], ["thread", "All threads", prepared.threads]]) {
+  for (const [name, all, values] of [["file", "All", prepared.files], ["thread", "All", prepared.threads]]) {
     const options = values.map(([value, count]) => element("option", { value }, `${shortened(value, 60)} (${grouped(count)})`));
     byId(name).replaceChildren(element("option", { value: "" }, all), ...options);
     byId(name).addEventListener("change", (event) => page.filter({ [name]: event.target.value }));
