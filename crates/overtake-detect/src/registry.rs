@@ -36,6 +36,22 @@ pub enum Notion {
     Deadlock,
 }
 
+impl Notion {
+    /// The notion in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Notion::HappensBefore => "happens-before",
+            Notion::Schedulable => "schedulable happens-before",
+            Notion::SyncPreserving => "sync-preserving reorderings",
+            Notion::SyncReversal => "reorderings that may swap critical sections",
+            Notion::Predictable => "any correct reordering",
+            Notion::WeakOrder => "weak causal precedence",
+            Notion::Discipline => "locking discipline",
+            Notion::Deadlock => "deadlocks",
+        }
+    }
+}
+
 /// What a detector's answer means, in terms of its notion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -220,6 +236,11 @@ impl Entry {
         speed_goal: None,
         start: |_| Err(OptionError("expected a detector, found a row without one".into())),
     };
+
+    /// What its answer means: its verdict, its notion and its promise.
+    pub fn meaning(&self) -> String {
+        format!("{}; {}: {}", self.verdict.word(), self.notion.describe(), self.promise.describe())
+    }
 
     /// Starts an analysis, if the settings that it uses are in range.
     pub fn analysis(&self, options: &Options) -> Result<Analysis, OptionError> {

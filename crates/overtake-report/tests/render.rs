@@ -155,14 +155,34 @@ fn names_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn the_table_fits_the_width_it_is_given() {
-    let example = Example::new();
-    for width in [80, 100, 140] {
-        let layout = text::Layout { width: Some(width), ..text::Layout::default() };
-        let table = text::compare(&example.analysed(), &layout);
+fn rows_fit_the_width_they_are_given_and_lose_no_word_of_the_promise() {
+    let row = text::Compared {
+        detector: "short-syncp".into(),
+        racy_events: 1_234_567,
+        variables: 123_456,
+        distance: 9_999_999,
+        time: Duration::from_millis(1500),
+        events_read: 3_000_000,
+        peak_state_bytes: 3 << 20,
+        promise:
+            "predicted; reorderings: every access that races with one in the window before it, and no other"
+                .into(),
+        ..text::Compared::default()
+    };
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for width in [Some(80), Some(100), Some(140), Some(200), None] {
+        let layout = text::Layout { width, ..text::Layout::default() };
+        let table = text::compare_heading(&layout) + &text::compare_row(&row, &layout);
         let widest = table.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= usize::from(width), "{widest} columns in {width}:\n{table}");
+        assert!(
+            width.is_none_or(|width| widest <= usize::from(width)),
+            "{widest} columns in {width:?}:\n{table}"
+        );
+        assert!(words(&table).contains(&row.promise), "{table}");
+        assert!(table.contains("1,234,567    123,456"), "figures stand side by side:\n{table}");
     }
+    let unlimited = text::compare_row(&row, &text::Layout { width: None, ..text::Layout::default() });
+    assert_eq!(unlimited.lines().count(), 1, "{unlimited}");
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! change, on detectors and settings, and on our version: whatever differs is analysed again.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{fs, thread};
@@ -17,9 +17,8 @@ use std::{fs, thread};
 use overtake_detect::Strictness;
 use overtake_report::collect::merge;
 use overtake_report::result::Report;
-use overtake_trace::Format;
 
-use crate::files::{Input, OutputFile};
+use crate::files::{Input, OutputFile, traces_of};
 use crate::{Error, Search, reports};
 
 /// A job over all traces of a directory.
@@ -53,10 +52,7 @@ struct Done {
 impl Runs<'_> {
     /// Analyses the traces of a directory.
     pub fn in_directory(&self, directory: &Path) -> Result<FoundInRuns, Error> {
-        let traces = traces_of(directory)?;
-        if traces.is_empty() {
-            return Err(Error::in_file(directory, "expected traces, found none"));
-        }
+        let traces = traces_of(&[directory.to_owned()])?;
         if let Some(parts) = self.parts {
             fs::create_dir_all(parts).map_err(|error| Error::in_file(parts, error))?;
         }
@@ -103,20 +99,6 @@ impl Runs<'_> {
         let name = trace.file_name()?.to_string_lossy();
         Some(format!("{name}.{:016x}.json", hasher.finish()))
     }
-}
-
-/// The traces of a directory, by name.
-fn traces_of(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = |error| Error::in_file(directory, error);
-    let mut traces = Vec::new();
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.is_file() && Format::from_extension(&path).is_some() {
-            traces.push(path);
-        }
-    }
-    traces.sort();
-    Ok(traces)
 }
 
 /// Stores a part, complete or not at all.

@@ -18,7 +18,7 @@ use overtake_detect::Verdict;
 pub use ask::answer;
 pub(crate) use ask::reason as link_reason;
 pub use bench::{bench, figures};
-pub use compare::compare;
+pub use compare::{Compared, compare_heading, compare_row, compare_trace};
 pub use findings::{cause, findings, one, write};
 pub use notes::{clean, expected, generated, notes, timing, validation, written};
 pub use statistics::statistics;

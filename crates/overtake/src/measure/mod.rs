@@ -2,19 +2,20 @@
 //!
 //! `overtake compare` and `overtake bench papers` are made of these measurements. [`Table`] and [`Plot`] show them.
 
+mod others;
 mod plot;
 mod store;
 mod table;
 
+pub use others::differences;
 pub use plot::{Curve, Plot, Scale};
 pub use store::Store;
 pub use table::{Cell, Table};
 
-use std::path::Path;
 use std::time::Duration;
 
 use overtake_detect::{Entry, Options, Reads, Strictness};
-use overtake_report::{Analysed, Findings};
+use overtake_report::{Analysed, Findings, TraceFacts};
 
 use crate::files::Input;
 use crate::tester::{Patience, TestedTrace};
@@ -89,44 +90,53 @@ impl Measured {
     }
 }
 
-/// Measures a detector on a trace, `repeat` times.
+/// Measures a detector on a trace, `repeat` times. Also says what the trace is like.
+///
+/// A detector that reads windows reads only those of a sealed trace. Of other traces it is given every event.
 pub fn measure(
-    trace: &Path,
+    input: &mut Input,
     setup: &Setup,
     repeat: usize,
     strictness: Strictness,
     listener: &dyn Listener,
-) -> Result<Measured, Error> {
+) -> Result<(Measured, TraceFacts), Error> {
+    input.make_rereadable(strictness, listener)?;
     let mut seconds = Vec::new();
     loop {
-        let mut input = Input::new(trace);
-        let mut measured = match setup.entry.reads {
-            Reads::Windows(read_windows) => {
-                let detector = (setup.entry, read_windows);
-                let patience = Patience { until: setup.options.allowance.time, ..Patience::default() };
-                let tested =
-                    TestedTrace::of(&mut input, detector, &setup.options, &patience, strictness, listener)?;
-                of_findings(&tested.analysed(), None)
-            }
-            Reads::Everything => {
-                let entries = [setup.entry];
-                let examined = Examined::of(&mut input, &entries, &setup.options, strictness, listener)?;
-                let mut measured = of_findings(&examined.analysed(), examined.stopped_at(0));
-                if measured.is_partial {
-                    measured.events =
-                        measured.events.max(input.at_any_place().map_or(0, |file| file.parameters().events));
-                }
-                measured
-            }
-        };
+        let (mut measured, facts) = once(input, setup, strictness, listener)?;
         seconds.push(measured.seconds);
         if measured.is_partial || seconds.len() >= repeat.max(1) {
             seconds.sort_by(f64::total_cmp);
             measured.seconds = seconds[seconds.len() / 2];
             setup.label.clone_into(&mut measured.detector);
-            return Ok(measured);
+            return Ok((measured, facts));
         }
     }
+}
+
+/// Runs a detector over a trace.
+fn once(
+    input: &mut Input,
+    setup: &Setup,
+    strictness: Strictness,
+    listener: &dyn Listener,
+) -> Result<(Measured, TraceFacts), Error> {
+    let sealed = input.at_any_place();
+    if let (Reads::Windows(read_windows), Some(_)) = (setup.entry.reads, &sealed) {
+        let detector = (setup.entry, read_windows);
+        let patience = Patience { until: setup.options.allowance.time, ..Patience::default() };
+        let tested = TestedTrace::of(input, detector, &setup.options, &patience, strictness, listener)?;
+        let analysed = tested.analysed();
+        return Ok((of_findings(&analysed, None), analysed.trace.clone()));
+    }
+    let examined =
+        Examined::of(input, &[setup.entry], &setup.options, strictness, listener)?.with_events()?;
+    let analysed = examined.analysed();
+    let mut measured = of_findings(&analysed, examined.stopped_at(0));
+    if measured.is_partial {
+        measured.events = measured.events.max(sealed.map_or(0, |file| file.parameters().events));
+    }
+    Ok((measured, analysed.trace.clone()))
 }
 
 /// What the only detector of an analysis did.
@@ -176,8 +186,9 @@ mod tests {
     #[test]
     fn a_measurement_says_what_was_found_and_how_far_apart() {
         let file = trace_of("T0|fork(T1)|m:1\nT0|w(x)|m:2\nT1|acq(l)|m:3\nT1|rel(l)|m:4\nT1|r(x)|m:5\n");
-        let measured =
-            measure(file.path(), &setup("hb"), 2, Strictness::Repair, &()).expect("it is measured");
+        let mut input = Input::new(file.path());
+        let (measured, _) =
+            measure(&mut input, &setup("hb"), 2, Strictness::Repair, &()).expect("it is measured");
         assert_eq!((measured.events, measured.threads, measured.locks, measured.variables), (5, 2, 1, 1));
         assert_eq!((measured.racy_events, measured.racy_variables, measured.groups), (1, 1, 1));
         assert_eq!((measured.max_distance, &measured.distances[..]), (3, &[0, 0, 1][..]));
@@ -193,7 +204,9 @@ mod tests {
         let file = trace_of(&text);
         let mut stopped = setup("hb");
         stopped.options.allowance = Allowance { state_bytes: Some(0), time: None };
-        let measured = measure(file.path(), &stopped, 3, Strictness::Repair, &()).expect("it is measured");
+        let mut input = Input::new(file.path());
+        let (measured, _) =
+            measure(&mut input, &stopped, 3, Strictness::Repair, &()).expect("it is measured");
         assert!(measured.is_partial && measured.covered < 80_003, "{measured:?}");
         assert_eq!(measured.racy_events, 1, "the race of the first block");
     }

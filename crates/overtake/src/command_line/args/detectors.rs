@@ -57,6 +57,11 @@ pub(crate) struct ChosenDetectors {
 }
 
 impl ChosenDetectors {
+    /// These detectors, or all of `known` if none was named.
+    pub(crate) fn named_or(&self, known: &'static [Entry]) -> Vec<&'static Entry> {
+        if self.named.is_empty() { known.iter().collect() } else { self.named.clone() }
+    }
+
     /// A search with these detectors, or with those that suit the trace.
     pub(crate) fn search(&self, options: &DetectorArguments, registry: Registry) -> Search {
         Search { detectors: self.named.clone(), registry, options: options.options(), ..Search::default() }

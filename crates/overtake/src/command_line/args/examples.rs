@@ -115,7 +115,9 @@ trace is held in memory. Exit code 66 if there is a race.";
 
 pub(super) const COMPARE_EXAMPLES: &str = "\
 Examples:
-  overtake compare run.std
+  overtake compare run.std                            every detector
+  overtake compare traces/ -d hb,syncp,short-syncp --window 1000 --csv > results.csv
+  overtake compare traces/ --repeat 3 --timeout 60s --memory 2G --latex > table.tex
   overtake compare run.otr --json | jq '.detectors[] | {name, seconds}'";
 
 pub(super) const STAT_EXAMPLES: &str = "\

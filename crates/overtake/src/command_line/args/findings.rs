@@ -1,4 +1,4 @@
-//! Commands that find races or show them: `analyze`, `report`, `diff`, `explain`, `baseline`, `witness`, `ask`, `compare`.
+//! Commands that find races or show them: `analyze`, `report`, `diff`, `explain`, `baseline`, `witness`, `ask`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -333,20 +333,6 @@ pub(crate) struct AskArguments {
     /// Answer for at most this many pairs, the nearest first; 0 is all (--event)
     #[arg(long, value_name = "N", default_value_t = 25)]
     pub(crate) limit: usize,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// `compare`.
-#[derive(Args)]
-pub(crate) struct CompareArguments {
-    #[command(flatten)]
-    pub(crate) checked: CheckedInputArguments,
-
-    #[command(flatten)]
-    pub(crate) options: DetectorArguments,
 
     /// Print JSON
     #[arg(long)]

@@ -3,6 +3,7 @@
 //! This file defines the commands. Their options are in one file for each group of commands; `values` turns words into values.
 
 mod bench;
+mod compare;
 mod crew;
 mod detectors;
 mod examples;
@@ -23,10 +24,11 @@ use overtake_report::{RENDERERS, find_renderer};
 pub(crate) use bench::{
     BenchCommand, PapersArguments, SamplingArguments, SlimstateArguments, SpeedArguments,
 };
+pub(crate) use compare::{CompareArguments, CompareForm};
 pub(crate) use crew::{ClusterArguments, read_hosts};
 pub(crate) use findings::{
-    AnalyzeArguments, AskArguments, BaselineArguments, CompareArguments, DiffArguments, ExplainArguments,
-    ReportArguments, ReportTarget, StoredArguments, WitnessArguments,
+    AnalyzeArguments, AskArguments, BaselineArguments, DiffArguments, ExplainArguments, ReportArguments,
+    ReportTarget, StoredArguments, WitnessArguments,
 };
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
 pub(crate) use programs::{
@@ -139,7 +141,7 @@ pub(crate) enum Command {
     #[command(after_help = ASK_EXAMPLES)]
     Ask(AskArguments),
 
-    /// Run every detector on a trace and print one table
+    /// Run detectors on traces and print a row for each, with what it found and what it took
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
 

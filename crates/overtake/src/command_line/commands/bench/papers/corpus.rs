@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use overtake::files::OutputTrace;
+use overtake::files::{OutputTrace, traces_of};
 use overtake::{Error, Listener};
 use overtake_gen::gadgets::{GADGETS, Gadget, GadgetKind, Size};
 use overtake_gen::{Parameters, Shape, Workload as Generated, find_shape};
@@ -26,6 +26,12 @@ enum Origin {
 }
 
 impl Workload {
+    /// A trace that is there.
+    fn file(path: PathBuf) -> Workload {
+        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Workload { name, origin: Origin::File(path) }
+    }
+
     /// A generated trace; `name` says how it differs from others of its shape.
     pub(super) fn shape(shape: &str, name: &str, change: impl FnOnce(&mut Parameters)) -> Option<Workload> {
         let shape = find_shape(shape)?;
@@ -111,10 +117,7 @@ const ARRAYS: [&str; 10] = [
 impl Corpus {
     /// The given traces, which may be directories of traces, or else generated ones of this many events.
     pub(super) fn new(traces: &[PathBuf], events: u64) -> Result<Corpus, Error> {
-        let mut files = Vec::new();
-        for path in traces {
-            collect(path, &mut files)?;
-        }
+        let files: Vec<_> = traces_of(traces)?.into_iter().map(Workload::file).collect();
         let program = |&shape: &&str| {
             Workload::shape(shape, "", |parameters| {
                 parameters.events = events;
@@ -143,25 +146,6 @@ impl Corpus {
     pub(super) fn gadgets() -> impl Iterator<Item = &'static GadgetKind> {
         GADGETS.iter()
     }
-}
-
-/// Traces of a directory, or a trace.
-fn collect(path: &Path, files: &mut Vec<Workload>) -> Result<(), Error> {
-    let failure = |error: std::io::Error| Error::in_file(path, error);
-    if !path.is_dir() {
-        std::fs::metadata(path).map_err(failure)?;
-        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        files.push(Workload { name, origin: Origin::File(path.to_owned()) });
-        return Ok(());
-    }
-    let entries = std::fs::read_dir(path).map_err(failure)?;
-    let mut paths = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<Vec<_>, std::io::Error>>()
-        .map_err(failure)?;
-    paths.retain(|path| path.is_file());
-    paths.sort();
-    paths.iter().try_for_each(|path| collect(path, files))
 }
 
 /// What stands in for the programs of a paper.

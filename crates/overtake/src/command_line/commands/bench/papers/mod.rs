@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use overtake::measure::{Cell, Measured, Plot, Setup, Store, Table, measure};
-use overtake::{Error, Listener};
+use overtake::{Error, Input, Listener};
 use overtake_detect::{Allowance, Options, Registry, Strictness};
 
 use self::corpus::{Corpus, Workload};
@@ -274,8 +274,8 @@ impl Work<'_> {
                 time: own.time.or(self.allowance.time),
                 state_bytes: own.state_bytes.or(self.allowance.state_bytes),
             };
-            let path = workload.path(self.traces);
-            let mut measured = measure(&path, &setup, self.repeat, Strictness::Repair, &())?;
+            let mut input = Input::new(workload.path(self.traces));
+            let (mut measured, _) = measure(&mut input, &setup, self.repeat, Strictness::Repair, &())?;
             workload.name.clone_into(&mut measured.trace);
             self.console.say(&self.progress(at + 1, &measured));
             let mut store = store.lock().map_err(|_| Error::failed("a measurement failed"))?;
