@@ -8,6 +8,7 @@
 //! trace is well formed.
 
 mod accessed;
+mod again;
 mod atomics;
 mod faults;
 mod policy;
@@ -33,6 +34,8 @@ use crate::objects::{Objects, Release, Taken};
 use crate::pages::Cuts;
 use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, ranges, stamp_of};
 use crate::stacks::{Node, Stacks, ThreadStack};
+use again::LastWrites;
+pub(crate) use again::Rewritten;
 use atomics::memory_order;
 use faults::Leaks;
 use policy::{HiddenSections, Origin};
@@ -183,6 +186,7 @@ struct Merger {
     hidden: HiddenSections,
     stacks: Stacks,
     memory: AddressSpace,
+    last_writes: LastWrites,
     objects: Objects,
     descriptors: DescriptorVariables,
     leaks: Leaks,
@@ -229,6 +233,7 @@ impl Merger {
             hidden: HiddenSections::default(),
             stacks: Stacks::new(),
             memory: AddressSpace::new(cuts, log.is_complete()),
+            last_writes: LastWrites::new(std::mem::take(&mut scan.rewritten)),
             objects: Objects::default(),
             descriptors: DescriptorVariables::default(),
             leaks: Leaks::default(),
@@ -323,12 +328,7 @@ impl Merger {
         let action: fn(VarId) -> Action = match record.kind {
             RecordKind::Read | RecordKind::ReadRange | RecordKind::ReadRun => Action::Read,
             RecordKind::Write | RecordKind::WriteRange | RecordKind::WriteRun => Action::Write,
-            RecordKind::WriteAgain => {
-                // The call stack of a write that was left out is not known.
-                let Merger { stacks, code, symbols, .. } = self;
-                let location = stacks.location(Node::ROOT, record.words[0], 0, code, symbols)?;
-                return self.access(record, thread, location, Action::Write);
-            }
+            RecordKind::WriteAgain => return self.write_again(record, thread),
             RecordKind::Push => {
                 cursor.stack.push(record.value, record.extra, &mut self.stacks);
                 return Ok(());
@@ -359,10 +359,15 @@ impl Merger {
         location: LocationId,
         action: impl Fn(VarId) -> Action,
     ) -> Result<()> {
-        let Merger { symbols, code, memory, events, .. } = self;
+        let Merger { symbols, code, memory, last_writes, events, .. } = self;
         let mut naming = Naming { symbols, code, thread, location, events };
+        let is_write = action(VarId(0)) == Action::Write(VarId(0));
         for (address, bytes) in ranges(record) {
+            let is_noted = is_write && last_writes.may_be_rewritten(address, bytes);
             memory.variables(address, bytes, &mut naming, |var, events| {
+                if is_noted {
+                    last_writes.note(thread, var, location);
+                }
                 events.push(Event::new(thread, action(var), location));
             })?;
         }

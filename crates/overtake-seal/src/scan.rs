@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Result;
 use crate::log::{Log, ThreadLog};
+use crate::merge::Rewritten;
 use crate::pages::Cuts;
 
 /// Where a stamp is among the records of a thread.
@@ -51,6 +52,8 @@ pub(crate) struct Scan {
     pub(crate) last_stamp: u64,
     /// Addresses of synchronisation objects that the program creates or destroys.
     pub(crate) mortal: FxHashSet<u64>,
+    /// Where bytes are that a thread wrote again after their recorded write.
+    pub(crate) rewritten: Rewritten,
     /// Chunks that do not match their checksums, for people.
     pub(crate) damage: Vec<String>,
     /// How many ranges were too long to be valid and were cut.
@@ -144,6 +147,7 @@ impl Scan {
         self.forks.extend(other.forks);
         self.joins.extend(other.joins);
         self.mortal.extend(other.mortal);
+        self.rewritten.extend(other.rewritten);
         for (number, (order, name)) in other.names {
             self.name_thread(number, order, name);
         }
@@ -217,6 +221,7 @@ impl Scan {
                 kind if makes_or_ends_object(kind) => {
                     self.mortal.insert(record.value);
                 }
+                RecordKind::WriteAgain => self.rewritten.insert(record.value),
                 RecordKind::ThreadName => self.name_thread(record.value, last, name_in(&record)),
                 _ => {}
             }

@@ -3,6 +3,7 @@
 mod support;
 
 use overtake_rawlog::{ONE_MORE, RecordKind as K, acquire_extra, atomic_extra, head, run};
+use overtake_trace::{Action, ThreadId};
 use support::LogMaker;
 
 const HEAP: u64 = 0x5000;
@@ -327,6 +328,31 @@ fn accesses_that_share_a_record_are_apart_unless_they_lie_side_by_side() {
     let more = [280, 264, 288, 291].map(|at| format!("T0|r(memory[{at}])"));
     let lines = log.sealed().lines();
     assert_eq!(lines, expected.into_iter().chain(more).collect::<Vec<_>>());
+}
+
+#[test]
+fn bytes_that_are_written_again_keep_the_places_of_their_own_writes() {
+    let mut log = LogMaker::new(2);
+    log.sync(0, K::ThreadStart, 0).sync(0, K::Fork, 1).sync(1, K::ThreadStart, 1);
+    for thread in [0, 1] {
+        let place = |number: u64| 0x3000 + 0x100 * thread as u64 + number;
+        log.raw(thread, &[head(K::Write, 8, 0x100), place(0)]);
+        log.raw(thread, &[head(K::Write, 8, 0x108), place(1)]);
+        // The recorder has one place for the whole line.
+        log.raw(thread, &[head(K::WriteAgain, 16, 0x100), place(1)]);
+    }
+    let trace = log.sealed();
+    for thread in [0, 1] {
+        let places: Vec<_> = trace
+            .events
+            .iter()
+            .filter(|event| event.thread() == ThreadId(thread) && matches!(event.action(), Action::Write(_)))
+            .map(|event| event.location())
+            .collect();
+        assert_eq!(places.len(), 4);
+        assert_ne!(places[0], places[1]);
+        assert_eq!(places[..2], places[2..]);
+    }
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! Closing writes: the last write to bytes that a thread wrote several times without synchronising in between.
+//!
+//! The recorder leaves repeated writes out, and says at the end which bytes of a cache line were written again ([`RecordKind::WriteAgain`]).
+//! It keeps one program counter for the whole line, without its calls; other bytes of the line may have been written elsewhere. But each
+//! byte also has a record of its first write since the thread synchronised. The closing write gets the place of that write, which is
+//! correct in every part: this code of this thread wrote these bytes in this region.
+//!
+//! So sealing must find a thread's last recorded write of a variable. It keeps the places of writes only where they may be asked for: the first pass
+//! collects the lines with closing writes, in a filter that may also say yes to other lines.
+
+use overtake_rawlog::Record;
+use overtake_trace::{Action, Event, LocationId, ThreadId, VarId};
+use rustc_hash::FxHashMap;
+
+use super::Merger;
+use crate::error::Result;
+use crate::memory::Naming;
+use crate::scan::ranges;
+use crate::stacks::Node;
+
+/// Bytes of a line of the recorder's table.
+const LINE_BYTES: u64 = 64;
+/// The filter has a bit for each of so many groups of lines: 8 KiB, which stay in the cache.
+const GROUPS: u64 = 1 << 16;
+/// Longer ranges are noted without looking at each line.
+const MOST_LINES: u64 = 16;
+
+/// The lines with bytes that were written again, and others that share a group with one of them.
+#[derive(Default)]
+pub(crate) struct Rewritten {
+    /// Empty until there is a line.
+    bits: Vec<u64>,
+}
+
+impl Rewritten {
+    pub(crate) fn insert(&mut self, address: u64) {
+        self.bits.resize(GROUPS as usize / 64, 0);
+        let group = group_of(address / LINE_BYTES);
+        self.bits[group / 64] |= 1 << (group % 64);
+    }
+
+    pub(crate) fn extend(&mut self, other: Rewritten) {
+        self.bits.resize(self.bits.len().max(other.bits.len()), 0);
+        for (mine, others) in self.bits.iter_mut().zip(other.bits) {
+            *mine |= others;
+        }
+    }
+
+    #[inline]
+    fn may_have(&self, address: u64, bytes: u64) -> bool {
+        let (first, last) = (address / LINE_BYTES, address.saturating_add(bytes.max(1) - 1) / LINE_BYTES);
+        let has = |line| self.bits[group_of(line) / 64] >> (group_of(line) % 64) & 1 == 1;
+        !self.bits.is_empty() && (last - first > MOST_LINES || (first..=last).any(has))
+    }
+}
+
+#[inline]
+fn group_of(line: u64) -> usize {
+    ((line ^ (line >> 16)) % GROUPS) as usize
+}
+
+/// Where each thread last wrote a variable, as far as it may write the variable again.
+pub(super) struct LastWrites {
+    rewritten: Rewritten,
+    places: FxHashMap<(ThreadId, VarId), LocationId>,
+}
+
+impl LastWrites {
+    pub(super) fn new(rewritten: Rewritten) -> LastWrites {
+        LastWrites { rewritten, places: FxHashMap::default() }
+    }
+
+    #[inline]
+    pub(super) fn may_be_rewritten(&self, address: u64, bytes: u64) -> bool {
+        self.rewritten.may_have(address, bytes)
+    }
+
+    pub(super) fn note(&mut self, thread: ThreadId, var: VarId, location: LocationId) {
+        self.places.insert((thread, var), location);
+    }
+}
+
+impl Merger {
+    /// Writes the closing writes of a record. If the first write of some bytes is missing, because the oldest part of the log was dropped,
+    /// only the program counter of the line is known.
+    pub(super) fn write_again(&mut self, record: &Record, thread: ThreadId) -> Result<()> {
+        let Merger { stacks, symbols, code, memory, last_writes, events, .. } = self;
+        let location = stacks.location(Node::ROOT, record.words[0], 0, code, symbols)?;
+        let mut naming = Naming { symbols, code, thread, location, events };
+        for (address, bytes) in ranges(record) {
+            memory.variables(address, bytes, &mut naming, |var, events| {
+                let place = last_writes.places.get(&(thread, var)).copied().unwrap_or(location);
+                events.push(Event::new(thread, Action::Write(var), place));
+            })?;
+        }
+        Ok(())
+    }
+}
