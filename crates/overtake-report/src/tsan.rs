@@ -234,7 +234,7 @@ fn summary(access: &Access) -> String {
         (true, false) => module(top),
         (true, true) => "<null>".into(),
     };
-    match top.function.as_str() {
+    match top.full_name().as_ref() {
         "" => format!(" {place}"),
         function => format!(" {place} in {}", clean(function)),
     }
@@ -242,7 +242,7 @@ fn summary(access: &Access) -> String {
 
 /// `Server::poll() src/server.cc:52:17 (server+0x1034)`, with `<null>` for what is unknown.
 fn frame_line(frame: &Frame) -> String {
-    let function = if frame.function.is_empty() { "<null>".into() } else { clean(&frame.function) };
+    let function = if frame.function.is_empty() { "<null>".into() } else { clean(&frame.full_name()) };
     let place = if frame.file.is_empty() { "<null>".into() } else { place(frame) };
     let module = if frame.module.is_empty() { String::new() } else { format!(" {}", module(frame)) };
     format!("{function} {place}{module}")

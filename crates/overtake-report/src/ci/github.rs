@@ -112,8 +112,22 @@ fn write_details(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     writeln!(out, "\n</details>")
 }
 
-/// Text that means nothing to Markdown.
+/// Text that means nothing to Markdown, but for what is between backticks, which stays code.
 fn markdown(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let is_code = |at: usize| at % 2 == 1 && at + 1 < parts.len();
+    let mut escaped = String::with_capacity(text.len());
+    for (at, part) in parts.iter().enumerate() {
+        match is_code(at) {
+            true => escaped += &format!("`{}`", part.replace('|', "\\|").replace(char::is_control, " ")),
+            false if at > 0 && !is_code(at - 1) => escaped += &format!("\\`{}", plain(part)),
+            false => escaped += &plain(part),
+        }
+    }
+    escaped
+}
+
+fn plain(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut escaped, letter| {
         match letter {
             '<' => escaped.push_str("&lt;"),
@@ -140,6 +154,8 @@ mod tests {
     fn commands_and_markup_stay_text() {
         assert_eq!(property("a:b,c%\n"), "a%3Ab%2Cc%25%0A");
         assert_eq!(markdown("<b>*x*|[y]"), "&lt;b&gt;\\*x\\*\\|\\[y\\]");
+        assert_eq!(markdown("in `operator[]` of a_b"), "in `operator[]` of a\\_b");
+        assert_eq!(markdown("`a_b`, `c|d` and ` alone_"), "`a_b`, `c\\|d` and \\` alone\\_");
         assert_eq!(code("a`b|c"), "a'b\\|c");
     }
 }

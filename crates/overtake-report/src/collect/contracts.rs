@@ -56,9 +56,9 @@ const CONTRACTS: &[Contract] = &[
             ("std::set", "`std::set`"),
             ("std::multiset", "`std::multiset`"),
             ("std::_Rb_tree", "`std::map` or `std::set`"),
-            ("std::unordered_", "hash table (`std::unordered_map` or its like)"),
-            ("std::_Hashtable", "hash table (`std::unordered_map` or its like)"),
-            ("std::__detail::_Map_base", "hash table (`std::unordered_map` or its like)"),
+            ("std::unordered_", "`std::unordered_map` or its like"),
+            ("std::_Hashtable", "`std::unordered_map` or its like"),
+            ("std::__detail::_Map_base", "`std::unordered_map` or its like"),
             ("std::list", "`std::list`"),
             ("std::_List_", "`std::list`"),
             ("std::__detail::_List_", "`std::list`"),
@@ -203,7 +203,7 @@ mod tests {
             ("std::map<int, std::string>::operator[](int&&)", "`std::map`"),
             (
                 "std::unordered_map<int, std::vector<int> >::find(int const&)",
-                "hash table (`std::unordered_map` or its like)",
+                "`std::unordered_map` or its like",
             ),
             ("std::basic_ostream<char>::operator<<(int)", "output stream"),
             (

@@ -382,6 +382,9 @@ impl Case<'_> {
         if let Some(contract) = self.contract() {
             return contract;
         }
+        if self.memory.kind == "descriptor" {
+            return self.descriptor_remedy();
+        }
         let mut remedies = vec![];
         if [one, other].iter().any(|access| access.kind == AccessKind::Free) {
             remedies.push(self.free_remedy());
@@ -393,6 +396,26 @@ impl Case<'_> {
             remedies.push(format!("Or move the access of {waiting} behind the join{}.", at(&place)));
         }
         remedies.join(" ")
+    }
+
+    /// Opening and closing write a descriptor, everything else reads it.
+    fn descriptor_remedy(&self) -> String {
+        let [one, other] = self.accesses();
+        let (closing, user) = if one.kind.writes() { (one, other) } else { (other, one) };
+        let [closing, user] = [closing, user].map(|access| {
+            let line = self.names.line(access.at.location);
+            if line.is_empty() {
+                format!("what {} does", self.thread(access.at.thread))
+            } else {
+                format!("the call at {line}")
+            }
+        });
+        format!(
+            "One thread closes or replaces the {} while another one uses it. Let {closing} happen only after {user}: join the thread, or let a \
+             lock guard both the descriptor's use and its end. The number of a closed descriptor is given to the next file that is opened, so that a \
+             late use reads or writes another file.",
+            self.memory.name
+        )
     }
 
     fn free_remedy(&self) -> String {

@@ -1,5 +1,7 @@
 //! Call stacks.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// A function on a call stack.
@@ -45,6 +47,14 @@ impl Frame {
             ("", _) => format!("{}+{:#x}", self.module, self.offset),
             (file, 0) => file.to_owned(),
             (file, line) => format!("{file}:{line}"),
+        }
+    }
+
+    /// The function with its parameters and template arguments; without a name, by its place as in [`function_name`](Self::function_name).
+    pub fn full_name(&self) -> Cow<'_, str> {
+        match self.is_lambda() {
+            true => self.function_name().into(),
+            false => self.function.as_str().into(),
         }
     }
 

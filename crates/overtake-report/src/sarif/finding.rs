@@ -163,7 +163,7 @@ fn said_of(access: &Access) -> String {
         text += &format!(" by thread {}", access.thread.name);
     }
     match access.site() {
-        Some(top) if !top.function.is_empty() => text += &format!(" in {}", top.function),
+        Some(top) if !top.function.is_empty() => text += &format!(" in {}", top.full_name()),
         _ => {}
     }
     text

@@ -59,7 +59,7 @@ struct Region<'a> {
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LogicalLocation<'a> {
-    fully_qualified_name: &'a str,
+    fully_qualified_name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
 }
@@ -155,10 +155,10 @@ impl<'a> Location<'a> {
     /// Of a frame: its function, and its place if it has one.
     pub(super) fn of(frame: &'a Frame, report: &'a Report) -> Location<'a> {
         let place = Place::of(frame);
-        let label = match (frame.function.as_str(), place) {
-            ("", None) if !frame.file.is_empty() => Some((frame.file.as_str(), None)),
-            ("", _) => None,
-            (function, _) => Some((function, Some("function"))),
+        let label = match (frame.function.is_empty(), place) {
+            (true, None) if !frame.file.is_empty() => Some((frame.file.as_str().into(), None)),
+            (true, _) => None,
+            (false, _) => Some((frame.full_name(), Some("function"))),
         };
         Location {
             logical_locations: label

@@ -122,6 +122,11 @@ fn long_lines_show_what_is_accessed() {
         }))()";
         browser.wait_for(&format!("{marks}.every(Boolean)"));
         assert_eq!(browser.evaluate(marks), json!([true, true]), "{width} pixels");
+        let neighbours = "[...document.querySelectorAll('.excerpt .line:not(.racing) code')].filter((code) => code.textContent.includes('short')).map((code) => {
+            const [place, frame] = [code.getBoundingClientRect(), code.closest('pre').getBoundingClientRect()];
+            return place.left >= frame.left && place.right <= frame.right;
+        })";
+        assert_eq!(browser.evaluate(neighbours), json!([true, true]), "short lines stay, {width} pixels");
         browser.picture(&format!("long-line-{width}"));
     }
     assert_no_complaints(&mut browser);

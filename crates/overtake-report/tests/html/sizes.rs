@@ -42,7 +42,7 @@ const OVERLAPPING_TEXTS: &str = "(() => {
 })()";
 
 /// What sticks out of the page, so that one has to scroll sideways.
-const STICKING_OUT: &str = "[document.documentElement, document.body, document.querySelector('main'), document.querySelector('#list')]
+const STICKING_OUT: &str = "[document.documentElement, document.body, document.querySelector('main'), document.querySelector('#list'), ...document.querySelectorAll('.scroll')]
     .filter((part) => part.checkVisibility() && part.scrollWidth > part.clientWidth + 1)
     .map((part) => `${part.tagName} ${part.scrollWidth} > ${part.clientWidth}`)";
 

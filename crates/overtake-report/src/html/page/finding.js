@@ -60,7 +60,7 @@ function confirmedView(confirmed) {
       confirmed.order.length > 0 && `, ${confirmed.order.map(letterOf).join(" before ")}`, ".", confirmed.outcome && ` Then: ${confirmed.outcome}.`),
     confirmed.seen && element("p", {}, `${capitalised(confirmed.seen)}.`),
     (confirmed.stands ?? []).map((stand) => element("details", { class: "aside" },
-      element("summary", {}, `${stand.thread} stood before its ${stand.operation} of ${counted(stand.bytes, "byte")} at ${stand.address}`),
+      element("summary", {}, `${stand.thread} stood before its ${stand.operation} of ${stand.operation.includes("acquire") ? "the lock" : counted(stand.bytes, "byte")} at ${stand.address}`),
       stackView(stand.stack.map((frame) => ({ own: true, ...frame })), { label: `Call stack of ${stand.thread}` }))),
     confirmed.repeat && element("p", {}, "Again: ", element("code", {}, confirmed.repeat)));
 }

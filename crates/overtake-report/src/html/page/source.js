@@ -43,7 +43,7 @@ function excerptView(sources, frame) {
   const known = numbers.filter((number) => !(number in cut)).map((number) => lines[number]).filter((line) => line.trim());
   const indent = numbers.some((number) => number in cut) || known.length === 0 ? 0 : Math.min(...known.map(indentOf));
   const rows = numbers.map((number) => sourceLine(number, lines[number], number === frame.line ? frame : null, indent, cut[number] ?? 0));
-  const text = element("pre", { tabindex: "0", "aria-label": `Source at ${place}` }, rows);
+  const text = element("pre", { tabindex: "0", "aria-label": `Source at ${place}` }, element("div", { class: "lines" }, rows));
   centreMark(text);
   return excerptFigure(place, text);
 }
@@ -81,6 +81,18 @@ function sourceLine(number, line, marked, indent, cut) {
 /** Names, members and indexes in a row: `table->rows[i].count`. */
 const CHAIN = String.raw`[\w$]+(?:(?:->|::|\.)[\w$]+|\[[^\]]*\])*`;
 
+/** Where the bracket opens that closes at the end of a text; -1 if nowhere. */
+function openingOf(text) {
+  const close = text.at(-1);
+  const open = { ")": "(", "]": "[" }[close];
+  let depth = 0;
+  for (let at = text.length - 1; open && at >= 0; at--) {
+    if (text[at] === close) depth++;
+    if (text[at] === open && --depth === 0) return at;
+  }
+  return -1;
+}
+
 /**
  * Marks the expression at `column`: a chain with what it is a member of, an operator with what is on its left, or, if nothing is,
  * with what is on its right. Columns count bytes.
@@ -92,6 +104,12 @@ function markedExpression(line, column, indent) {
   // Compilers name the parenthesis of a call.
   const callee = after[0] === "(" && found(`${CHAIN}(?:<[^()]*>)?$`, before);
   if (callee && at - callee.length >= indent) return [line.slice(indent, at - callee.length), element("mark", {}, callee), after];
+  // Of an operator of a class they name the last bracket.
+  const open = openingOf(line.slice(0, at + 1));
+  if (open >= indent && at >= 0) {
+    const start = Math.max(indent, open - found(`${CHAIN}(?:<[^()]*>)?$`, line.slice(0, open)).length);
+    return [line.slice(indent, start), element("mark", {}, line.slice(start, at + 1)), after.slice(1)];
+  }
   const operator = found("^[-+*/%&|^<>=!~]+", after);
   const left = operator ? found(`${CHAIN}\\s*$`, before) : found(`${CHAIN}(?:->|::|\\.)$`, before);
   const right = operator ? operator + (left ? "" : found(`^${CHAIN}`, after.slice(operator.length))) : found(`^${CHAIN}|^\\S`, after);

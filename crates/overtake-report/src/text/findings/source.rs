@@ -116,7 +116,7 @@ fn expression(letters: &[char], at: usize) -> (usize, usize) {
     }
     let operator_end =
         at + letters[at..].iter().take_while(|letter| "=+-*/%&|^<>!".contains(**letter)).count();
-    if let Some(start) = callee_start(letters, at) {
+    if let Some(start) = callee_start(letters, at).or_else(|| closed_start(letters, at)) {
         return (start, at + 1);
     }
     let before = letters[..at].iter().rposition(|letter| *letter != ' ');
@@ -136,20 +136,33 @@ fn expression(letters: &[char], at: usize) -> (usize, usize) {
 fn callee_start(letters: &[char], at: usize) -> Option<usize> {
     let before = if letters[at] == '(' { at.checked_sub(1)? } else { return None };
     let name_end = match letters[before] {
-        '>' => template_start(letters, before)?.checked_sub(1)?,
+        '>' => opening(letters, before, ['<', '>'])?.checked_sub(1)?,
         _ => before,
     };
     is_name(letters[name_end]).then(|| operand_start(letters, name_end))
 }
 
-/// Where the template arguments begin that end at a position.
-fn template_start(letters: &[char], end: usize) -> Option<usize> {
+/// Where the element or call begins whose last bracket is at a position: compilers name that for operators of classes.
+fn closed_start(letters: &[char], at: usize) -> Option<usize> {
+    let open = match letters[at] {
+        ')' => opening(letters, at, ['(', ')'])?,
+        ']' => opening(letters, at, ['[', ']'])?,
+        _ => return None,
+    };
+    let is_element =
+        letters[at] == ']' && open > 0 && (is_name(letters[open - 1]) || letters[open - 1] == ']');
+    let start = if is_element { Some(operand_start(letters, open - 1)) } else { callee_start(letters, open) };
+    Some(start.unwrap_or(open))
+}
+
+/// Where the bracket opens that closes at a position.
+fn opening(letters: &[char], end: usize, [open, close]: [char; 2]) -> Option<usize> {
     let mut depth = 0_u32;
     (0..=end).rev().find(|&at| {
-        match letters[at] {
-            '>' => depth += 1,
-            '<' => depth -= 1,
-            _ => {}
+        if letters[at] == close {
+            depth += 1;
+        } else if letters[at] == open {
+            depth -= 1;
         }
         depth == 0
     })
@@ -167,7 +180,7 @@ fn operand_start(letters: &[char], at: usize) -> usize {
             [.., letter] if is_name(*letter) => start - 1,
             [.., '.'] => start - 1,
             [.., '-', '>'] | [.., ':', ':'] => start - 2,
-            [rest @ .., ']'] => match rest.iter().rposition(|letter| *letter == '[') {
+            [.., ']'] => match opening(letters, start - 1, ['[', ']']) {
                 Some(open) => open,
                 None => return start,
             },
@@ -214,6 +227,11 @@ mod tests {
             ("  p = std::make_shared<Pair<int>>(1);", 34, "      ~~~~~~~~~~~~~~~~~~~~~~~~~~~^"),
             ("  if (a > (b)) {", 11, "          ^"),
             ("  (x)->run();", 3, "  ^"),
+            ("  um[i + n[7]] = 1;", 14, "  ~~~~~~~~~~~^"),
+            ("  t.rows[i][j] = 1;", 14, "  ~~~~~~~~~~~^"),
+            ("  p = make<int>(f(n));", 21, "      ~~~~~~~~~~~~~~^"),
+            ("  use((a + b));", 13, "      ~~~~~~^"),
+            ("  ])", 3, "  ^"),
         ] {
             let (source, marker) = windowed(text, false, marked(text, column), 100);
             assert_eq!((marker.as_str(), source), (expected, text.replace('\t', "    ")));
