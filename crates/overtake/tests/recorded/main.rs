@@ -1,6 +1,7 @@
 //! Programs that our compilers compiled: they run, and the reports say what they should.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
+mod advice;
 mod compiling;
 mod naming;
 #[path = "../support/mod.rs"]
