@@ -212,6 +212,13 @@ pub fn is_stored(path: &Path) -> Result<bool, Error> {
 
 /// Reads a stored result.
 pub fn stored(path: &Path) -> Result<Report, Error> {
+    if !is_standard(path) && path.is_dir() {
+        let inside = format!("{}/*.json", path.display().to_string().trim_end_matches('/'));
+        return Err(Error::in_file(
+            path,
+            format!("expected a stored result, found a directory; name the results in it, such as {inside}"),
+        ));
+    }
     if !is_standard(path) && path.is_file() && !is_stored(path)? {
         return Err(Error::in_file(
             path,

@@ -35,11 +35,17 @@ fn help_lists_every_command_in_groups() {
             && at("Work with findings:") < at("Work with traces:")
     );
     assert!(help.lines().all(|line| line.trim_end().len() <= 120), "{help}");
+    for group in
+        help.split("\n\n").filter(|group| group.lines().nth(1).is_some_and(|line| line.starts_with("  ")))
+    {
+        assert!(group.lines().count() <= 11, "a group has at most ten lines and its name: {group}");
+    }
 }
 
 #[test]
 fn short_help_leaves_out_what_few_people_need() {
     let [short, long] = ["-h", "--help"].map(|help| overtake(&["run", help]).expect_code(0).text());
+    assert!(short.contains("Arguments:\n  <PROGRAM>..."), "{short}");
     assert!(!short.contains("--epsilon") && long.contains("--epsilon"), "{short}");
     assert!(short.contains("--report") && short.lines().count() < 60, "{short}");
 }
@@ -54,7 +60,7 @@ fn mistakes_are_answered_with_what_to_type() {
     let log = files.directory().join("overtake.1.1");
     std::fs::create_dir(&log).expect("writable");
     std::fs::write(log.join("process"), "").expect("writable");
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 12] = [
         (&["stat", &files.path("")], 1, "found a directory; name a file in it, such as "),
         (&["analyze", log.to_str().expect("UTF-8")], 1, "overtake finish "),
         (&["analyze", result], 1, "found a stored result: overtake report "),
@@ -63,6 +69,10 @@ fn mistakes_are_answered_with_what_to_type() {
         (&["run", "--html", "x.html", "true"], 2, "write --report html=FILE"),
         (&["analyze", "--html", "x.html", trace], 2, "write --report html=FILE"),
         (&["run", trace], 1, "overtake analyze"),
+        (&["run", result], 1, "overtake confirm"),
+        (&["run", "no-such-program"], 1, "build it with overtake cc, or name its sources"),
+        (&["run", files.directory().to_str().expect("UTF-8")], 1, "found a directory; name a program in it"),
+        (&["report", files.directory().to_str().expect("UTF-8")], 1, "name the results in it, such as "),
     ];
     for (arguments, code, answer) in cases {
         let run = overtake(arguments).expect_code(code);

@@ -9,7 +9,7 @@ use super::values::detector_parser;
 use crate::command_line::console::Console;
 
 /// Where help lists the settings.
-const SETTINGS_HEADING: &str = "Settings of detectors";
+pub(super) const SETTINGS_HEADING: &str = "Settings of detectors";
 
 /// The option that names detectors.
 const DETECTOR: &str = "detector";

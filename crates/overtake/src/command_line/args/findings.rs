@@ -14,7 +14,7 @@ use overtake_report::Renderer;
 use overtake_report::result::{Finding, Status};
 
 use super::crew::CrewArguments;
-use super::detectors::{ChosenDetectors, DetectorArguments};
+use super::detectors::{ChosenDetectors, DetectorArguments, SETTINGS_HEADING};
 use super::traces::{CheckedInputArguments, InputArguments};
 use super::values::{count_parser, duration_parser, renderer_parser, report_parser, severity_parser};
 
@@ -31,15 +31,15 @@ pub(crate) struct AnalyzeArguments {
     pub(crate) options: DetectorArguments,
 
     /// Use lockstamp instead of hb where it is faster
-    #[arg(long)]
+    #[arg(long, help_heading = SETTINGS_HEADING, hide_short_help = true)]
     pub(crate) auto: bool,
 
     /// Repeat the test with smaller epsilon and delta for this time: 90s, 5m, 1h; stops at the first race (rpt)
-    #[arg(long, value_name = "TIME", value_parser = duration_parser)]
+    #[arg(long, value_name = "TIME", value_parser = duration_parser, help_heading = SETTINGS_HEADING, hide_short_help = true)]
     pub(crate) until: Option<Duration>,
 
     /// Repeat the test with smaller epsilon and delta until this many events were read; stops at the first race (rpt)
-    #[arg(long, value_name = "EVENTS", value_parser = count_parser)]
+    #[arg(long, value_name = "EVENTS", value_parser = count_parser, help_heading = SETTINGS_HEADING, hide_short_help = true)]
     pub(crate) budget: Option<u64>,
 
     #[command(flatten)]

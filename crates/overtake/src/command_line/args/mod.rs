@@ -185,12 +185,9 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Work with findings", &["report", "explain", "baseline", "diff"]),
     (
         "Work with traces",
-        &[
-            "record", "seal", "analyze", "cluster", "witness", "ask", "compare", "stat", "validate",
-            "convert", "gen",
-        ],
+        &["record", "seal", "analyze", "witness", "ask", "compare", "stat", "validate", "convert", "gen"],
     ),
-    ("Others", &["bench", "completions", "man", "help"]),
+    ("Others", &["cluster", "bench", "completions", "man", "help"]),
 ];
 
 /// The commands with what they do, in groups.
@@ -217,7 +214,13 @@ pub(crate) fn command(registry: Registry) -> clap::Command {
         .before_help(groups)
         .mut_subcommand("analyze", |analyze| with_tables(analyze, &[&detectors, &renderers]))
         .mut_subcommand("run", |run| with_tables(run, &[&renderers]))
-        .mut_subcommand("report", |report| with_tables(report, &[&renderers]))
+        .mut_subcommand("report", |report| without_schedules(with_tables(report, &[&renderers])))
+        .mut_subcommand("confirm", without_schedules)
+}
+
+/// Stored results have their schedules: these commands build none.
+fn without_schedules(command: clap::Command) -> clap::Command {
+    command.mut_arg("witnesses", |argument| argument.hide(true))
 }
 
 fn with_tables(command: clap::Command, tables: &[&str]) -> clap::Command {

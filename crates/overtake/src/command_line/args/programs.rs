@@ -36,7 +36,7 @@ pub(crate) struct RecordingArguments {
     pub(crate) allow_empty: bool,
 
     /// The program and its arguments
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true, help_heading = None::<&str>)]
     pub(crate) program: Vec<OsString>,
 }
 

@@ -9,6 +9,9 @@ use overtake_trace::Format;
 
 use super::values::format_parser;
 
+/// Where help lists how a trace is read.
+const READING: &str = "Reading the trace";
+
 /// A trace to read.
 #[derive(Args)]
 pub(crate) struct InputArguments {
@@ -17,11 +20,11 @@ pub(crate) struct InputArguments {
     pub(crate) trace: PathBuf,
 
     /// Read the trace as this format, whatever it looks like
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser(), help_heading = READING)]
     pub(crate) format: Option<Format>,
 
     /// Read what is intact of a damaged .otr file and say what is missing
-    #[arg(long)]
+    #[arg(long, help_heading = READING)]
     pub(crate) salvage: bool,
 }
 
@@ -39,7 +42,7 @@ pub(crate) struct CheckedInputArguments {
     pub(crate) input: InputArguments,
 
     /// Refuse a trace that is not well formed instead of repairing it
-    #[arg(long)]
+    #[arg(long, help_heading = READING)]
     pub(crate) strict: bool,
 }
 

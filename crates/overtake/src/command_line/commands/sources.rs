@@ -57,21 +57,29 @@ pub(super) fn compile_sources(words: &mut Vec<OsString>, scratch: &Path) -> Resu
 
 /// Refuses what people may take for a program.
 fn expect_program(path: &Path) -> Result<(), Error> {
-    let other = match path.extension().and_then(OsStr::to_str) {
+    let is_file = path.is_file();
+    let other = match path.extension().and_then(OsStr::to_str).filter(|_| is_file) {
         Some("rs") => "a Rust source; programs in C and C++ are recorded",
         Some("go" | "java" | "py" | "js" | "swift") => {
             "a source in another language; programs in C and C++ are recorded"
         }
         Some("o" | "a") => "an object; link it: overtake cc FILE.o -o PROGRAM -pthread",
         Some("otr" | "std") => "a trace; overtake analyze reports its races",
+        Some("json") => "a stored result; overtake report shows it, overtake confirm runs its program",
+        _ if path.is_dir() && !is_in_path(path) => "a directory; name a program in it",
+        _ if !path.exists() && !is_in_path(path) => {
+            "nothing of this name, here or in PATH; build it with overtake cc, or name its sources"
+        }
         _ => return Ok(()),
     };
-    match path.is_file() {
-        true => {
-            Err(Error::in_file(path, format!("expected a program, or sources in C or C++, found {other}")))
-        }
-        false => Ok(()),
-    }
+    Err(Error::in_file(path, format!("expected a program, or sources in C or C++, found {other}")))
+}
+
+/// Whether a name without directories is that of a program in `PATH`.
+fn is_in_path(name: &Path) -> bool {
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    name.components().count() == 1
+        && std::env::split_paths(&directories).any(|directory| directory.join(name).is_file())
 }
 
 /// The language of a source, by its name.
