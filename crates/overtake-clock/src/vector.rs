@@ -80,6 +80,23 @@ impl VectorClock {
         grew | !rest.is_empty()
     }
 
+    /// As [`join`](Self::join), for the components of a clock from `start` on.
+    #[inline]
+    pub fn join_from(&mut self, start: usize, other: &[Time]) -> bool {
+        debug_assert!(other.last() != Some(&0), "I1");
+        if self.times.len() <= start {
+            if !other.is_empty() {
+                self.times.resize(start, 0);
+                self.times.extend_from_slice(other); // I1 of `other`
+            }
+            return !other.is_empty();
+        }
+        let (known, rest) = other.split_at(other.len().min(self.times.len() - start));
+        let grew = raise_all(&mut self.times[start..start + known.len()], known);
+        self.times.extend_from_slice(rest); // I1 of `other`
+        grew | !rest.is_empty()
+    }
+
     /// Whether everything that `other` knows is known.
     pub fn covers_all(&self, other: &[Time]) -> bool {
         debug_assert!(other.last() != Some(&0), "I1");

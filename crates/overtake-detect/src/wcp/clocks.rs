@@ -5,22 +5,30 @@
 //!       a clock that knows a thread's time knows all that the thread knew when that time ended.
 //!   I2  A weak clock takes in whole happens-before clocks of other threads only. So one that knows the time at which a clock
 //!       was handed out knows that clock, and need not take it in again.
+//!   I3  Who learns of a thread's time by happens-before learns what came weakly before it, too. So an acquire that learns nothing by
+//!       happens-before learns nothing weakly.
 
-use overtake_clock::{Epoch, SnapshotId, Time, VectorClock};
-use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId};
-use rustc_hash::FxHashMap;
+use overtake_clock::{Epoch, SnapshotId, Stamp, Time, VectorClock};
+use overtake_trace::{EventIndex, Id, IdVec, LockId, Sizes, SyncId, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::sections::{Own, Sections};
-use super::survey::{Slot, User};
-use crate::access::AccessKind;
+use super::store::{Growing, Store};
+use super::survey::{Life, Slot};
+use super::sweep::Known;
+use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
+
+/// A sweep comes after so many ends of sections at the earliest.
+const SWEEP_AFTER: usize = if cfg!(test) { 1 } else { 1 << 12 };
 
 #[derive(Debug)]
 struct ThreadState {
-    /// What happened before, the thread's own time included.
-    happens: VectorClock,
-    weak: VectorClock,
-    time: Time,
+    /// What happened before, as far as other threads did it.
+    learned: Growing,
+    weak: Growing,
+    now: Epoch,
+    is_forked: bool,
     open: Vec<Open>,
     /// The accesses since the first of the open sections began, and whether they write.
     accesses: Vec<(Slot, bool)>,
@@ -36,22 +44,21 @@ struct Open {
     first_access: usize,
 }
 
-/// What acquirers of a lock learn: from exclusive releases, and from shared ones since.
+/// What acquirers of a lock learn.
 #[derive(Clone, Default, Debug)]
 struct LockClocks {
-    happens: [VectorClock; 2],
-    weak: [VectorClock; 2],
-    /// The thread that knows all of this because it released the lock last.
-    known_to: Option<ThreadId>,
+    /// From the latest exclusive release.
+    happened: Stamp,
+    weak: SnapshotId,
+    /// From shared releases since: what happened, and what came weakly before.
+    shared: Option<Box<[VectorClock; 2]>>,
 }
 
 /// The latest atomic access of a thread to a variable.
 #[derive(Clone, Copy, Debug)]
 struct Atomic {
-    thread: ThreadId,
     writes: bool,
-    time: Time,
-    happened: SnapshotId,
+    end: Stamp,
 }
 
 /// Which thread noted an access to a variable last, within which of its sections, and which kinds.
@@ -63,38 +70,47 @@ struct Noted {
 }
 
 /// All clocks.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(super) struct Clocks {
     threads: IdVec<ThreadId, ThreadState>,
+    lives: IdVec<ThreadId, Life>,
     locks: IdVec<LockId, LockClocks>,
     /// What each poster knew. A thread's own posts order nothing weakly.
-    posts: IdVec<SyncId, Vec<(ThreadId, VectorClock)>>,
+    posts: IdVec<SyncId, Vec<Stamp>>,
     atomics: FxHashMap<Slot, Vec<Atomic>>,
     /// By slot.
     noted: Vec<Noted>,
     sections: Sections,
-    ends: Vec<SnapshotId>,
+    store: Store,
+    /// The next sweep comes after so many ends of sections.
+    sweep_after: usize,
 }
 
 impl ThreadState {
     fn new(thread: u32) -> ThreadState {
-        let mut happens = VectorClock::new();
-        happens.raise(Epoch { thread, time: 1 });
         ThreadState {
-            happens,
-            weak: VectorClock::new(),
-            time: 1,
+            learned: Growing::default(),
+            weak: Growing::default(),
+            now: Epoch { thread, time: 1 },
+            is_forked: false,
             open: Vec::new(),
             accesses: Vec::new(),
             begun: 0,
         }
     }
 
-    /// The thread's time is over (I1).
+    /// What the thread knows by happens-before; its time is over (I1). The caller owns a reference.
     #[inline]
-    fn tick(&mut self, thread: ThreadId) {
-        self.time = self.time.saturating_add(1);
-        self.happens.raise(Epoch { thread: thread.0, time: self.time });
+    fn hand_out(&mut self, store: &mut Store) -> Stamp {
+        let stamp = Stamp { snapshot: self.learned.copy(store), epoch: self.now };
+        self.now.time = self.now.time.saturating_add(1);
+        stamp
+    }
+
+    /// Learns from what another thread handed out: it happened before, and came weakly before.
+    fn learn(&mut self, store: &Store, stamp: Stamp) {
+        self.learned.learn(store, stamp);
+        self.weak.learn(store, stamp); // I2
     }
 }
 
@@ -103,21 +119,34 @@ const READ: u8 = 1;
 const WRITE: u8 = 2;
 
 impl Clocks {
-    /// Clocks of a trace in which so many variables matter, and locks have these users.
-    pub(super) fn new(slots: usize, users: IdVec<LockId, Vec<User>>) -> Clocks {
-        Clocks { noted: vec![Noted::default(); slots], sections: Sections::new(users), ..Clocks::default() }
+    /// Clocks of a trace in which so many variables matter, and threads live so long.
+    pub(super) fn new(slots: usize, lives: IdVec<ThreadId, Life>) -> Clocks {
+        Clocks {
+            threads: IdVec::new(),
+            lives,
+            locks: IdVec::new(),
+            posts: IdVec::new(),
+            atomics: FxHashMap::default(),
+            noted: vec![Noted::default(); slots],
+            sections: Sections::default(),
+            store: Store::default(),
+            sweep_after: SWEEP_AFTER,
+        }
     }
 
     pub(super) fn reserve(&mut self, sizes: &Sizes) {
         for thread in self.threads.len()..sizes.threads {
             self.threads.push(ThreadState::new(thread as u32));
         }
+        self.lives.grow_to(sizes.threads);
         self.locks.grow_to(sizes.locks);
+        self.sections.grow_to(sizes.locks);
         self.posts.grow_to(sizes.objects);
     }
 
+    #[inline]
     pub(super) fn time(&self, thread: ThreadId) -> Time {
-        self.threads[thread].time
+        self.threads[thread].now.time
     }
 
     /// Whether an access of another thread comes weakly before what `thread` does now.
@@ -128,7 +157,7 @@ impl Clocks {
 
     /// Whether it happens before.
     pub(super) fn happens_before(&self, access: Epoch, thread: ThreadId) -> bool {
-        self.threads[thread].happens.covers(access)
+        self.threads[thread].learned.covers(access)
     }
 
     /// An access begins: rule (a), and the order of atomic accesses to the variable.
@@ -145,7 +174,7 @@ impl Clocks {
     /// An access like one that was noted since the last section began says nothing new: no section ended since that excludes an
     /// open one, and a write conflicts with all that a read conflicts with.
     fn access_in_section(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
-        let Clocks { threads, sections, noted, .. } = self;
+        let Clocks { threads, sections, noted, store, .. } = self;
         let ThreadState { open, weak, accesses, begun, .. } = &mut threads[thread];
         let known = &mut noted[var.0 as usize];
         if (known.thread, known.begun) != (thread.0, *begun) {
@@ -158,10 +187,8 @@ impl Clocks {
         known.kinds |= new;
         accesses.push((var, kind.writes()));
         for &Open { own, .. } in open.iter() {
-            for (other, released, happened) in sections.conflicting(own, var, kind.writes()) {
-                if weak.get(other.0) < released {
-                    weak.join(sections.snapshots.times(happened)); // I2
-                }
+            for end in sections.conflicting(own, var, kind.writes()) {
+                weak.learn(store, end); // I2
             }
         }
     }
@@ -170,122 +197,181 @@ impl Clocks {
     fn join_atomics(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
         let state = &mut self.threads[thread];
         for atomic in self.atomics.get(&var).map_or(&[][..], Vec::as_slice) {
-            if atomic.thread != thread && (atomic.writes || kind.writes()) {
-                let times = self.sections.snapshots.times(atomic.happened);
-                if state.weak.get(atomic.thread.0) < atomic.time {
-                    state.weak.join(times); // I2
-                }
-                state.happens.join(times);
+            if atomic.end.epoch.thread != thread.0 && (atomic.writes || kind.writes()) {
+                state.learn(&self.store, atomic.end);
             }
         }
     }
 
     /// An atomic access is over: later ones of other threads come after it.
     pub(super) fn end_atomic(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
-        let state = &mut self.threads[thread];
-        let happened = self.sections.snapshots.insert(state.happens.times());
-        let atomic = Atomic { thread, writes: kind.writes(), time: state.time, happened };
+        let end = self.threads[thread].hand_out(&mut self.store);
+        let atomic = Atomic { writes: kind.writes(), end };
         let known = self.atomics.entry(var).or_default();
-        match known.iter_mut().find(|known| (known.thread, known.writes) == (thread, atomic.writes)) {
-            Some(known) => {
-                self.sections.snapshots.release(known.happened);
-                *known = atomic;
-            }
+        let is_same =
+            |known: &&mut Atomic| (known.end.epoch.thread, known.writes) == (thread.0, atomic.writes);
+        match known.iter_mut().find(is_same) {
+            Some(known) => self.store.release(std::mem::replace(known, atomic).end.snapshot),
             None => known.push(atomic),
         }
-        state.tick(thread);
     }
 
+    /// A section of a lock that two threads use begins.
     pub(super) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
-        let Some(own) = self.sections.begin(thread, lock, mode) else { return };
         let state = &mut self.threads[thread];
-        let clocks = &self.locks[lock];
-        if clocks.known_to != Some(thread) {
-            let sources = if mode == LockMode::Exclusive { 0..2 } else { 0..1 };
-            for source in sources {
-                state.happens.join(clocks.happens[source].times());
-                state.weak.join(clocks.weak[source].times());
-            }
+        let LockClocks { happened, weak, shared } = &self.locks[lock];
+        if happened.epoch.thread != thread.0 && !state.learned.covers(happened.epoch) {
+            state.learned.learn(&self.store, *happened);
+            state.weak.join(&self.store, *weak); // I3
+        }
+        if let (Some(shared), LockMode::Exclusive) = (shared, mode) {
+            state.learned.join_all(&shared[0]);
+            state.weak.join_all(&shared[1]);
         }
         state.begun = state.begun.wrapping_add(1);
-        let first_access = state.accesses.len();
-        state.open.push(Open { own, acquired: state.time, first_access });
+        let (first_access, acquired) = (state.accesses.len(), state.now.time);
+        state.open.push(Open { own: Own { thread, lock, mode }, acquired, first_access });
     }
 
-    pub(super) fn release(&mut self, thread: ThreadId, lock: LockId) {
-        let Clocks { threads, locks, sections, ends, .. } = self;
-        let state = &mut threads[thread];
-        let Some(at) = state.open.iter().rposition(|open| open.own.lock == lock) else { return };
-        let Open { own, acquired, first_access } = state.open.remove(at);
-        let mode = own.mode;
-        sections.ordered(own, |other| state.weak.get(other.0), ends);
-        for end in ends.drain(..) {
-            state.weak.join(sections.snapshots.times(end));
+    /// The section ends.
+    pub(super) fn release(&mut self, at: At, lock: LockId) {
+        let Clocks { threads, locks, sections, store, .. } = self;
+        let state = &mut threads[at.thread];
+        let Some(place) = state.open.iter().rposition(|open| open.own.lock == lock) else { return };
+        let Open { own, acquired, first_access } = state.open.remove(place);
+        while let Some(end) = sections.cut(own, &state.weak.clock) {
+            state.weak.learn(store, end);
         }
-        let happened = sections.snapshots.insert(state.happens.times());
-        sections.end(own, [acquired, state.time], happened, &state.accesses[first_access..]);
-        sections.snapshots.release(happened);
+        let end = state.hand_out(store);
+        sections.end(own, acquired, end, &state.accesses[first_access..], store);
         let clocks = &mut locks[lock];
-        clocks.known_to = (mode == LockMode::Exclusive).then_some(thread);
-        if mode == LockMode::Exclusive {
-            clocks.happens.iter_mut().chain(&mut clocks.weak).for_each(VectorClock::clear);
+        match own.mode {
+            LockMode::Exclusive => {
+                store.release(std::mem::replace(&mut clocks.happened, end).snapshot);
+                let weak = state.weak.copy(store);
+                store.release(std::mem::replace(&mut clocks.weak, weak));
+                clocks.shared = None;
+            }
+            LockMode::Shared => {
+                let [happened, weak] = &mut **clocks.shared.get_or_insert_default();
+                happened.join(state.learned.clock.times());
+                happened.raise(end.epoch);
+                weak.join(state.weak.clock.times());
+                store.release(end.snapshot);
+            }
         }
-        clocks.happens[mode as usize].join(state.happens.times());
-        clocks.weak[mode as usize].join(state.weak.times());
         if state.open.is_empty() {
             state.accesses.clear();
         }
-        state.tick(thread);
+        if self.sections.noted >= self.sweep_after {
+            self.sweep(at.index);
+        }
     }
 
+    /// The child learns of settled threads as well.
     pub(super) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
-        let times = self.threads[thread].happens.clone();
-        self.learn(child, &times);
-        self.threads[thread].tick(thread);
+        if thread == child {
+            return;
+        }
+        let (parent, child) = self.threads.pair_mut(thread, child);
+        for clock in [&mut child.learned, &mut child.weak] {
+            clock.join_all(&parent.learned.clock);
+            clock.raise(parent.now);
+        }
+        child.is_forked = true;
+        parent.now.time = parent.now.time.saturating_add(1);
     }
 
     pub(super) fn join(&mut self, thread: ThreadId, child: ThreadId) {
-        let times = self.threads[child].happens.clone();
-        self.learn(thread, &times);
-        self.threads[child].tick(child);
+        let stamp = self.threads[child].hand_out(&mut self.store);
+        if thread != child {
+            self.threads[thread].learn(&self.store, stamp);
+        }
+        self.store.release(stamp.snapshot);
     }
 
     pub(super) fn post(&mut self, thread: ThreadId, object: SyncId) {
-        let state = &mut self.threads[thread];
+        let stamp = self.threads[thread].hand_out(&mut self.store);
         let posts = &mut self.posts[object];
-        match posts.iter_mut().find(|(poster, _)| *poster == thread) {
-            Some((_, posted)) => posted.clone_from(&state.happens),
-            None => posts.push((thread, state.happens.clone())),
+        match posts.iter_mut().find(|posted| posted.epoch.thread == thread.0) {
+            Some(posted) => self.store.release(std::mem::replace(posted, stamp).snapshot),
+            None => posts.push(stamp),
         }
-        state.tick(thread);
     }
 
     pub(super) fn wait(&mut self, thread: ThreadId, object: SyncId) {
-        let Clocks { threads, posts, .. } = self;
-        let state = &mut threads[thread];
-        for (_, posted) in posts[object].iter().filter(|(poster, _)| *poster != thread) {
-            state.happens.join(posted.times());
-            state.weak.join(posted.times());
+        let state = &mut self.threads[thread];
+        for posted in self.posts[object].iter().filter(|posted| posted.epoch.thread != thread.0) {
+            state.learn(&self.store, *posted);
         }
     }
 
-    fn learn(&mut self, thread: ThreadId, times: &VectorClock) {
-        let state = &mut self.threads[thread];
-        state.happens.join(times.times());
-        state.weak.join(times.times());
+    /// Drops what all threads know that have events left, and the clocks of threads that are not heard of again.
+    fn sweep(&mut self, now: EventIndex) {
+        let known = self.known_to_all(now);
+        let Clocks { threads, lives, atomics, sections, store, .. } = self;
+        let left = sections.sweep(&known, store);
+        atomics.retain(|_, accesses| {
+            accesses.retain(|access| known.keeps(access.end, store));
+            !accesses.is_empty()
+        });
+        let mut alive = 0;
+        for (place, state) in threads.iter_mut().enumerate() {
+            let is_over = lives[ThreadId::from_index(place)].last_mention < Some(now);
+            alive += usize::from(!is_over);
+            let last = Epoch { time: state.now.time - 1, ..state.now };
+            if is_over && store.settled == place && known.covers(last) {
+                store.settled += 1;
+            }
+            if is_over {
+                state.learned.forget(store);
+                state.weak.forget(store);
+            }
+        }
+        let unsettled = threads.len() - store.settled;
+        self.sweep_after = SWEEP_AFTER.max(left).max(alive * unsettled / 16);
+    }
+
+    /// What all threads that have events left know weakly, or will know when they start.
+    fn known_to_all(&self, now: EventIndex) -> Known {
+        let mut known = Known::everything(self.threads.len());
+        let mut asked = FxHashSet::default();
+        let alive =
+            self.threads.enumerate().filter(|(thread, _)| self.lives[*thread].last_event >= Some(now));
+        for (thread, state) in alive {
+            match self.starter(thread) {
+                None => known.limit_to(&state.weak.clock, thread, self.store.settled),
+                Some(starter) if asked.insert(starter) => {
+                    known.limit_to(&self.threads[starter].learned.clock, starter, self.store.settled);
+                }
+                Some(_) => {}
+            }
+        }
+        known
+    }
+
+    /// Of a thread that is yet to be forked: the nearest of the threads that start it which is at work.
+    fn starter(&self, mut thread: ThreadId) -> Option<ThreadId> {
+        let mut starter = None;
+        while let Some(parent) = self.lives[thread].starter.filter(|_| !self.threads[thread].is_forked) {
+            (starter, thread) = (Some(parent), parent);
+        }
+        starter
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        let threads: usize = self
-            .threads
-            .iter()
-            .map(|state| state.happens.heap_bytes() + state.weak.heap_bytes() + state.accesses.capacity() * 8)
-            .sum();
-        threads
+        let of_thread = |state: &ThreadState| {
+            state.learned.clock.heap_bytes()
+                + state.weak.clock.heap_bytes()
+                + state.accesses.capacity() * size_of::<(Slot, bool)>()
+        };
+        self.threads.iter().map(of_thread).sum::<usize>()
             + self.threads.table_bytes()
+            + self.lives.table_bytes()
             + self.locks.table_bytes()
             + self.noted.capacity() * size_of::<Noted>()
             + self.atomics.len() * size_of::<(Slot, Vec<Atomic>)>()
             + self.sections.state_bytes()
+            + self.store.heap_bytes()
     }
 }

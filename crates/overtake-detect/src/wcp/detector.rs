@@ -9,6 +9,7 @@
 
 use overtake_clock::{Epoch, Time};
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use smallvec::SmallVec;
 
 use super::clocks::Clocks;
 use super::survey::{Census, Slot};
@@ -31,7 +32,7 @@ pub(crate) struct WeakOrder {
     clocks: Clocks,
     census: Census,
     /// By slot.
-    variables: Vec<Vec<Seen>>,
+    variables: Vec<SmallVec<[Seen; 1]>>,
     seen: usize,
     suspected: u64,
 }
@@ -40,8 +41,8 @@ impl WeakOrder {
     /// A detector for a trace in which this matters.
     pub(super) fn new(mut census: Census) -> WeakOrder {
         WeakOrder {
-            clocks: Clocks::new(census.slot_count, std::mem::take(&mut census.users)),
-            variables: vec![Vec::new(); census.slot_count],
+            clocks: Clocks::new(census.slot_count, std::mem::take(&mut census.lives)),
+            variables: vec![SmallVec::new(); census.slot_count],
             census,
             seen: 0,
             suspected: 0,
@@ -83,21 +84,8 @@ impl WeakOrder {
         }
     }
 
-    #[cold]
-    fn report(&mut self, first: Access, epoch: Epoch, second: Access, var: VarId, findings: &mut Findings) {
-        let is_observed = !self.clocks.happens_before(epoch, second.at.thread);
-        let verdict = if is_observed { Verdict::Observed } else { Verdict::Suspected };
-        self.suspected += u64::from(!is_observed);
-        findings.report(Race { var, verdict, first, second });
-    }
-}
-
-impl Detector for WeakOrder {
-    fn reserve(&mut self, sizes: &Sizes) {
-        self.clocks.reserve(sizes);
-    }
-
-    fn access(&mut self, at: At, touch: Touch<'_>, findings: &mut Findings) {
+    /// An access that is atomic, or touches a heap block as well.
+    fn access_to_each(&mut self, at: At, touch: Touch<'_>, findings: &mut Findings) {
         for (var, kind) in touch.each() {
             if let Some(slot) = self.census.slot(var) {
                 self.clocks.access(at.thread, slot, kind);
@@ -115,14 +103,40 @@ impl Detector for WeakOrder {
         }
     }
 
+    #[cold]
+    fn report(&mut self, first: Access, epoch: Epoch, second: Access, var: VarId, findings: &mut Findings) {
+        let is_observed = !self.clocks.happens_before(epoch, second.at.thread);
+        let verdict = if is_observed { Verdict::Observed } else { Verdict::Suspected };
+        self.suspected += u64::from(!is_observed);
+        findings.report(Race { var, verdict, first, second });
+    }
+}
+
+impl Detector for WeakOrder {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.clocks.reserve(sizes);
+    }
+
+    #[inline]
+    fn access(&mut self, at: At, touch: Touch<'_>, findings: &mut Findings) {
+        if touch.block.is_some() || touch.kind.is_atomic() {
+            self.access_to_each(at, touch, findings);
+        } else if let Some(slot) = self.census.slot(touch.var) {
+            self.clocks.access(at.thread, slot, touch.kind);
+            self.judge(Access { at, kind: touch.kind }, touch.var, slot, findings);
+        }
+    }
+
     fn fence(&mut self, _: At, _: MemoryOrder, _: &mut Findings) {}
 
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
-        self.clocks.acquire(at.thread, lock, mode);
+        if self.census.is_shared(lock) {
+            self.clocks.acquire(at.thread, lock, mode);
+        }
     }
 
     fn release(&mut self, at: At, lock: LockId, _: LockMode, _: &mut Findings) {
-        self.clocks.release(at.thread, lock);
+        self.clocks.release(at, lock);
     }
 
     fn fork(&mut self, at: At, child: ThreadId, _: &mut Findings) {
@@ -144,7 +158,7 @@ impl Detector for WeakOrder {
     fn state_bytes(&self) -> usize {
         self.clocks.state_bytes()
             + self.census.state_bytes()
-            + self.variables.capacity() * size_of::<Vec<Seen>>()
+            + self.variables.capacity() * size_of::<SmallVec<[Seen; 1]>>()
             + self.seen * size_of::<Seen>()
     }
 

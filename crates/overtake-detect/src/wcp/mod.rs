@@ -13,22 +13,29 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `survey.rs` | what can matter: variables and locks that threads share |
+//! | `survey.rs` | what can matter: variables and locks that threads share; how long threads live |
 //! | `clocks.rs` | the weak clock of every thread, by the three rules |
 //! | `sections.rs` | critical sections: their ends in order, and what was accessed in them |
+//! | `store.rs` | clocks that were handed out |
+//! | `sweep.rs` | what all threads know, so that it need not be kept |
 //! | `detector.rs` | the accesses, and the races among them |
 //! | `analysis.rs` | the passes: the detector, and the search for schedules |
 //!
-//! **Differs from the paper.** One record for each section instead of a queue for each pair of threads, with a cursor for
-//! each reader; sections of the reader's own are skipped, or happens-before would leak into the weak order. Sections that are
-//! still open, and locks that are not released in the order in which they were taken, count as they should.
-//! **Cost.** O(threads) for each synchronisation; one look-up for each lock held at the first access to a variable in a section. State grows with
-//! the number of sections that some thread has not been ordered after.
+//! **Differs from the paper.** One record for each section that another one can be ordered after in part, instead of a queue for each pair
+//! of threads; the one that matters is found by bisection. Sections of the reader's own are skipped, or happens-before would leak into the weak
+//! order. Sections that are still open, and locks that are not released in the order in which they were taken, count as they
+//! should. What all threads know is dropped, from time to time.
+//! **Cost.** O(threads) for each acquire that learns something and for each release after it; one look-up for each lock held at the first access to a
+//! variable in a section. State grows with the number of sections that some thread has not been ordered after.
 
 mod analysis;
 mod clocks;
 mod detector;
 mod sections;
+mod store;
 mod survey;
+mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use analysis::start;

@@ -8,42 +8,38 @@
 //!       exclusive section that writes the variable is needed by nobody: other threads join the end of that section, which
 //!       contains it (I1), and its own thread knows it already. Of exclusive sections that only read, the last ones of two threads are
 //!       enough: whoever writes is another thread than one of the two.
-//!   I4  Records that all threads have passed which end a section of the lock later on are dropped.
+//!   I4  Only a section in which its thread handed out its clock is recorded: in others, whoever knows the time of the acquire knows
+//!       the end.
+//!   I5  An end that all other threads know weakly changes nothing any more, and is dropped by `sweep`.
 
-use std::collections::VecDeque;
-
-use overtake_clock::{SnapshotId, Snapshots, Time};
+use overtake_clock::{Stamp, Time, VectorClock};
 use overtake_trace::{IdVec, LockId, ThreadId};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
-use super::survey::{Slot, User};
+use super::store::Store;
+use super::survey::Slot;
+use super::sweep::Known;
 use crate::detector::LockMode;
 
 /// A section that ended.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    thread: ThreadId,
     /// The thread's time when it acquired the lock.
     acquired: Time,
-    /// Happens-before at the release.
-    happened: SnapshotId,
+    end: Stamp,
+    /// How many records just before it are of its thread.
+    run: u32,
 }
 
-/// Sections of a lock that are in an order, with how far each user of the lock has come.
+/// Sections of a lock that are in an order.
 #[derive(Default, Debug)]
 struct Sequence {
-    records: VecDeque<Record>,
-    /// How many records were dropped in front of these.
-    dropped: u64,
-    /// By user, the number of records passed.
-    cursors: Vec<u64>,
-    /// With how many records to look next for some to drop.
-    look_at: usize,
+    records: Vec<Record>,
 }
 
 #[derive(Default, Debug)]
 struct LockSections {
-    users: Vec<User>,
     exclusive: Sequence,
     /// By thread (I2).
     shared: Vec<(ThreadId, Sequence)>,
@@ -52,12 +48,9 @@ struct LockSections {
 /// The latest section of a thread, on some lock, with an access to some variable.
 #[derive(Clone, Copy, Debug)]
 struct Touched {
-    thread: ThreadId,
+    end: Stamp,
     writes: bool,
     mode: LockMode,
-    /// The thread's time at the release.
-    released: Time,
-    happened: SnapshotId,
 }
 
 /// All sections of a trace.
@@ -65,8 +58,9 @@ struct Touched {
 pub(super) struct Sections {
     locks: IdVec<LockId, LockSections>,
     /// In the order of their ends.
-    touched: FxHashMap<(LockId, Slot), Vec<Touched>>,
-    pub(super) snapshots: Snapshots,
+    touched: FxHashMap<(LockId, Slot), SmallVec<[Touched; 1]>>,
+    /// How many ends were noted since the last sweep.
+    pub(super) noted: usize,
 }
 
 /// A section of the thread that asks.
@@ -75,172 +69,169 @@ pub(super) struct Own {
     pub(super) thread: ThreadId,
     pub(super) lock: LockId,
     pub(super) mode: LockMode,
-    /// The place of the thread among the users of the lock.
-    pub(super) user: u32,
 }
 
 impl Sections {
-    pub(super) fn new(mut users: IdVec<LockId, Vec<User>>) -> Sections {
-        let mut sections = Sections::default();
-        for users in users.iter_mut().map(std::mem::take) {
-            let exclusive = Sequence::new(users.len());
-            sections.locks.push(LockSections { users, exclusive, shared: Vec::new() });
-        }
-        sections
+    pub(super) fn grow_to(&mut self, locks: usize) {
+        self.locks.grow_to(locks);
     }
 
-    /// A section that begins; none if nobody else uses the lock.
-    pub(super) fn begin(&self, thread: ThreadId, lock: LockId, mode: LockMode) -> Option<Own> {
-        let users = self.locks.get(lock).map_or(&[][..], |lock| &lock.users);
-        let user = users.binary_search_by_key(&thread, |user| user.thread);
-        match user {
-            Ok(user) if users.len() > 1 => Some(Own { thread, lock, mode, user: user as u32 }),
-            _ => None,
-        }
-    }
-
-    /// Rule (a): the ends of other threads' sections with a conflict, each with its thread's time.
+    /// Rule (a): the ends of other threads' sections with a conflict.
     #[inline]
-    pub(super) fn conflicting(
-        &self,
-        own: Own,
-        var: Slot,
-        writes: bool,
-    ) -> impl Iterator<Item = (ThreadId, Time, SnapshotId)> {
-        let touched = self.touched.get(&(own.lock, var)).map_or(&[][..], Vec::as_slice);
-        touched
-            .iter()
-            .filter(move |one| {
-                one.thread != own.thread && (one.writes || writes) && own.mode.excludes(one.mode)
-            })
-            .map(|one| (one.thread, one.released, one.happened))
+    pub(super) fn conflicting(&self, own: Own, var: Slot, writes: bool) -> impl Iterator<Item = Stamp> {
+        let touched = self.touched.get(&(own.lock, var)).map_or(&[][..], |touched| touched);
+        let conflicts = move |one: &&Touched| {
+            one.end.epoch.thread != own.thread.0 && (one.writes || writes) && own.mode.excludes(one.mode)
+        };
+        touched.iter().filter(conflicts).map(|one| one.end)
     }
 
-    /// Rule (b): the ends of other threads' sections that the one which ends now must come after, given the time up to which
-    /// each thread comes weakly before. Of sections in an order, the last one.
-    pub(super) fn ordered(&mut self, own: Own, weak: impl Fn(ThreadId) -> Time, ends: &mut Vec<SnapshotId>) {
-        let LockSections { exclusive, shared, .. } = &mut self.locks[own.lock];
-        ends.extend(exclusive.advance(own, &weak));
-        if own.mode == LockMode::Exclusive {
-            for (thread, sequence) in shared {
-                if *thread != own.thread {
-                    ends.extend(sequence.advance(own, &weak));
-                }
-            }
-        }
+    /// Rule (b): the end of another thread's section that the one which ends now must come after, and does not yet by what comes
+    /// weakly before.
+    #[inline]
+    pub(super) fn cut(&self, own: Own, weak: &VectorClock) -> Option<Stamp> {
+        let LockSections { exclusive, shared } = &self.locks[own.lock];
+        exclusive.cut(own, weak).or_else(|| {
+            let mut shared = shared.iter().filter(|(thread, _)| *thread != own.thread);
+            let is_exclusive = own.mode == LockMode::Exclusive;
+            is_exclusive.then(|| shared.find_map(|(_, sequence)| sequence.cut(own, weak))).flatten()
+        })
     }
 
-    /// Records the end of a section with the accesses inside. `happened` is the clock of the release.
+    /// Records the end of a section with the accesses inside.
     pub(super) fn end(
         &mut self,
         own: Own,
-        [acquired, released]: [Time; 2],
-        happened: SnapshotId,
+        acquired: Time,
+        end: Stamp,
         accesses: &[(Slot, bool)],
+        store: &mut Store,
     ) {
-        let record = Record { thread: own.thread, acquired, happened };
-        self.snapshots.retain(happened);
-        let LockSections { users, exclusive, shared } = &mut self.locks[own.lock];
-        let left = &mut users[own.user as usize].left[own.mode as usize];
-        *left = left.saturating_sub(1);
-        match own.mode {
-            LockMode::Exclusive => {
-                exclusive.add(record, &mut self.snapshots, users, |user| user.left != [0, 0]);
-            }
-            LockMode::Shared => {
-                let known = shared.iter().position(|(thread, _)| *thread == own.thread);
-                let at = known.unwrap_or_else(|| {
-                    shared.push((own.thread, Sequence::new(users.len())));
-                    shared.len() - 1
-                });
-                let needs =
-                    |user: &User| user.thread != own.thread && user.left[LockMode::Exclusive as usize] > 0;
-                shared[at].1.add(record, &mut self.snapshots, users, needs);
-            }
+        if acquired < end.epoch.time {
+            let LockSections { exclusive, shared } = &mut self.locks[own.lock]; // I4
+            let sequence = match own.mode {
+                LockMode::Exclusive => exclusive,
+                LockMode::Shared => of_thread(shared, own.thread),
+            };
+            store.retain(end.snapshot);
+            sequence.add(acquired, end);
+            self.noted += 1;
         }
         for &(var, writes) in accesses {
             let touched = self.touched.entry((own.lock, var)).or_default();
-            self.snapshots.retain(happened);
-            forget_for(touched, own, writes, &mut self.snapshots);
-            touched.push(Touched { thread: own.thread, writes, mode: own.mode, released, happened });
+            store.retain(end.snapshot);
+            forget_for(touched, own, writes, store);
+            touched.push(Touched { end, writes, mode: own.mode });
+            self.noted += 1;
         }
+    }
+
+    /// Drops what all know (I5). How much is left.
+    pub(super) fn sweep(&mut self, known: &Known, store: &mut Store) -> usize {
+        self.noted = 0;
+        let mut left = 0;
+        for LockSections { exclusive, shared } in self.locks.iter_mut() {
+            for sequence in shared.iter_mut().map(|(_, sequence)| sequence).chain([exclusive]) {
+                sequence.sweep(known, store);
+                left += sequence.records.len();
+            }
+        }
+        self.touched.retain(|_, touched| {
+            touched.retain(|one| known.keeps(one.end, store));
+            left += touched.len();
+            !touched.is_empty()
+        });
+        if self.touched.capacity() > 8 * self.touched.len() {
+            self.touched.shrink_to(4 * self.touched.len());
+        }
+        left
     }
 
     pub(super) fn state_bytes(&self) -> usize {
         let sections = |lock: &LockSections| {
             let shared: usize = lock.shared.iter().map(|(_, sequence)| sequence.state_bytes()).sum();
-            shared + lock.exclusive.state_bytes() + lock.users.capacity() * size_of::<User>()
+            shared + lock.exclusive.state_bytes()
         };
         self.locks.iter().map(sections).sum::<usize>()
             + self.locks.table_bytes()
-            + self.touched.len() * (size_of::<((LockId, Slot), Vec<Touched>)>() + 2 * size_of::<Touched>())
-            + self.snapshots.heap_bytes()
+            + self.touched.capacity() * size_of::<((LockId, Slot), SmallVec<[Touched; 1]>)>()
     }
 }
 
+fn of_thread(shared: &mut Vec<(ThreadId, Sequence)>, thread: ThreadId) -> &mut Sequence {
+    let known = shared.iter().position(|(user, _)| *user == thread);
+    let at = known.unwrap_or_else(|| {
+        shared.push((thread, Sequence::default()));
+        shared.len() - 1
+    });
+    &mut shared[at].1
+}
+
 /// Forgets what nobody needs when a section with an access is added (I3).
-fn forget_for(touched: &mut Vec<Touched>, own: Own, writes: bool, snapshots: &mut Snapshots) {
+fn forget_for(touched: &mut SmallVec<[Touched; 1]>, own: Own, writes: bool, store: &mut Store) {
     let is_exclusive = own.mode == LockMode::Exclusive;
     // From the end: how many exclusive sections of others that only read were kept.
     let mut readers = 0;
     for at in (0..touched.len()).rev() {
         let one = touched[at];
-        let is_same = (one.thread, one.writes, one.mode) == (own.thread, writes, own.mode);
+        let is_same = (one.end.epoch.thread, one.writes, one.mode) == (own.thread.0, writes, own.mode);
         let is_reader = !one.writes && one.mode == LockMode::Exclusive && !is_same;
         let is_hidden = is_exclusive && !writes && is_reader && readers > 0;
         readers += u32::from(is_reader);
         if is_same || is_hidden || (is_exclusive && writes) {
-            snapshots.release(one.happened);
+            store.release(one.end.snapshot);
             touched.remove(at);
         }
     }
 }
 
 impl Sequence {
-    fn new(users: usize) -> Sequence {
-        Sequence { cursors: vec![0; users], look_at: 2 * users + 16, ..Sequence::default() }
+    fn add(&mut self, acquired: Time, end: Stamp) {
+        let run = self.run_before(self.records.len(), end);
+        self.records.push(Record { acquired, end, run });
     }
 
-    /// Moves the reader's cursor over the sections whose acquires come weakly before, and over its own. The end of the last
-    /// one passed that is not its own.
-    fn advance(&mut self, own: Own, weak: &impl Fn(ThreadId) -> Time) -> Option<SnapshotId> {
-        let cursor = &mut self.cursors[own.user as usize];
-        let mut end = None;
-        for record in self.records.range(cursor.saturating_sub(self.dropped) as usize..) {
-            if record.thread != own.thread {
-                if record.acquired > weak(record.thread) {
-                    break;
-                }
-                end = Some(record.happened); // I1
+    /// How many records just before a place are of the thread of an end.
+    fn run_before(&self, place: usize, end: Stamp) -> u32 {
+        let before = place.checked_sub(1).map(|before| self.records[before]);
+        let same = before.filter(|before| before.end.epoch.thread == end.epoch.thread);
+        same.map_or(0, |before| before.run + 1)
+    }
+
+    /// The end of the last section of another thread whose acquire comes weakly before, unless the end does so already. Then
+    /// those of earlier sections do so, too (I1).
+    #[inline]
+    fn cut(&self, own: Own, weak: &VectorClock) -> Option<Stamp> {
+        let mut last = None;
+        let (mut low, mut high) = (0, self.records.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            let record = &self.records[middle];
+            let is_own = record.end.epoch.thread == own.thread.0;
+            let other = if is_own { middle.checked_sub(record.run as usize + 1) } else { Some(middle) };
+            let Some(at) = other.filter(|&at| at >= low) else {
+                low = middle + 1;
+                continue;
+            };
+            let Record { acquired, end, .. } = self.records[at];
+            if acquired <= weak.get(end.epoch.thread) {
+                (last, low) = (Some(end), middle + 1);
+            } else {
+                high = at;
             }
-            *cursor += 1;
         }
-        end
+        last.filter(|end| !weak.covers(end.epoch))
     }
 
-    /// Adds a record, and from time to time drops those that all who need them have passed (I4).
-    fn add(
-        &mut self,
-        record: Record,
-        snapshots: &mut Snapshots,
-        users: &[User],
-        needs: impl Fn(&User) -> bool,
-    ) {
-        self.records.push_back(record);
-        if self.records.len() < self.look_at {
-            return;
+    fn sweep(&mut self, known: &Known, store: &mut Store) {
+        self.records.retain(|record| known.keeps(record.end, store));
+        for place in 0..self.records.len() {
+            self.records[place].run = self.run_before(place, self.records[place].end);
         }
-        let needed = users.iter().zip(&self.cursors).filter(|(user, _)| needs(user));
-        let end = self.dropped + self.records.len() as u64;
-        let passed = needed.map(|(_, &cursor)| cursor).min().unwrap_or(end);
-        for record in self.records.drain(..passed.saturating_sub(self.dropped) as usize) {
-            snapshots.release(record.happened);
-        }
-        self.dropped = self.dropped.max(passed);
-        self.look_at = 2 * (self.records.len() + users.len()) + 16;
+        self.records.shrink_to(2 * self.records.len());
     }
 
     fn state_bytes(&self) -> usize {
-        self.records.capacity() * size_of::<Record>() + self.cursors.capacity() * size_of::<u64>()
+        self.records.capacity() * size_of::<Record>()
     }
 }

@@ -1,43 +1,54 @@
-//! The pass before the detector's: what can order or race at all.
+//! The pass before the detector's: what can order or race at all, and how long threads live.
 //!
 //! A variable matters if two threads access it and one of the accesses writes: no other conflicts with anything. A lock matters if two threads
 //! use it. That leaves the weak order between other accesses as it is: its rules ask for conflicts and for sections of two threads.
 
-use overtake_trace::{IdVec, LockId, Sizes, ThreadId, VarId};
-use rustc_hash::FxHashMap;
+use overtake_trace::{EventIndex, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use crate::access::At;
 use crate::detector::LockMode;
 use crate::visitor::{Touch, Visitor};
 
-/// What is known of a variable.
+/// Who uses a variable or a lock.
 #[derive(Clone, Copy, Default, Debug)]
 struct Use {
-    /// The first thread that accessed it, plus one.
-    first: u32,
+    /// The thread that used it last, plus one.
+    last: u32,
     is_shared: bool,
     is_written: bool,
+}
+
+impl Use {
+    #[inline]
+    fn note(&mut self, thread: ThreadId, writes: bool) {
+        self.is_shared |= self.last != 0 && self.last != thread.0 + 1;
+        self.is_written |= writes;
+        self.last = thread.0 + 1;
+    }
+}
+
+/// When a thread is heard of.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Life {
+    /// Its last event.
+    pub(super) last_event: Option<EventIndex>,
+    /// The last event that needs to know what it knew: its own, or one that joins it.
+    pub(super) last_mention: Option<EventIndex>,
+    /// Who forks it, if that comes before its first event.
+    pub(super) starter: Option<ThreadId>,
 }
 
 /// Collects who uses what.
 #[derive(Default, Debug)]
 pub(super) struct Survey {
     variables: IdVec<VarId, Use>,
-    locks: usize,
-    /// How many sections of each mode a thread has on a lock.
-    sections: FxHashMap<(LockId, ThreadId), [u32; 2]>,
+    locks: IdVec<LockId, Use>,
+    lives: IdVec<ThreadId, Life>,
 }
 
 /// The number of a variable that matters, among these.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Slot(pub(super) u32);
-
-/// A thread that uses a lock, with the number of sections of each mode that it has yet to end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct User {
-    pub(super) thread: ThreadId,
-    pub(super) left: [u32; 2],
-}
 
 /// What matters.
 #[derive(Default, Debug)]
@@ -46,28 +57,29 @@ pub(super) struct Census {
     slots: IdVec<VarId, u32>,
     /// How many variables matter.
     pub(super) slot_count: usize,
-    /// By lock, its users in the order of threads.
-    pub(super) users: IdVec<LockId, Vec<User>>,
+    locks: IdVec<LockId, Use>,
+    pub(super) lives: IdVec<ThreadId, Life>,
 }
 
 impl Survey {
     pub(super) fn into_census(self) -> Census {
-        let mut census = Census::default();
+        let mut census = Census { locks: self.locks, lives: self.lives, ..Census::default() };
         for used in self.variables.iter() {
             let matters = used.is_shared && used.is_written;
             census.slot_count += usize::from(matters);
             census.slots.push(if matters { census.slot_count as u32 } else { 0 });
         }
-        census.users.grow_to(self.locks);
-        for ((lock, thread), left) in self.sections {
-            census.users[lock].push(User { thread, left });
-        }
-        census.users.iter_mut().for_each(|users| users.sort_unstable_by_key(|user| user.thread));
         census
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        self.variables.table_bytes() + self.sections.capacity() * size_of::<(LockId, ThreadId, [u32; 2])>()
+        self.variables.table_bytes() + self.locks.table_bytes() + self.lives.table_bytes()
+    }
+
+    #[inline]
+    fn note_event(&mut self, at: At) {
+        let life = &mut self.lives[at.thread];
+        (life.last_event, life.last_mention) = (Some(at.index), Some(at.index));
     }
 }
 
@@ -78,28 +90,64 @@ impl Census {
         self.slots.get(var).and_then(|&slot| slot.checked_sub(1)).map(Slot)
     }
 
+    /// Whether two threads use a lock.
+    #[inline]
+    pub(super) fn is_shared(&self, lock: LockId) -> bool {
+        self.locks.get(lock).is_some_and(|used| used.is_shared)
+    }
+
     pub(super) fn state_bytes(&self) -> usize {
-        self.slots.table_bytes()
+        self.slots.table_bytes() + self.locks.table_bytes()
     }
 }
 
 impl Visitor for Survey {
     fn reserve(&mut self, sizes: &Sizes) {
         self.variables.grow_to(sizes.variables);
-        self.locks = sizes.locks;
+        self.locks.grow_to(sizes.locks);
+        self.lives.grow_to(sizes.threads);
     }
 
     #[inline]
     fn access(&mut self, at: At, touch: Touch<'_>) {
+        self.note_event(at);
         for (var, kind) in touch.each() {
-            let used = &mut self.variables[var];
-            used.is_shared |= used.first != 0 && used.first != at.thread.0 + 1;
-            used.is_written |= kind.writes();
-            used.first = at.thread.0 + 1;
+            self.variables[var].note(at.thread, kind.writes());
         }
     }
 
-    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
-        self.sections.entry((lock, at.thread)).or_default()[mode as usize] += 1;
+    fn acquire(&mut self, at: At, lock: LockId, _: LockMode) {
+        self.note_event(at);
+        self.locks[lock].note(at.thread, true);
+    }
+
+    fn release(&mut self, at: At, _: LockId, _: LockMode) {
+        self.note_event(at);
+    }
+
+    fn fork(&mut self, at: At, child: ThreadId) {
+        self.note_event(at);
+        let life = &mut self.lives[child];
+        if life.last_event.is_none() && life.starter.is_none() {
+            life.starter = Some(at.thread);
+        }
+        life.last_mention = Some(at.index);
+    }
+
+    fn join(&mut self, at: At, child: ThreadId) {
+        self.note_event(at);
+        self.lives[child].last_mention = Some(at.index);
+    }
+
+    fn post(&mut self, at: At, _: SyncId) {
+        self.note_event(at);
+    }
+
+    fn wait(&mut self, at: At, _: SyncId) {
+        self.note_event(at);
+    }
+
+    fn fence(&mut self, at: At, _: MemoryOrder) {
+        self.note_event(at);
     }
 }

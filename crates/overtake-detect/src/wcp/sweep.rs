@@ -1,0 +1,42 @@
+//! What every thread knows weakly need not be kept for any.
+//!
+//! A thread that is yet to be forked will know what its starter knows by happens-before, or, if that one is yet to be forked as well, its
+//! starter. A thread that has done its last event learns nothing any more.
+
+use overtake_clock::{Epoch, Stamp, Time, VectorClock};
+use overtake_trace::ThreadId;
+
+use super::store::Store;
+
+/// By thread, the time up to which all others know it weakly.
+#[derive(Debug)]
+pub(super) struct Known(Vec<Time>);
+
+impl Known {
+    /// Everything of so many threads.
+    pub(super) fn everything(threads: usize) -> Known {
+        Known(vec![Time::MAX; threads])
+    }
+
+    /// Only what `clock`, the clock of `own`, knows of other threads. It knows all of the first `settled` threads.
+    pub(super) fn limit_to(&mut self, clock: &VectorClock, own: ThreadId, settled: usize) {
+        for (thread, time) in self.0.iter_mut().enumerate().skip(settled) {
+            if thread != own.0 as usize {
+                *time = (*time).min(clock.get(thread as u32));
+            }
+        }
+    }
+
+    pub(super) fn covers(&self, epoch: Epoch) -> bool {
+        epoch.time <= self.0[epoch.thread as usize]
+    }
+
+    /// Whether somebody may have to learn this. If not, its reference is given back.
+    pub(super) fn keeps(&self, stamp: Stamp, store: &mut Store) -> bool {
+        let is_known = self.covers(stamp.epoch);
+        if is_known {
+            store.release(stamp.snapshot);
+        }
+        !is_known
+    }
+}
