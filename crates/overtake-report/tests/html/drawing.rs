@@ -127,6 +127,11 @@ fn long_lines_show_what_is_accessed() {
             return place.left >= frame.left && place.right <= frame.right;
         })";
         assert_eq!(browser.evaluate(neighbours), json!([true, true]), "short lines stay, {width} pixels");
+        let covered = "[...document.querySelectorAll('.access.first .number')].filter((number) => {
+            const { left, width, top, height } = number.getBoundingClientRect();
+            return !document.elementFromPoint(left + width / 2, top + height / 2)?.closest('.number');
+        }).length";
+        assert_eq!(browser.number(covered), 0.0, "no line covers its number, {width} pixels");
         browser.picture(&format!("long-line-{width}"));
     }
     assert_no_complaints(&mut browser);
