@@ -404,6 +404,11 @@ fn detector_run(findings: &crate::Findings<'_>) -> DetectorRun {
 /// `counter: main.c:8 writes while worker.c:9 reads`.
 fn headline(memory: &result::Memory, first: &result::Access, second: &result::Access) -> String {
     let by_place = !first.stack.is_empty() && !second.stack.is_empty();
+    let does = |access: &result::Access| match memory.kind.as_str() {
+        "descriptor" if access.writes => "opens or closes it",
+        "descriptor" => "uses it",
+        _ => does(access),
+    };
     let [first, second] =
         [first, second].map(|access| format!("{} {}", actor(access, by_place), does(access)));
     format!("{}: {first} while {second}", memory.name)

@@ -44,7 +44,7 @@ fn advice_is_about_the_object_that_is_shared_and_about_code_of_the_program() {
                 ("use_table", "`std::unordered_map` or its like"),
                 ("", "`std::string`"),
                 ("", "stream"),
-                ("file descriptor", "closes or replaces the file descriptor"),
+                ("main opens or closes it", "closes or replaces the file descriptor"),
             ] {
                 let has = |(headline, advice): &(String, String)| {
                     headline.contains(function) && advice.contains(object)
