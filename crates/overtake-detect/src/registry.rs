@@ -326,7 +326,7 @@ pub static DETECTORS: &[Entry] = &[
         notion: Notion::HappensBefore,
         promise: Promise::ExactVariables,
         verdict: Verdict::Observed,
-        options: &["partitions"],
+        options: &["partitions", "small-array", "commit-buffer"],
         start: crate::slimstate::start,
         ..Entry::BASIC
     },

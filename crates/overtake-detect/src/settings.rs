@@ -41,6 +41,10 @@ pub struct Options {
     pub seed: u64,
     /// How arrays are divided into parts that share their state. Verdicts are the same.
     pub partitions: Partitions,
+    /// Arrays with fewer elements than this share no state.
+    pub small_array: u64,
+    /// How many arrays a thread may have accesses to that are not judged yet.
+    pub commit_buffer: u64,
 }
 
 /// What an analysis may take before it is stopped. What it found until then counts. It is looked at after each block of events.
@@ -63,9 +67,10 @@ impl Allowance {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Partitions {
     /// As in the paper: whole, blocks, strides, two pieces, a prefix of single elements, or single elements.
-    #[default]
     Paper,
-    /// As in the paper, but instead of single elements there are parts of any form.
+    /// As in the paper, but before elements stand alone there are strides within blocks and parts of any form, and parts that have become alike
+    /// are one again.
+    #[default]
     Extended,
 }
 
@@ -101,6 +106,8 @@ impl Default for Options {
             judge: Judge::HappensBefore,
             seed: 1,
             partitions: Partitions::default(),
+            small_array: 16,
+            commit_buffer: 2048,
         }
     }
 }
@@ -342,6 +349,18 @@ pub const SETTINGS: &[Setting] = &[
         help: "How arrays are divided into parts that share their state; same races",
         field: |options| Field::word("HOW", &Partitions::NAMES, &mut options.partitions),
     },
+    Setting {
+        name: "small-array",
+        short: None,
+        help: "Elements of arrays that have fewer of them share no state; same races",
+        field: |options| Field::Count { unit: "ELEMENTS", least: 1, value: &mut options.small_array },
+    },
+    Setting {
+        name: "commit-buffer",
+        short: None,
+        help: "Arrays that a thread may have accesses to that are not judged yet; same races",
+        field: |options| Field::Count { unit: "ARRAYS", least: 1, value: &mut options.commit_buffer },
+    },
 ];
 
 fn parse<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
@@ -365,6 +384,12 @@ mod tests {
 
     fn setting(name: &str) -> &'static Setting {
         SETTINGS.iter().find(|setting| setting.name == name).expect("in the table")
+    }
+
+    #[test]
+    fn rates_and_limits_are_those_of_the_papers_by_default() {
+        let options = Options::default();
+        assert_eq!((options.rate, options.small_array, options.commit_buffer), (0.03, 16, 2048));
     }
 
     #[test]
@@ -401,6 +426,8 @@ mod tests {
             ("judge", "short-syncp", true),
             ("judge", "nobody", false),
             ("partitions", "extended", true),
+            ("small-array", "0", false),
+            ("commit-buffer", "1", true),
         ];
         for (name, text, is_allowed) in cases {
             let read = setting(name).read(&mut Options::default(), text);

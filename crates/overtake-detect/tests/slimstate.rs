@@ -2,7 +2,7 @@
 
 use overtake_detect::{Driver, Job, Options, Outcome, Partitions, Strictness, find};
 use overtake_gen::{Parameters, SHAPES, Shape, Workload};
-use overtake_trace::VarId;
+use overtake_trace::{Trace, VarId};
 
 fn parameters(shape: &Shape, seed: u64) -> Parameters {
     // An odd number of locks makes barriers of a lock.
@@ -99,4 +99,55 @@ fn arbitrary_partitions_save_what_regular_ones_cannot() {
     }
     let average = fractions.iter().sum::<f64>() / fractions.len() as f64;
     assert!(average <= 0.13, "average shadow fraction {average}: {fractions:?}");
+}
+
+const ARRAYS: usize = 8;
+const LENGTH: usize = 4_096;
+
+/// Arrays that `threads` threads write by blocks, then by strides, and then read as a whole.
+fn changing_sweeps(threads: usize) -> Trace {
+    use std::fmt::Write;
+    let block = LENGTH.div_ceil(threads);
+    let elements = |phase: usize, number: usize| match phase {
+        0 => (number * block, (number * block + block).min(LENGTH), 1, 'w'),
+        1 => (number, LENGTH, threads, 'w'),
+        _ => (0, LENGTH, 1, 'r'),
+    };
+    let mut text = String::new();
+    for phase in 0..3 {
+        let name = |number: usize| format!("T{}", 1 + phase * threads + number);
+        (0..threads).for_each(|number| writeln!(text, "T0|fork({})|1", name(number)).expect("room"));
+        for number in 0..threads {
+            let (first, end, step, op) = elements(phase, number);
+            for array in 0..ARRAYS {
+                for index in (first..end).step_by(step) {
+                    writeln!(text, "{}|{op}(A{array}[{index}])|1", name(number)).expect("room");
+                }
+            }
+        }
+        (0..threads).for_each(|number| writeln!(text, "T0|join({})|1", name(number)).expect("room"));
+    }
+    Trace::parse_std(text.as_bytes()).expect("a trace")
+}
+
+fn on_trace<T>(trace: &Trace, detector: &str, look: impl FnOnce(&Job) -> T) -> T {
+    let entry = find(detector).expect("it is in the table");
+    let mut driver =
+        Driver::start(&[entry], &Options::default(), Strictness::Refuse).expect("options that fit");
+    while driver.pass(&mut trace.source(), &mut |_| ()).expect("a well-formed trace") != Outcome::Done {}
+    look(&driver.jobs()[0])
+}
+
+#[test]
+fn arrays_swept_in_one_way_and_then_in_another_keep_little_state() {
+    for threads in [3, 4, 6, 16] {
+        let trace = changing_sweeps(threads);
+        let whole = on_trace(&trace, "fasttrack", |job| job.peak_state_bytes);
+        let (state, figures) = on_trace(&trace, "slimstate", |job| (job.peak_state_bytes, job.figures()));
+        let figure =
+            |name: &str| figures.iter().find(|(figure, _)| *figure == name).map_or(0, |&(_, count)| count);
+        let (cells, elements) = (figure("array shadow cells"), figure("array elements"));
+        assert!(cells * 50 < elements, "{threads} threads: {figures:?}");
+        assert!(state * 40 < whole, "{threads} threads: {state} of {whole} bytes, {figures:?}");
+    }
 }

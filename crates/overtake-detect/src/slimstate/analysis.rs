@@ -13,7 +13,7 @@ use crate::settings::{OptionError, Options};
 
 /// Starts an analysis.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
-    Ok(Analysis::new(SlimState::new(ArrayLimits::of(options.partitions))))
+    Ok(Analysis::new(SlimState::new(ArrayLimits::of(options))))
 }
 
 /// The first pass.
@@ -22,8 +22,9 @@ impl Pass for SlimState {
         feed(self, blocks, checked, findings);
     }
 
-    fn end(mut self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
+    fn end(mut self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         self.finish(findings);
+        self.count_elements(&symbols.variables);
         let found = self.take_found();
         match found.is_empty() {
             true => After::Done(self),

@@ -8,6 +8,8 @@
 //!   I1  The history of an element that stands alone is that of its own cell if it is settled, else that of its part in
 //!       `base`, which no longer changes.
 //!   I2  With a prefix, `base` is layers, and the last of them is the part of the elements that do not stand alone.
+//!   I3  Elements below `floor` are never accessed here, so nothing depends on their parts. They are there so that blocks and remainders of all
+//!       stretches are counted from element 0. Labels count only the others.
 //! **Limits.** Lengths come from the input. So a partition never has more parts than the trace has variables, labels no more
 //! entries than twice that, and own cells are those of variables.
 
@@ -19,7 +21,9 @@ use super::footprint::Taken;
 use super::own::{Own, PAGE};
 use super::partition::Partition;
 use super::range::StridedRange;
+use crate::access::Access;
 use crate::hb::history::RaceSink;
+use crate::race::Verdict;
 
 /// How many labels take about as much as a cell.
 const LABELS_PER_CELL: u64 = 16;
@@ -27,13 +31,24 @@ const LABELS_PER_CELL: u64 = 16;
 /// This many parts are always allowed.
 const FEW: u64 = 64;
 
+/// So few parts are looked at after each footprint: they may have become alike.
+const FEW_ALIKE: u64 = 4;
+
+/// Footprints on labels that are shorter than this are not worth collecting.
+const SHORT: u64 = 4;
+
+/// After this many short footprints more than long ones, labels are looked up access by access.
+const MANY_SHORT: u32 = 32;
+
 /// What the representation of arrays may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrayLimits {
     /// Arrays shorter than this are not compressed.
     pub(super) small: u64,
-    /// Stretches from this length on may be labelled instead of fine; `None` for none.
+    /// Stretches from this length on may be labelled instead of fine, and there are all partitions; `None`: those of the paper only.
     pub(super) labels_from: Option<u64>,
+    /// Most arrays that a thread keeps accesses to unjudged.
+    pub(super) most_pending: usize,
     /// Variables of the trace so far.
     pub(super) variables: u64,
 }
@@ -76,10 +91,14 @@ enum Mode {
 pub(super) struct Segment {
     start: u64,
     length: u64,
+    /// So many of the first elements are never accessed here: they are variables like any other (I3).
+    floor: u64,
     mode: Mode,
     base: Base,
     /// How many elements are settled.
     settled: u64,
+    /// Short footprints on labels, less the long ones.
+    short: u32,
 }
 
 /// Where races of a part go.
@@ -88,12 +107,19 @@ pub(super) trait PartSink: RaceSink<CellId> {
     fn about(&mut self, part: StridedRange, end: u64);
 }
 
+/// Takes the races of elements that are never accessed.
+struct Unheard;
+
+impl RaceSink<CellId> for Unheard {
+    fn race(&mut self, _: CellId, _: Verdict, _: Access, _: Access) {}
+}
+
 impl Segment {
     /// A stretch that was never accessed.
-    pub(super) fn new(start: u64, length: u64, cells: &mut Cells) -> Segment {
-        debug_assert!(length > 0);
+    pub(super) fn new((start, length, floor): (u64, u64, u64), cells: &mut Cells) -> Segment {
+        debug_assert!(length > floor);
         let base = Base::Parts(Partition::Coarse, cells.allocate(1));
-        Segment { start, length, mode: Mode::Parts, base, settled: 0 }
+        Segment { start, length, floor, mode: Mode::Parts, base, settled: 0, short: 0 }
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -103,7 +129,11 @@ impl Segment {
     /// Whether accesses are collected in footprints.
     #[inline]
     pub(super) fn collects(&self) -> bool {
-        self.mode == Mode::Parts
+        match self.mode {
+            Mode::Parts => true,
+            Mode::Classes => self.short < MANY_SHORT,
+            Mode::Prefix(_) | Mode::Fine => false,
+        }
     }
 
     /// The indices that stand alone, and will do so to the end.
@@ -126,24 +156,77 @@ impl Segment {
         races: &mut impl PartSink,
     ) {
         let Some(local) = footprint.range.within(self.start, self.end()) else { return };
+        let local = self.down_to_start(local);
         self.make_precise(local, room);
         match (self.mode, &mut self.base) {
             (Mode::Parts, &mut Base::Parts(partition, first)) => {
-                for part in partition.parts_in(local).iter() {
-                    self.name(partition.part(self.length, part), races);
-                    room.cells.judge(first.plus(part), accessor, races);
+                let parts = partition.parts_in(local);
+                for part in parts.iter() {
+                    let cell = first.plus(part);
+                    match self.accessed(partition.part(self.length, part)) {
+                        Some(accessed) => {
+                            self.name(accessed, races);
+                            room.cells.judge(cell, accessor, races);
+                        }
+                        None => room.cells.judge(cell, accessor, &mut Unheard), // I3
+                    }
+                }
+                let is_worth_a_look = parts.len() > 1 || partition.parts(self.length) <= FEW_ALIKE;
+                if room.limits.labels_from.is_some() && is_worth_a_look {
+                    self.coarsen(partition, first, room.cells);
                 }
             }
             (Mode::Classes, Base::Classes(_)) => {
-                for (index, var) in footprint.elements(self.start, self.end()) {
-                    self.name(StridedRange::single(index - self.start), races);
-                    if let Base::Classes(classes) = &mut self.base {
-                        classes.forget_steps(index - self.start); // the footprint may be older than they are
-                    }
-                    self.judge_labelled(index, var, accessor, room, races);
-                }
+                self.commit_labelled(footprint, local, accessor, room, races);
             }
             _ => self.commit_singles(footprint, local, accessor, room, races),
+        }
+    }
+
+    /// Lets a footprint that begins with the first elements that are accessed here begin with those that are not as well (I3).
+    fn down_to_start(&self, local: StridedRange) -> StridedRange {
+        match self.floor > 0 && local.first < self.floor + local.step && local.first >= local.step {
+            true => StridedRange { first: local.first % local.step, ..local },
+            false => local,
+        }
+    }
+
+    /// Judges elements by their labels, those with the same label together.
+    fn commit_labelled(
+        &mut self,
+        footprint: &Taken,
+        local: StridedRange,
+        accessor: Accessor<'_>,
+        room: &mut Room<'_>,
+        races: &mut impl PartSink,
+    ) {
+        let (start, end) = (self.start, self.end());
+        self.short = match local.len() < SHORT {
+            true => self.short + 1,
+            false => self.short.saturating_sub(1),
+        };
+        let Base::Classes(classes) = &mut self.base else { return };
+        classes.begin_footprint();
+        let mut at = local.first.max(self.floor);
+        while let Some(rest) = local.within(at, self.length) {
+            let next = at + rest.first;
+            let single = StridedRange::single(start + next);
+            races.about(single, end);
+            at = match classes.judge_run(next, local.last, local.step, accessor, room.cells, races) {
+                Some(done) => done,
+                None => break,
+            };
+        }
+        if at > local.last {
+            self.regularise(room.cells);
+            return;
+        }
+        // There are too many classes: the others stand alone.
+        self.make_fine(room);
+        for (index, var) in footprint.elements(start + at, end) {
+            self.name(StridedRange::single(index - start), races);
+            let cell = self.settle(index, var, room);
+            room.cells.judge(cell, accessor, races);
         }
     }
 
@@ -165,16 +248,17 @@ impl Segment {
         if let (Mode::Prefix(end), Some(rest)) = (self.mode, self.rest())
             && local.last >= end
         {
-            self.name(StridedRange::interval(end, self.length), races);
+            let rest_of_all = StridedRange::interval(end, self.length);
+            self.name(self.accessed(rest_of_all).unwrap_or(rest_of_all), races);
             room.cells.judge(rest, accessor, races);
         }
     }
 
-    /// The labels, if elements have them.
+    /// The labels, if elements have them and are looked up one by one.
     #[inline]
     pub(super) fn labels(&mut self) -> Option<&mut Classes> {
         match (self.mode, &mut self.base) {
-            (Mode::Classes, Base::Classes(classes)) => Some(classes),
+            (Mode::Classes, Base::Classes(classes)) if self.short >= MANY_SHORT => Some(classes),
             _ => None,
         }
     }
@@ -190,7 +274,7 @@ impl Segment {
     ) {
         if self.mode == Mode::Classes {
             self.judge_labelled(index, var, accessor, room, races);
-            self.make_coarse(room.cells);
+            self.regularise(room.cells);
             return;
         }
         if !self.alone().contains(&index) {
@@ -230,19 +314,21 @@ impl Segment {
         }
         let cell = room.own.settle_element(var, self.base_cell(index - self.start), room.cells);
         self.settled += 1;
-        if self.settled == self.length {
-            self.replace_base(Base::Nothing, room.cells);
-        }
+        self.forget_parts_if_settled(room.cells);
         cell
     }
 
-    /// Settles the elements from `first` on, which are the variables of a page in order and stand alone.
-    pub(super) fn settle_page(&mut self, first: u64, page: usize, room: &mut Room<'_>) {
+    /// Settles the elements from `first` on, each `distance` from the one before, which are the variables of a page in order and stand alone.
+    pub(super) fn settle_page(&mut self, (first, distance): (u64, u64), page: usize, room: &mut Room<'_>) {
         let local = first - self.start;
-        let history = |offset: u64| self.base_cell(local + offset);
+        let history = |offset: u64| self.base_cell(local + offset * distance);
         self.settled += room.own.settle_page(page, history, room.cells);
-        if self.settled == self.length {
-            self.replace_base(Base::Nothing, room.cells);
+        self.forget_parts_if_settled(room.cells);
+    }
+
+    fn forget_parts_if_settled(&mut self, cells: &mut Cells) {
+        if self.settled == self.length - self.floor {
+            self.replace_base(Base::Nothing, cells);
         }
     }
 
@@ -277,6 +363,7 @@ impl Segment {
             (_, Base::Parts(Partition::Block(_), _)) => "block",
             (_, Base::Parts(Partition::Stride(_), _)) => "stride",
             (_, Base::Parts(Partition::Split(_), _)) => "split",
+            (_, Base::Parts(Partition::Grid { .. }, _)) => "grid",
             _ => "coarse",
         }
     }
@@ -293,7 +380,10 @@ impl Segment {
             (Mode::Prefix(end), _) => Partition::Prefix(end),
             _ => return,
         };
-        let refined = partition.refine(self.length, local);
+        let refined = match room.limits.labels_from {
+            Some(_) => partition.refine_further(self.length, local),
+            None => partition.refine(self.length, local),
+        };
         if refined != partition {
             self.adopt(refined, room);
         }
@@ -312,22 +402,81 @@ impl Segment {
         }
         match refined {
             Partition::Prefix(end) => self.lengthen_prefix(end, room.cells),
-            Partition::Block(_) | Partition::Stride(_) | Partition::Split(_) if parts <= few => {
-                self.split_parts(refined, room.cells);
+            Partition::Block(_) | Partition::Stride(_) | Partition::Split(_) | Partition::Grid { .. }
+                if parts <= few =>
+            {
+                self.change_parts(refined, room.cells);
             }
             _ => self.make_fine(room),
         }
     }
 
-    fn split_parts(&mut self, refined: Partition, cells: &mut Cells) {
-        let parts = refined.parts(self.length);
+    /// Changes to a partition in which each part has elements of one history only.
+    fn change_parts(&mut self, partition: Partition, cells: &mut Cells) {
+        let parts = partition.parts(self.length);
         let first = cells.allocate(parts);
         for part in 0..parts {
-            if let Some(source) = self.base_cell(refined.part(self.length, part).first) {
+            if let Some(source) = self.base_cell(self.member(partition.part(self.length, part))) {
                 cells.fill(source, first.plus(part));
             }
         }
-        self.replace_base(Base::Parts(refined, first), cells);
+        self.replace_base(Base::Parts(partition, first), cells);
+        self.mode = Mode::Parts;
+    }
+
+    /// The elements of a part that can be accessed here.
+    fn accessed(&self, part: StridedRange) -> Option<StridedRange> {
+        let StridedRange { first, last, step } = part.within(self.floor, self.length)?;
+        Some(StridedRange { first: first + self.floor, last: last + self.floor, step })
+    }
+
+    /// An element of a part, one that can be accessed here if there is one.
+    fn member(&self, part: StridedRange) -> u64 {
+        self.accessed(part).unwrap_or(part).first
+    }
+
+    /// Goes back to the coarsest partition whose parts have one history each.
+    fn coarsen(&mut self, partition: Partition, first: CellId, cells: &mut Cells) {
+        let parts = partition.parts(self.length);
+        // The part that is kept for all that are in one part of a coarser partition.
+        let kept = |coarser: Partition, part: u64| {
+            let of = coarser.part_of(partition.part(self.length, part).first);
+            first.plus(partition.part_of(coarser.part(self.length, of).first))
+        };
+        let is_alike =
+            |coarser: &Partition| (1..parts).all(|part| cells.same(kept(*coarser, part), first.plus(part)));
+        let Some(coarser) = partition.coarser().find(is_alike) else { return };
+        for part in 0..parts {
+            cells.take_earlier_places(kept(coarser, part), first.plus(part));
+        }
+        self.change_parts(coarser, cells);
+    }
+
+    /// Takes over the stretch behind this one if both together are as regular as each.
+    pub(super) fn absorb(&mut self, next: &mut Segment, cells: &mut Cells) -> bool {
+        let (&Base::Parts(partition, first), &Base::Parts(its, its_first)) = (&self.base, &next.base) else {
+            return false;
+        };
+        let (is_alike, parts) = match partition {
+            Partition::Coarse => (its == Partition::Coarse, 1),
+            Partition::Stride(stride) => (its == partition, stride),
+            _ => (false, 0),
+        };
+        // Remainders are counted from the start of each stretch.
+        let counterpart = |part: u64| its_first.plus((part + parts - self.length % parts) % parts);
+        let modes = (self.mode, next.mode);
+        if !is_alike
+            || modes != (Mode::Parts, Mode::Parts)
+            || !(0..parts).all(|part| cells.same(first.plus(part), counterpart(part)))
+        {
+            return false;
+        }
+        for part in 0..parts {
+            cells.take_earlier_places(first.plus(part), counterpart(part));
+        }
+        self.length += next.length;
+        next.replace_base(Base::Nothing, cells);
+        true
     }
 
     /// Lets the elements below `end` stand alone (I2).
@@ -362,24 +511,21 @@ impl Segment {
 
     /// Gives every element a label; or lets it stand alone if there would be too many classes.
     fn label(&mut self, room: &mut Room<'_>) {
-        match Classes::new(self.length, |local| self.base_cell(local), room.cells) {
+        match Classes::new(self.length, self.floor, |local| self.base_cell(local), room.cells) {
             Some(classes) => {
                 self.replace_base(Base::Classes(Box::new(classes)), room.cells);
                 self.mode = Mode::Classes;
+                self.short = 0;
             }
             None => self.make_fine(room),
         }
     }
 
-    /// Lets all elements share their cell again if they have one label. Returns whether they do.
-    pub(super) fn make_coarse(&mut self, cells: &mut Cells) -> bool {
-        let (Mode::Classes, Base::Classes(classes)) = (self.mode, &self.base) else { return false };
-        if !classes.is_one() {
-            return false;
-        }
-        let cell = cells.copied(classes.cell_of(0));
-        self.replace_base(Base::Parts(Partition::Coarse, cell), cells);
-        self.mode = Mode::Parts;
+    /// Goes back from labels to parts, if labels are as regular as parts. Returns whether it does.
+    pub(super) fn regularise(&mut self, cells: &mut Cells) -> bool {
+        let (Mode::Classes, Base::Classes(classes)) = (self.mode, &mut self.base) else { return false };
+        let Some(partition) = classes.as_parts(self.floor) else { return false };
+        self.change_parts(partition, cells);
         true
     }
 

@@ -21,6 +21,7 @@ use overtake_clock::Epoch;
 use rustc_hash::FxHashMap;
 
 use super::cells::{Accessor, CellId, Cells};
+use super::partition::Partition;
 use crate::access::Access;
 use crate::hb::history::RaceSink;
 use crate::race::Verdict;
@@ -50,6 +51,8 @@ struct ClassStep {
     epoch: Epoch,
     class: u16,
     generation: u32,
+    /// The footprint that was judged when it was found, or the last one before.
+    footprint: u32,
 }
 
 #[derive(Debug)]
@@ -78,12 +81,18 @@ pub(super) struct Classes {
     /// Classes that lost their last member, the first to do so first.
     abandoned: VecDeque<u16>,
     by_history: FxHashMap<u64, u16>,
+    /// Moves since it was last looked whether labels are regular.
+    moves: u64,
+    /// The number of the latest footprint, from 0 again after very many.
+    footprint: u32,
 }
 
 impl Classes {
-    /// The classes of elements that have the same history in their cells; `None` if there are too many.
+    /// The classes of elements that have the same history in their cells; `None` if there are too many. The first `floor` elements are
+    /// never accessed and not counted.
     pub(super) fn new(
         length: u64,
+        floor: u64,
         cell_of: impl Fn(u64) -> Option<CellId>,
         cells: &mut Cells,
     ) -> Option<Classes> {
@@ -93,11 +102,14 @@ impl Classes {
             free: Vec::new(),
             abandoned: VecDeque::new(),
             by_history: FxHashMap::default(),
+            moves: 0,
+            footprint: 0,
         };
+        new.labels.resize(floor as usize, 0);
         cells.index_bytes += new.labels.capacity() * size_of::<u16>();
         let mut by_cell: FxHashMap<u32, u16> = FxHashMap::default();
         let mut latest = None;
-        for cell in (0..length).map_while(cell_of) {
+        for cell in (floor..length).map_while(cell_of) {
             if let Some((_, class)) = latest.filter(|&(of, _)| of == cell) {
                 new.labels.push(class);
                 new.classes[usize::from(class)].members += 1;
@@ -135,9 +147,23 @@ impl Classes {
         Some(class)
     }
 
-    /// Lets the next access to an element be judged anew, whatever was found for others of its class.
-    pub(super) fn forget_steps(&mut self, index: u64) {
-        self.classes[usize::from(self.labels[index as usize])].forget_steps();
+    /// Begins to judge a footprint, which may be older than what was judged before.
+    pub(super) fn begin_footprint(&mut self) {
+        self.footprint = self.footprint.wrapping_add(1);
+        if self.footprint == 0 {
+            self.classes.iter_mut().for_each(Class::forget_steps); // numbers come again
+        }
+    }
+
+    /// Where members of a class go by an access of the present footprint, if that is known (I3).
+    fn known_step(&self, label: u16, accessor: Accessor<'_>, cells: &Cells) -> Option<u16> {
+        let class = &self.classes[usize::from(label)];
+        let step = if accessor.writes() { &class.after_write } else { &class.after_read };
+        let is_fresh = step.epoch == accessor.epoch
+            && step.footprint == self.footprint
+            && self.classes[usize::from(step.class)].generation == step.generation;
+        let stays = || cells.knows(class.cell, accessor.epoch, accessor.writes()).then_some(label);
+        is_fresh.then_some(step.class).or_else(stays)
     }
 
     /// The number of classes.
@@ -150,9 +176,80 @@ impl Classes {
         self.classes[usize::from(self.labels[index as usize])].cell
     }
 
-    /// Whether all elements have the same history again.
-    pub(super) fn is_one(&self) -> bool {
-        self.classes[usize::from(self.labels[0])].members == self.labels.len() as u64
+    /// A partition that says the same as the labels of the elements from `floor` on, with few parts. It is looked for when all elements
+    /// may have moved since the last time.
+    pub(super) fn as_parts(&mut self, floor: u64) -> Option<Partition> {
+        let (labels, length) = (&self.labels[floor as usize..], self.labels.len() as u64);
+        if self.classes[usize::from(*labels.first()?)].members == labels.len() as u64 {
+            return Some(Partition::Coarse);
+        }
+        if self.moves < length {
+            return None;
+        }
+        self.moves = 0;
+        let stride = 1 + labels[1..].iter().position(|label| *label == labels[0])?;
+        if stride > 1 {
+            let is_regular = labels.iter().zip(&labels[stride..]).all(|(one, other)| one == other);
+            return (is_regular && stride <= labels.len() / 16).then_some(Partition::Stride(stride as u64));
+        }
+        let first = labels.iter().position(|label| *label != labels[0])?;
+        let (block, rest) = (floor + first as u64, &labels[first..]);
+        if rest.iter().all(|label| *label == rest[0]) {
+            return Some(Partition::Split(block));
+        }
+        let blocks = || self.labels.chunks(block as usize).skip(1);
+        let is_regular = length.is_multiple_of(block)
+            && length / block <= length / 16
+            && blocks().all(|block| block.iter().all(|label| *label == block[0]));
+        is_regular.then_some(Partition::Block(block))
+    }
+
+    /// Judges accesses to every `step`th element from `index` to `last`, as long as their classes are the same. Returns where it stopped;
+    /// `None`, without effect, if there would be too many classes.
+    pub(super) fn judge_run(
+        &mut self,
+        index: u64,
+        last: u64,
+        step: u64,
+        accessor: Accessor<'_>,
+        cells: &mut Cells,
+        races: &mut impl RaceSink<CellId>,
+    ) -> Option<u64> {
+        let from = self.labels[index as usize];
+        let mut at = index;
+        let to = match self.known_step(from, accessor, cells) {
+            Some(to) => to,
+            None => {
+                let to = self.find_target(from, accessor, cells, races)?;
+                self.labels[index as usize] = to;
+                at += step;
+                if self.known_step(from, accessor, cells).is_none() {
+                    self.move_members(from, to, 1, cells);
+                    return Some(at); // a race, which is judged for each element
+                }
+                to
+            }
+        };
+        while at <= last && self.labels[at as usize] == from {
+            self.labels[at as usize] = to;
+            at += step;
+        }
+        self.move_members(from, to, (at - index) / step, cells);
+        Some(at)
+    }
+
+    /// Counts elements that went from one class to another.
+    fn move_members(&mut self, from: u16, to: u16, count: u64, cells: &mut Cells) {
+        if from == to {
+            return;
+        }
+        self.moves += count;
+        self.classes[usize::from(to)].members += count;
+        let left = &mut self.classes[usize::from(from)];
+        left.members -= count;
+        if left.members == 0 {
+            self.abandon(from, cells);
+        }
     }
 
     /// Takes an access to an element that changes nothing, or whose class knows where members go in this epoch. Others are
@@ -193,6 +290,7 @@ impl Classes {
     #[inline(always)]
     fn enter(&mut self, index: u64, from: u16, to: u16, cells: &mut Cells) -> Followed {
         self.labels[index as usize] = to;
+        self.moves += 1;
         self.classes[usize::from(to)].members += 1;
         let left = &mut self.classes[usize::from(from)];
         left.members -= 1;
@@ -249,6 +347,7 @@ impl Classes {
                 epoch: accessor.epoch,
                 class: target,
                 generation: self.classes[usize::from(target)].generation,
+                footprint: self.footprint,
             };
             let class = &mut self.classes[usize::from(label)];
             *if accessor.writes() { &mut class.after_write } else { &mut class.after_read } = step;

@@ -10,7 +10,7 @@
 //! **Invariants.**
 //!   I1  While a run has counted steps, its footprint is not looked at but to add them.
 //!   I2  The pieces of a footprint have each of its elements once.
-//! **Limits.** At most [`MOST_ARRAYS`] arrays per thread, as in the paper; then all of them are judged. About
+//! **Limits.** At most as many arrays per thread as `--commit-buffer` says; then all of them are judged. About
 //! [`MOST_PIECES`] pieces per footprint; then it is judged.
 
 use overtake_trace::{EventIndex, LocationId, ThreadId, VarId};
@@ -19,8 +19,6 @@ use rustc_hash::FxHashMap;
 use super::range::StridedRange;
 use crate::access::At;
 
-/// Most arrays that a thread keeps accesses to unjudged.
-pub(super) const MOST_ARRAYS: usize = 2048;
 /// Most pieces of a footprint. An array whose variables are so unlike its indices is not worth more.
 const MOST_PIECES: usize = 64;
 
@@ -160,18 +158,12 @@ impl Footprint {
         self.pieces.push(std::mem::replace(&mut self.piece, piece));
     }
 
-    /// Adds the next `count` steps, the first of which is `var`; variables take the same steps.
-    fn advance(&mut self, var: VarId, count: u64) {
+    /// Adds the next `count` steps, the first of which is `var`; variables take steps of their own.
+    fn advance(&mut self, var: VarId, var_step: u32, count: u64) {
         let StridedRange { last, step, .. } = self.range;
         let first = (last + step, var);
-        if !self.piece.extend(first, (step, step as u32), count) {
-            self.begin_piece(Piece {
-                index: last + step,
-                var: var.0,
-                var_step: step as u32,
-                index_step: step,
-                count,
-            });
+        if !self.piece.extend(first, (step, var_step), count) {
+            self.begin_piece(Piece { index: last + step, var: var.0, var_step, index_step: step, count });
         }
         self.range.last += count * step;
     }
@@ -205,6 +197,7 @@ struct Run {
     next: u32,
     /// Variables from this one on are not known to be elements in order.
     end: u32,
+    /// From variable to variable.
     step: u32,
     /// The variable of the first step that was counted.
     from: u32,
@@ -247,7 +240,8 @@ impl Pending {
         follows
     }
 
-    /// Takes an access to element `index`, if it can. Variables from `var` up to `ordered_end` are elements in order.
+    /// Takes an access to element `index`, if it can. Variables from `var` up to `ordered_end` are elements in order, each `distance` elements from the
+    /// one before. A thread may have `most` arrays pending.
     #[inline]
     pub(super) fn collect(
         &mut self,
@@ -255,17 +249,19 @@ impl Pending {
         index: u64,
         at: At,
         writes: bool,
-        (var, ordered_end): (VarId, u32),
+        (var, ordered_end, distance): (VarId, u32, u64),
+        most: usize,
     ) -> Collected {
         self.settle(writes);
-        let Some(position) = self.position(shadow) else { return Collected::Full };
+        let Some(position) = self.position(shadow, most) else { return Collected::Full };
         let footprint = self.touched[position].footprint(writes);
         if !footprint.extend(index, var, at) {
             return Collected::NoStep;
         }
         let StridedRange { last, step, .. } = footprint.range;
-        let step = u32::try_from(step).unwrap_or(u32::MAX);
+        let step = u32::try_from(step / distance).unwrap_or(u32::MAX);
         if index == last
+            && footprint.range.step.is_multiple_of(distance)
             && let Some(next) = var.0.checked_add(step)
         {
             let run = Run { next, end: ordered_end, step, from: next, position: position as u32 };
@@ -274,10 +270,10 @@ impl Pending {
         Collected::Taken
     }
 
-    /// The footprint on an array, which has one.
-    pub(super) fn footprint(&mut self, shadow: u32, writes: bool) -> Option<&mut Footprint> {
+    /// The footprint on an array, which has one, or may have one beside `most` others.
+    pub(super) fn footprint(&mut self, shadow: u32, writes: bool, most: usize) -> Option<&mut Footprint> {
         self.settle(writes);
-        let position = self.position(shadow)?;
+        let position = self.position(shadow, most)?;
         Some(self.touched[position].footprint(writes))
     }
 
@@ -287,25 +283,25 @@ impl Pending {
         let Run { next, step, from, position, .. } = std::mem::take(&mut self.runs[usize::from(writes)]);
         if next != from {
             let count = u64::from(next.wrapping_sub(from) / step);
-            self.touched[position as usize].footprint(writes).advance(VarId(from), count);
+            self.touched[position as usize].footprint(writes).advance(VarId(from), step, count);
         }
     }
 
     /// Where the footprints on an array are. `None` if the buffer is full and has to be taken first.
     #[inline]
-    fn position(&mut self, shadow: u32) -> Option<usize> {
+    fn position(&mut self, shadow: u32, most: usize) -> Option<usize> {
         if self.touched.get(self.latest).is_none_or(|touched| touched.shadow != shadow) {
-            self.latest = self.find_position(shadow)?;
+            self.latest = self.find_position(shadow, most)?;
         }
         Some(self.latest)
     }
 
     #[inline(never)]
-    fn find_position(&mut self, shadow: u32) -> Option<usize> {
+    fn find_position(&mut self, shadow: u32, most: usize) -> Option<usize> {
         if let Some(&position) = self.positions.get(&shadow) {
             return Some(position as usize);
         }
-        if self.touched.len() == MOST_ARRAYS {
+        if self.touched.len() >= most {
             return None;
         }
         self.positions.insert(shadow, self.touched.len() as u32);

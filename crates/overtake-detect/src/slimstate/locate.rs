@@ -80,6 +80,7 @@ impl SlimState {
 
     /// The cell of an element of an array of which some elements stand alone, if it is one of them.
     fn locate_divided(&mut self, var: VarId, Element { shadow, index }: Element) -> Option<CellId> {
+        let distance = self.shadows[shadow as usize].distance();
         let segment = self.shadows[shadow as usize].segment(index, &mut self.cells);
         let alone = segment.alone();
         if !alone.contains(&index) {
@@ -89,11 +90,11 @@ impl SlimState {
         let (page, offset) = (var.index() / PAGE, (var.index() % PAGE) as u64);
         // If a page has only elements, in order, that all stand alone, they are settled together.
         if self.pages[page] == VarPage::elements(shadow)
-            && let Some(first) = index.checked_sub(offset)
+            && let Some(first) = index.checked_sub(offset * distance)
             && first >= alone.start
-            && first + PAGE as u64 <= alone.end
+            && first + (PAGE as u64 - 1) * distance < alone.end
         {
-            segment.settle_page(first, page, &mut room);
+            segment.settle_page((first, distance), page, &mut room);
         }
         let cell = segment.settle(index, var, &mut room);
         self.promote(page);
@@ -127,7 +128,9 @@ impl SlimState {
             _ if self.shadows.len() as u32 == VarPage::ELEMENTS - 1 => ArrayKind::Small,
             _ => {
                 let length = length.map(|length| length.min(HUGE));
-                self.shadows.push(Shadow::new(array, length, var, index, self.limits));
+                let mut shadow = Shadow::new(array, length, var, index, self.limits);
+                shadow.learn_distance(var, index, variables);
+                self.shadows.push(shadow);
                 ArrayKind::Shadowed(self.shadows.len() as u32 - 1)
             }
         };
@@ -170,7 +173,9 @@ impl SlimState {
             return;
         }
         let Some(mut page_variables) = page_variables(page, variables) else { return };
-        let entry = &self.shadows[shadow as usize];
+        let entry = &mut self.shadows[shadow as usize];
+        entry.learn_distance(var, index, variables);
+        let entry = &*entry;
         let in_order = entry.index_of(var) == index
             && page_variables.all(|var| {
                 let (array, index) = (entry.array, entry.index_of(var));
@@ -179,5 +184,8 @@ impl SlimState {
                     && variables.get(var) == Variable::Element { array, index }
             });
         self.pages[page] = if in_order { VarPage::elements(shadow) } else { VarPage::MIXED };
+        if in_order {
+            self.shadows[shadow as usize].add_ordered(page);
+        }
     }
 }

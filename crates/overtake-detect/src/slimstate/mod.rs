@@ -15,7 +15,7 @@
 //! | `cells.rs` | the cells, which are FastTrack's |
 //! | `locate.rs` | where the state of a variable is |
 //! | `commit.rs`, `shadow.rs` | footprints meet partitions; arrays of unknown length |
-//! | `extended.rs` | parts of any form, by labels (`--partitions extended`) |
+//! | `extended.rs` | parts of any form, by labels (unless `--partitions paper`) |
 //! | `reports.rs`, `naming.rs`, `analysis.rs` | races; if there are any, a second pass finds the accesses that they are between |
 //!
 //! **Commit points.** Everything pending of a thread is judged before each synchronisation operation of it, acquires too (an
@@ -23,7 +23,8 @@
 //! buffer is full; at the end of the trace. A footprint that cannot take an access is judged at once. Relaxed atomics
 //! change no clock and are no commit points. Neither is `free`: it conflicts with accesses by the block's variable, which
 //! is not an element.
-//! **Differs from the paper.** Small arrays (shorter than [`SMALL`]) and, where the length is unknown, as many first elements
+//! **Differs from the paper.** Unless `--partitions paper` asks for the paper's partitions, there are more of them, and parts whose histories have become the same
+//! are one part again. Small arrays (shorter than `--small-array`, which is the paper's threshold by default) and, where the length is unknown, as many first elements
 //! are variables like any other. Cells of single elements are made in pages, on first need. An array with an atomically
 //! accessed element becomes fine. Lengths that are not known grow (`shadow.rs`).
 //! **Invariants.**
@@ -47,7 +48,10 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 
-use overtake_trace::{ArrayId, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_clock::Epoch;
+use overtake_trace::{
+    ArrayId, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variable, Variables,
+};
 
 pub(crate) use self::analysis::start;
 use self::cells::{Accessor, CellId, Cells, PackedAt, observed};
@@ -65,23 +69,22 @@ use crate::detector::{Detector, LockMode};
 use crate::extent::Extent;
 use crate::findings::Findings;
 use crate::hb::SyncClocks;
-use crate::settings::Partitions;
+use crate::settings::{Options, Partitions};
 use crate::visitor::Touch;
 
-/// Arrays shorter than this are not worth compressing (the paper's threshold).
-const SMALL: u64 = 16;
 /// Shortest stretch that is worth labels.
 const LEAST_LABELLED: u64 = 64;
 /// Elements from this index on are variables like any other, so that arithmetic on indices cannot overflow.
 const HUGE: u64 = 1 << 48;
 
 impl ArrayLimits {
-    fn of(partitions: Partitions) -> ArrayLimits {
-        let labels_from = match partitions {
+    fn of(options: &Options) -> ArrayLimits {
+        let labels_from = match options.partitions {
             Partitions::Paper => None,
             Partitions::Extended => Some(LEAST_LABELLED),
         };
-        ArrayLimits { small: SMALL, labels_from, variables: 0 }
+        let most_pending = usize::try_from(options.commit_buffer).unwrap_or(usize::MAX);
+        ArrayLimits { small: options.small_array, labels_from, most_pending, variables: 0 }
     }
 }
 
@@ -94,6 +97,19 @@ enum ArrayKind {
     Shadowed(u32),
 }
 
+/// How many heap blocks are known to have been read in the present epoch of a thread.
+const KNOWN_BLOCKS: usize = 8;
+
+/// Heap blocks that a thread has read, each with the epoch.
+#[derive(Clone, Copy, Debug)]
+struct ReadBlocks([(VarId, Epoch); KNOWN_BLOCKS]);
+
+impl Default for ReadBlocks {
+    fn default() -> Self {
+        ReadBlocks([(VarId(0), Epoch::NONE); KNOWN_BLOCKS])
+    }
+}
+
 /// The detector.
 #[derive(Debug)]
 pub(crate) struct SlimState {
@@ -104,8 +120,11 @@ pub(crate) struct SlimState {
     arrays: IdVec<ArrayId, ArrayKind>,
     shadows: Vec<Shadow>,
     pending: IdVec<ThreadId, Pending>,
+    blocks: IdVec<ThreadId, ReadBlocks>,
     reports: Reports,
     limits: ArrayLimits,
+    /// How many elements are divided in each of the [`MODES`], once that was counted.
+    elements: [u64; MODES.len()],
 }
 
 impl SlimState {
@@ -117,8 +136,10 @@ impl SlimState {
             arrays: IdVec::new(),
             shadows: Vec::new(),
             pending: IdVec::new(),
+            blocks: IdVec::new(),
             reports: Reports::default(),
             limits,
+            elements: [0; MODES.len()],
         }
     }
 
@@ -142,9 +163,16 @@ impl SlimState {
     }
 
     /// An access reads the heap block that it goes to as well.
+    ///
+    /// Once in an epoch is enough: a free that races with a later access of the epoch races with the first one as well.
     #[inline(always)]
     fn read_block(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
         if let Some(block) = touch.block {
+            let epoch = self.clocks.thread(at.thread).epoch();
+            let known = &mut self.blocks[at.thread].0[block.index() % KNOWN_BLOCKS];
+            if std::mem::replace(known, (block, epoch)) == (block, epoch) {
+                return;
+            }
             let located = self.locate(at.thread, block, AccessKind::Read, touch.variables);
             self.plain(at, block, AccessKind::Read, located, races);
         }
@@ -159,7 +187,7 @@ impl SlimState {
             Followed::No => false,
             Followed::Yes => true,
             Followed::AsLast => {
-                self.make_coarse(element);
+                self.regularise(element);
                 true
             }
         }
@@ -185,12 +213,12 @@ impl SlimState {
         }
     }
 
-    /// Lets the elements of a stretch share one cell if they have the same history.
+    /// Lets the elements of a stretch share cells by parts again if their histories are so regular.
     #[inline(never)]
-    fn make_coarse(&mut self, element: Element) {
+    fn regularise(&mut self, element: Element) {
         let entry = &mut self.shadows[element.shadow as usize];
         let segment = entry.segment(element.index, &mut self.cells);
-        if segment.make_coarse(&mut self.cells) {
+        if segment.regularise(&mut self.cells) {
             entry.look_again();
         }
     }
@@ -215,12 +243,15 @@ impl SlimState {
         let (at, Element { shadow, index }) = (at.at(), element);
         let page = var.index() / PAGE;
         let in_order = self.pages[page] == VarPage::elements(shadow);
-        let ordered_end = if in_order { (page as u32 + 1).saturating_mul(PAGE as u32) } else { 0 };
+        let entry = &self.shadows[shadow as usize];
+        let ordered_end = if in_order { entry.ordered_end(page).saturating_mul(PAGE as u32) } else { 0 };
+        let variables = (var, ordered_end, entry.distance());
         let pending = &mut self.pending[at.thread];
-        match pending.collect(shadow, index, at, kind.writes(), (var, ordered_end)) {
+        let most = self.limits.most_pending;
+        match pending.collect(shadow, index, at, kind.writes(), variables, most) {
             Collected::Taken => {}
             Collected::NoStep => {
-                let Some(footprint) = pending.footprint(shadow, kind.writes()) else { return };
+                let Some(footprint) = pending.footprint(shadow, kind.writes(), most) else { return };
                 let before = footprint.take();
                 footprint.extend(index, var, at);
                 if let Some(before) = before {
@@ -229,7 +260,7 @@ impl SlimState {
             }
             Collected::Full => {
                 self.commit(at.thread);
-                self.pending[at.thread].collect(shadow, index, at, kind.writes(), (var, ordered_end));
+                self.pending[at.thread].collect(shadow, index, at, kind.writes(), variables, most);
             }
         }
     }
@@ -302,35 +333,51 @@ impl SlimState {
         std::mem::take(&mut self.reports.found)
     }
 
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        const MODES: [&str; 7] = ["coarse", "block", "stride", "split", "prefix", "classes", "fine"];
-        const NAMES: [&str; 7] = [
-            "elements in coarse arrays",
-            "elements in blocks",
-            "elements in strides",
-            "elements in split arrays",
-            "elements in prefixed arrays",
-            "elements in classes",
-            "elements in fine arrays",
-        ];
-        let (mut elements, mut cells, mut by_mode) = (0, 0, [0; MODES.len()]);
-        for (segment_elements, segment_cells, mode) in self.shadows.iter().flat_map(Shadow::facts) {
-            elements += segment_elements;
-            cells += segment_cells;
-            if let Some(at) = MODES.iter().position(|&name| name == mode) {
-                by_mode[at] += segment_elements;
+    /// Counts the elements of the trace that have a shadow, by how their arrays are divided in the end.
+    fn count_elements(&mut self, variables: &Variables) {
+        let mut counts = [0; MODES.len()];
+        for var in (0..variables.len()).map(VarId::from_index) {
+            if let Variable::Element { array, index } = variables.get(var)
+                && let Some(&ArrayKind::Shadowed(shadow)) = self.arrays.get(array)
+                && !self.shadows[shadow as usize].is_own(index)
+            {
+                let mode = self.shadows[shadow as usize].mode_name(index);
+                let at = MODES.iter().position(|(name, _)| *name == mode);
+                at.into_iter().for_each(|at| counts[at] += 1);
             }
         }
-        let totals =
-            [("race checks", self.cells.checks), ("array elements", elements), ("array shadow cells", cells)];
-        totals.into_iter().chain(NAMES.into_iter().zip(by_mode).filter(|&(_, count)| count > 0)).collect()
+        self.elements = counts;
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        let cells = self.shadows.iter().map(Shadow::cells).sum();
+        let totals = [
+            ("race checks", self.cells.checks),
+            ("array elements", self.elements.iter().sum()),
+            ("array shadow cells", cells),
+        ];
+        let by_mode = MODES.iter().map(|&(_, words)| words).zip(self.elements);
+        totals.into_iter().chain(by_mode.filter(|&(_, count)| count > 0)).collect()
     }
 }
+
+/// How stretches of arrays are divided, and how figures call their elements.
+const MODES: [(&str, &str); 8] = [
+    ("coarse", "elements in coarse arrays"),
+    ("block", "elements in blocks"),
+    ("stride", "elements in strides"),
+    ("grid", "elements in strides of blocks"),
+    ("split", "elements in split arrays"),
+    ("prefix", "elements in prefixed arrays"),
+    ("classes", "elements in classes"),
+    ("fine", "elements in fine arrays"),
+];
 
 impl Detector for SlimState {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.pending.grow_to(sizes.threads);
+        self.blocks.grow_to(sizes.threads);
         let pages = sizes.variables.div_ceil(PAGE);
         if pages > self.pages.len() {
             self.pages.resize(pages, VarPage::UNKNOWN);
@@ -401,6 +448,7 @@ impl Detector for SlimState {
             + self.arrays.table_bytes()
             + self.shadows.capacity() * size_of::<Shadow>()
             + self.pending.table_bytes()
+            + self.blocks.table_bytes()
             + self.reports.found.heap_bytes();
         self.clocks.state_bytes() + self.cells.state_bytes() + pending + tables
     }

@@ -2,11 +2,12 @@
 //!
 //! A partition is *precise* for a set of indices if the set is a union of its parts. [`Partition::refine`] makes a partition
 //! precise for a footprint by splitting parts, and leaves one that is precise already as it is. The rules and their order are
-//! those of the paper's table; one is more general than printed (see rule 14).
+//! those of the paper's table; one is more general than printed (see rule 14). [`Partition::refine_further`] has more partitions to offer
+//! before elements have to stand alone: strides that do not divide the length, and strides within blocks.
 
 use super::range::StridedRange;
 
-/// How the indices below a length are divided into parts, numbered from 0. Sizes and strides divide the length.
+/// How the indices below a length are divided into parts, numbered from 0. Sizes of blocks divide the length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Partition {
     /// One part.
@@ -21,9 +22,16 @@ pub(super) enum Partition {
     Split(u64),
     /// Each index below by itself, and the rest.
     Prefix(u64),
+    /// Indices of one block with the same remainder. A block is at least as long as the stride.
+    Grid {
+        /// Length of a block.
+        block: u64,
+        /// What is divided by.
+        stride: u64,
+    },
 }
 
-use Partition::{Block, Coarse, Fine, Prefix, Split, Stride};
+use Partition::{Block, Coarse, Fine, Grid, Prefix, Split, Stride};
 
 impl Partition {
     /// How many parts there are for an array of `length` elements.
@@ -35,6 +43,7 @@ impl Partition {
             Stride(stride) => stride,
             Split(_) => 2,
             Prefix(end) => end + 1,
+            Grid { block, stride } => length / block * stride,
         }
     }
 
@@ -48,6 +57,7 @@ impl Partition {
             Stride(stride) => index % stride,
             Split(at) => u64::from(index >= at),
             Prefix(end) => index.min(end),
+            Grid { block, stride } => index / block * stride + index % stride,
         }
     }
 
@@ -57,12 +67,16 @@ impl Partition {
             Coarse => StridedRange::interval(0, length),
             Fine => StridedRange::single(part),
             Block(size) => StridedRange::interval(part * size, (part + 1) * size),
-            Stride(stride) if stride == length => StridedRange::single(part),
-            Stride(stride) => StridedRange { first: part, last: length - stride + part, step: stride },
+            Stride(stride) => every(part, length, stride),
             Split(at) if part == 0 => StridedRange::interval(0, at),
             Split(at) => StridedRange::interval(at, length),
             Prefix(end) if part < end => StridedRange::single(part),
             Prefix(end) => StridedRange::interval(end, length),
+            Grid { block, stride } => {
+                let start = part / stride * block;
+                let to_remainder = (part % stride + stride - start % stride) % stride;
+                every(start + to_remainder, start + block, stride)
+            }
         }
     }
 
@@ -76,6 +90,19 @@ impl Partition {
                 let step = if steps == 0 { 1 } else { set.step };
                 StridedRange { first: set.first, last: set.first + steps * step, step }
             }
+            // Blocks have as many parts as there are remainders, so the parts of a remainder are a stride apart.
+            Grid { block, stride } => match set.step {
+                1 => StridedRange {
+                    first: first / stride * stride,
+                    last: last / stride * stride + stride - 1,
+                    step: 1,
+                },
+                step => every(
+                    set.first / block * stride + set.first % step,
+                    (set.last / block + 1) * stride,
+                    step,
+                ),
+            },
             Fine | Prefix(_) if set.step > 1 => StridedRange { first, last, step: set.step },
             _ => StridedRange { first, last, step: 1 },
         }
@@ -110,6 +137,53 @@ impl Partition {
             _ => Fine,                                                 // 17
         }
     }
+}
+
+impl Partition {
+    /// As [`Partition::refine`], but with partitions that the paper does not have where its own would let elements stand alone: blocks, strides, and strides within
+    /// blocks, for footprints that are every `k`th element of some blocks.
+    pub(super) fn refine_further(self, length: u64, footprint: StridedRange) -> Partition {
+        let (n, StridedRange { first: b, last: e, step: k }) = (length, footprint);
+        let (block, stride) = match self {
+            Coarse => (n, 1),
+            Block(block) => (block, 1),
+            Stride(stride) => (n, stride),
+            Split(at) => (divisor(&[n, at]), 1),
+            Grid { block, stride } => (block, stride),
+            Fine | Prefix(_) => return self.refine(length, footprint),
+        };
+        if !matches!(self, Grid { .. }) {
+            let refined = self.refine(length, footprint);
+            if !matches!(refined, Fine | Prefix(_)) {
+                return refined;
+            }
+        }
+        let (start, end) = (b - b % k, (e - b % k).saturating_add(k).min(n));
+        let block = divisor(&[block, start, end]);
+        match common_multiple(stride, k) {
+            Some(stride) if block == n && stride < n => Stride(stride),
+            Some(1) if block > 1 => Block(block),
+            Some(stride) if stride <= block => Grid { block, stride },
+            _ => Fine,
+        }
+    }
+
+    /// Partitions with fewer parts that this one refines, the coarsest first.
+    pub(super) fn coarser(self) -> impl Iterator<Item = Partition> {
+        let (one, others) = match self {
+            Block(_) | Stride(_) | Split(_) => (Some(Coarse), [None, None]),
+            Grid { block, stride } => (Some(Coarse), [Some(Stride(stride)), Some(Block(block))]),
+            Coarse | Fine | Prefix(_) => (None, [None, None]),
+        };
+        one.into_iter().chain(others.into_iter().flatten())
+    }
+}
+
+/// Every `step`th index from `first` up to and without `end`; there is at least one.
+fn every(first: u64, end: u64, step: u64) -> StridedRange {
+    let steps = (end - 1 - first) / step;
+    let step = if steps == 0 { 1 } else { step };
+    StridedRange { first, last: first + steps * step, step }
 }
 
 /// Whether `index` is in the first quarter: worth a prefix.

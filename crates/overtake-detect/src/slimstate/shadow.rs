@@ -2,9 +2,12 @@
 //!
 //! An array whose length is known is one stretch. Of one whose length is not, the first elements are variables like any
 //! other, and each further stretch is as long as all before it; so the array grows without moving anything, and a sweep over
-//! all of it touches logarithmically many stretches. Elements beyond a known length are further stretches as well.
+//! all of it touches logarithmically many stretches. Elements beyond a known length are further stretches as well. Stretches that are
+//! alike become one again.
 
-use overtake_trace::{ArrayId, VarId};
+use std::ops::Range;
+
+use overtake_trace::{ArrayId, Id, VarId, Variable, Variables};
 
 use super::cells::{Accessor, Cells};
 use super::commit::{ArrayLimits, PartSink, Room, Segment};
@@ -19,8 +22,10 @@ pub(super) struct Shadow {
     start: u64,
     /// Length of the first stretch.
     first_length: u64,
-    /// The variable of element 0, if variables and elements are in the same order, which many are; may wrap around.
-    var_of_first: u64,
+    /// A variable, and the index of its element. Many variables are in the order of their elements.
+    some: (VarId, u64),
+    /// How far elements of neighbouring variables are from each other.
+    distance: u64,
     segments: Vec<Segment>,
     /// Whether every stretch collects accesses in footprints.
     collects: bool,
@@ -28,6 +33,8 @@ pub(super) struct Shadow {
     has_alone: bool,
     /// One more than the highest index accessed.
     reach: u64,
+    /// Neighbouring pages of variables that are known to hold elements in order.
+    ordered: Range<u32>,
 }
 
 impl Shadow {
@@ -39,24 +46,68 @@ impl Shadow {
         index: u64,
         limits: ArrayLimits,
     ) -> Shadow {
-        let var_of_first = u64::from(var.0).wrapping_sub(index);
         let (start, first_length) = length.map_or((limits.small, limits.small), |length| (0, length));
         Shadow {
             array,
             start,
             first_length,
-            var_of_first,
+            some: (var, index),
+            distance: 1,
             segments: Vec::new(),
             collects: true,
             has_alone: false,
             reach: 0,
+            ordered: 0..0,
         }
+    }
+
+    /// Takes note of a page of variables that are elements in order.
+    pub(super) fn add_ordered(&mut self, page: usize) {
+        let page = page as u32;
+        match &mut self.ordered {
+            Range { end, .. } if *end == page => *end += 1,
+            Range { start, .. } if *start == page + 1 => *start = page,
+            ordered => *ordered = page..page + 1,
+        }
+    }
+
+    /// Up to which page, and without that one, variables are elements in order if those of this page are.
+    pub(super) fn ordered_end(&self, page: usize) -> u32 {
+        let page = page as u32;
+        if self.ordered.contains(&page) { self.ordered.end } else { page + 1 }
     }
 
     /// The index of an element whose variable is in order.
     #[inline]
     pub(super) fn index_of(&self, var: VarId) -> u64 {
-        u64::from(var.0).wrapping_sub(self.var_of_first)
+        let (some, index) = self.some;
+        let before = u64::from(var.0).wrapping_sub(u64::from(some.0));
+        index.wrapping_add(before.wrapping_mul(self.distance))
+    }
+
+    /// How far elements of neighbouring variables are from each other, if they are in order.
+    #[inline]
+    pub(super) fn distance(&self) -> u64 {
+        self.distance
+    }
+
+    /// Finds out how far elements are from each other, as long as no page is known to have them in order. Elements of recorded memory are bytes, of which
+    /// every fourth or eighth may be accessed.
+    pub(super) fn learn_distance(&mut self, var: VarId, index: u64, variables: &Variables) {
+        if !self.ordered.is_empty() {
+            return;
+        }
+        let next = VarId(var.0.wrapping_add(1));
+        let index_of_next = match next.index() < variables.len() {
+            true => variables.get(next),
+            false => return,
+        };
+        if let Variable::Element { array, index: after } = index_of_next
+            && array == self.array
+            && after > index
+        {
+            (self.some, self.distance) = ((var, index), after - index);
+        }
     }
 
     /// Whether the element is a variable like any other.
@@ -75,7 +126,7 @@ impl Shadow {
     #[inline]
     pub(super) fn labels(&mut self) -> Option<&mut Classes> {
         match &mut self.segments[..] {
-            [segment] if self.start == 0 => segment.labels(),
+            [segment] => segment.labels(),
             _ => None,
         }
     }
@@ -99,7 +150,20 @@ impl Shadow {
         for segment in &mut self.segments[from..] {
             segment.commit(footprint, accessor, room, races);
         }
+        if from == 0 && room.limits.labels_from.is_some() {
+            self.join_stretches(room.cells);
+        }
         self.look_again();
+    }
+
+    /// Lets the first stretch take over those behind it, as long as they are alike.
+    fn join_stretches(&mut self, cells: &mut Cells) {
+        while let [first, next, ..] = &mut self.segments[..] {
+            if !first.absorb(next, cells) {
+                return;
+            }
+            self.segments.remove(1);
+        }
     }
 
     /// The stretch of an element, made if need be.
@@ -119,16 +183,15 @@ impl Shadow {
         self.has_alone = self.segments.iter().any(|segment| !segment.alone().is_empty());
     }
 
-    /// Elements, cells and partition of each stretch.
-    pub(super) fn facts(&self) -> impl Iterator<Item = (u64, u64, &'static str)> {
-        let known = if self.start == 0 { self.first_length } else { 0 };
-        let reach = self.reach.max(known);
-        let mut from = self.start;
-        self.segments.iter().map(move |segment| {
-            let elements = segment.end().min(reach).saturating_sub(from);
-            from = segment.end();
-            (elements, segment.cells(), segment.mode_name())
-        })
+    /// The number of cells.
+    pub(super) fn cells(&self) -> u64 {
+        self.segments.iter().map(Segment::cells).sum()
+    }
+
+    /// How the stretch of an element is divided, in words.
+    pub(super) fn mode_name(&self, index: u64) -> &'static str {
+        let at = self.segments.partition_point(|segment| segment.end() <= index);
+        self.segments.get(at).map_or("", Segment::mode_name)
     }
 
     #[inline]
@@ -144,11 +207,15 @@ impl Shadow {
     fn cover(&mut self, index: u64, cells: &mut Cells) {
         let mut end = self.segments.last().map_or(self.start, Segment::end);
         while end <= index {
-            let length = if end == self.start { self.first_length } else { end };
+            // The first stretch begins with element 0, wherever elements begin that are not variables like any other.
+            let (start, length, floor) = match self.segments.is_empty() {
+                true => (0, self.start + self.first_length, self.start),
+                false => (end, end, 0),
+            };
             let before = self.segments.capacity();
-            self.segments.push(Segment::new(end, length, cells));
+            self.segments.push(Segment::new((start, length, floor), cells));
             cells.index_bytes += (self.segments.capacity() - before) * size_of::<Segment>();
-            end += length;
+            end = start + length;
         }
     }
 }

@@ -40,6 +40,14 @@ fn partitions(length: u64) -> Vec<Partition> {
     all
 }
 
+/// Those that only further refinement leads to.
+fn further_partitions(length: u64) -> Vec<Partition> {
+    let mut all: Vec<_> = (2..length).map(Partition::Stride).collect();
+    let blocks = (2..=length).filter(|&block| length.is_multiple_of(block));
+    all.extend(blocks.flat_map(|block| (2..=block).map(move |stride| Partition::Grid { block, stride })));
+    all
+}
+
 fn set(range: StridedRange) -> BTreeSet<u64> {
     range.iter().collect()
 }
@@ -62,14 +70,24 @@ fn is_precise(parts: &[BTreeSet<u64>], footprint: &BTreeSet<u64>) -> bool {
     parts.iter().all(|part| part.is_subset(footprint) || part.is_disjoint(footprint))
 }
 
+type Refine = fn(Partition, u64, StridedRange) -> Partition;
+
+/// All partitions, each with the ways to refine it, and whether that is the paper's way.
+fn refinements(length: u64) -> impl Iterator<Item = (Partition, Refine, bool)> {
+    let paper = partitions(length).into_iter();
+    let paper = paper.map(|partition| (partition, Partition::refine as Refine, true));
+    let further = partitions(length).into_iter().chain(further_partitions(length));
+    paper.chain(further.map(|partition| (partition, Partition::refine_further as Refine, false)))
+}
+
 #[test]
 fn refinement_gives_a_finer_partition_that_is_precise_for_the_footprint() {
     let mut checked = 0_u64;
     for length in 1..=LONGEST {
-        for partition in partitions(length) {
+        for (partition, refine, is_paper) in refinements(length) {
             let before = parts(partition, length);
             for footprint in ranges(length) {
-                let (refined, what) = (partition.refine(length, footprint), set(footprint));
+                let (refined, what) = (refine(partition, length, footprint), set(footprint));
                 if refined == partition {
                     assert!(is_precise(&before, &what), "{partition:?} of {length} for {footprint:?}");
                     continue;
@@ -81,25 +99,41 @@ fn refinement_gives_a_finer_partition_that_is_precise_for_the_footprint() {
                 assert!(after.iter().all(finer), "{context}");
                 // As many remainders as elements are another name of the finest partition.
                 let same_parts = after.len() == before.len();
-                assert!(!is_precise(&before, &what) || same_parts, "{context}, but it was precise");
+                assert!(
+                    !is_paper || !is_precise(&before, &what) || same_parts,
+                    "{context}, but it was precise"
+                );
                 checked += 1;
             }
         }
     }
-    assert!(checked > 100_000, "only {checked} refinements");
+    assert!(checked > 200_000, "only {checked} refinements");
 }
 
 #[test]
 fn the_parts_of_a_footprint_are_those_inside_it() {
     for length in 1..=LONGEST {
-        for partition in partitions(length) {
+        for (partition, refine, _) in refinements(length) {
             for footprint in ranges(length) {
-                let refined = partition.refine(length, footprint);
+                let refined = refine(partition, length, footprint);
                 let what = set(footprint);
                 let inside = (0..refined.parts(length))
                     .filter(|&part| refined.part(length, part).iter().all(|index| what.contains(&index)));
                 let found = refined.parts_in(footprint).iter();
                 assert!(inside.eq(found), "{refined:?} of {length} for {footprint:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_coarser_partition_is_refined_by_the_one_it_comes_from() {
+    for length in 1..=LONGEST {
+        for partition in partitions(length).into_iter().chain(further_partitions(length)) {
+            for coarser in partition.coarser() {
+                let wholes = parts(coarser, length);
+                let finer = |part: &BTreeSet<u64>| wholes.iter().any(|whole| part.is_subset(whole));
+                assert!(parts(partition, length).iter().all(finer), "{partition:?} of {length}: {coarser:?}");
             }
         }
     }
@@ -129,6 +163,9 @@ fn ranges_take_exactly_what_keeps_them_strided() {
     }
 }
 
+/// How many arrays a thread may have accesses to that are not judged.
+const MOST: usize = 100;
+
 #[test]
 fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     let at = |index| At { index: EventIndex(index), thread: ThreadId(0), location: LocationId::UNKNOWN };
@@ -137,7 +174,7 @@ fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     let access = |pending: &mut Pending, index: u64, step: u64| {
         let var = VarId(100 + index as u32);
         pending.follow(var, false)
-            || pending.collect(7, index, at(step), false, (var, 108)) == Collected::Taken
+            || pending.collect(7, index, at(step), false, (var, 108, 1), MOST) == Collected::Taken
     };
     let accesses = [3, 4, 5, 6, 7, 8, 2, 6, 9, 4, 11, 10];
     let taken: Vec<_> =
@@ -145,20 +182,20 @@ fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     let mut expected = [true; 12];
     expected[10] = false;
     assert_eq!(taken, expected);
-    let footprint = pending.footprint(7, false).expect("accesses");
+    let footprint = pending.footprint(7, false, MOST).expect("accesses");
     let taken = footprint.take().expect("accesses");
     let range = StridedRange { first: 2, last: 10, step: 1 };
     assert_eq!((taken.range, taken.at.index), (range, EventIndex(0)));
     let elements: BTreeMap<_, _> = taken.elements(3, 10).collect();
     assert!(elements.into_iter().eq((3..10).map(|index| (index, VarId(100 + index as u32)))));
     assert!(footprint.take().is_none());
-    for shadow in 0..super::footprint::MOST_ARRAYS as u32 {
-        assert!(pending.footprint(shadow, true).is_some());
+    for shadow in 0..MOST as u32 {
+        assert!(pending.footprint(shadow, true, MOST).is_some());
     }
-    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0)), Collected::Full);
-    assert!(pending.footprint(7, true).is_some());
+    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0, 1), MOST), Collected::Full);
+    assert!(pending.footprint(7, true, MOST).is_some());
     while pending.pop().is_some() {}
-    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0)), Collected::Taken);
+    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0, 1), MOST), Collected::Taken);
 }
 
 /// The detector with its log after a trace in blocks of a few events, and how much state it had at most.
@@ -170,11 +207,9 @@ fn examined(limits: ArrayLimits, trace: &Trace) -> (Analysis, usize) {
 
 /// Arrays so short that small traces go through every representation.
 fn limits() -> [ArrayLimits; 4] {
-    [(2, None), (2, Some(3)), (4, Some(6)), (5, None)].map(|(small, labels_from)| ArrayLimits {
-        small,
-        labels_from,
-        variables: 0,
-    })
+    [(2, None, 9), (2, Some(3), 9), (4, Some(6), 1), (5, None, 1)].map(
+        |(small, labels_from, most_pending)| ArrayLimits { small, labels_from, most_pending, variables: 0 },
+    )
 }
 
 /// 100,000 traces; another 40,000 with the limits of the command line are with the other detectors.

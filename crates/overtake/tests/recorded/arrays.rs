@@ -1,0 +1,64 @@
+//! Arrays of recorded programs: their elements are bytes of the heap, of which every eighth is accessed, and they share their state all the same.
+
+use std::path::Path;
+
+use crate::support::programs::{compiled, overtake, succeed};
+
+const ELEMENTS: u64 = 100_000;
+
+/// Each thread works on a block of its own, three times; main fills the array before and adds it up afterwards.
+const SOURCE: &str = "\
+#include <pthread.h>
+#include <stdlib.h>
+#define N 100000
+#define T 4
+static double *values, sum;
+static void *work(void *at) {
+    long number = (long)at;
+    double *all = values;
+    for (int round = 0; round < 3; round++)
+        for (long i = number * (N / T); i < (number + 1) * (N / T); i++) all[i] = all[i] * 2 + 1;
+    return 0;
+}
+int main(void) {
+    pthread_t threads[T];
+    double *all = malloc(N * sizeof *all), total = 0;
+    for (long i = 0; i < N; i++) all[i] = i;
+    values = all;
+    for (long t = 0; t < T; t++) pthread_create(&threads[t], 0, work, (void *)t);
+    for (long t = 0; t < T; t++) pthread_join(threads[t], 0);
+    for (long i = 0; i < N; i++) total += all[i];
+    sum = total;
+    free(all);
+    return 0;
+}
+";
+
+/// The figures of `slimstate`, and its state, and that of `fasttrack`.
+fn compared(trace: &Path) -> (serde_json::Value, u64, u64) {
+    let output = succeed(overtake().args(["analyze", "--json", "-d", "fasttrack,slimstate"]).arg(trace));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let of = |at: usize| &document["detectors"][at];
+    let state = |at: usize| of(at)["peak_state_bytes"].as_u64().expect("a number");
+    (of(1)["figures"].clone(), state(1), state(0))
+}
+
+#[test]
+fn elements_of_recorded_arrays_share_their_state() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("arrays.c");
+    std::fs::write(&source, SOURCE).expect("writable");
+    let program = compiled(&source, &directory);
+    for exact in [&[][..], &["--exact"]] {
+        let traces = tempfile::tempdir().expect("writable");
+        succeed(overtake().args(["record", "-o"]).arg(traces.path()).args(exact).arg("--").arg(&program));
+        let mut entries = std::fs::read_dir(traces.path()).expect("readable");
+        let trace = entries.next().expect("a trace").expect("readable").path();
+        let (figures, state, whole) = compared(&trace);
+        let figure = |name: &str| figures[name].as_u64().expect("a number");
+        assert!((ELEMENTS..ELEMENTS + 100).contains(&figure("array elements")), "{figures}");
+        assert!(figure("array shadow cells") < 64, "{figures}");
+        assert!(figure("race checks") < 2_000, "{figures}");
+        assert!(state * 10 < whole, "{state} of {whole} bytes");
+    }
+}
