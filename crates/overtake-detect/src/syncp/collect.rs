@@ -8,6 +8,9 @@
 //! - A section that ended inside `K` has ended inside every closure to come. What remains to be known of it is that its
 //!   lock was acquired so late, by number (see [`Sections::forget`](super::sections::Sections::forget)).
 //!
+//! A thread that waits for others before its next such access has learned by then what they know now, and what those know that they wait for themselves. So
+//! a main thread that only joins its workers and reads the result holds nothing back.
+//!
 //! Threads not yet forked will know at least what their parent knows, so a fork to come counts like an access to come, and
 //! they take no part themselves. A thread that no fork starts begins knowing nothing, so nothing is forgotten before the
 //! last one of those has begun. The first pass finds that out; without it nothing is forgotten.
@@ -19,7 +22,7 @@
 //! **Cost.** A collection visits all state there is; the next one waits for as many accesses. So it costs O(1) per access.
 
 use overtake_clock::Time;
-use overtake_trace::EventIndex;
+use overtake_trace::{EventIndex, ThreadId};
 
 use super::core::SyncPreserving;
 
@@ -80,6 +83,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             if past.is_empty() && !facts.is_root {
                 continue; // not forked yet
             }
+            let past = self.with_joined(past, thread, now);
             match &mut known {
                 None => known = Some(past),
                 Some(known) => {
@@ -89,5 +93,15 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             }
         }
         known.filter(|known| !known.is_empty())
+    }
+
+    /// What a thread with this past knows at its next access that can be the second of a race, as far as it is known now.
+    fn with_joined(&self, mut past: Vec<Time>, thread: ThreadId, now: EventIndex) -> Vec<Time> {
+        for joined in self.census.joined_first(thread, now) {
+            let brought = self.clocks.times(joined);
+            past.resize(past.len().max(brought.len()), 0);
+            past.iter_mut().zip(brought).for_each(|(known, time)| *known = time.max(*known));
+        }
+        past
     }
 }

@@ -7,7 +7,7 @@
 //! variables that are only read are ordered. Judging an access by what it has seen itself instead of by its `prev` would
 //! drop variables with races.
 //! **Locks.** A lock that only one thread uses excludes no other thread.
-//! **Threads.** Which are started by no fork, and when each makes its last access that can be the second of a race: it
+//! **Threads.** Which are started by no fork, when each makes its last access that can be the second of a race, and which threads it waits for before: it
 //! finds out what can be forgotten (`collect.rs`).
 //!
 //! **Source.** The idea of dropping ordered variables is used by Mathur, Pavlogiannis and Viswanathan in the experiments of
@@ -21,7 +21,7 @@ use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock};
 use overtake_trace::{
     EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variable, Variables,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
@@ -37,6 +37,17 @@ pub(crate) struct Census {
     /// No variable that matters is a heap block.
     pub(crate) no_block_matters: bool,
     pub(super) threads: IdVec<ThreadId, ThreadFacts>,
+    /// The joins of each thread, in their order.
+    joins: IdVec<ThreadId, Vec<PlannedJoin>>,
+}
+
+/// A thread waits for another one.
+#[derive(Clone, Copy, Debug)]
+struct PlannedJoin {
+    at: EventIndex,
+    child: ThreadId,
+    /// The thread's last event before that can be the second of a race, or that forks a thread.
+    needed_before: Option<EventIndex>,
 }
 
 /// What is known of a thread in advance.
@@ -108,6 +119,24 @@ impl Census {
         self.everything || self.variables.words.iter().any(|word| *word != 0)
     }
 
+    /// The threads that a thread has waited for when it comes to its next event that can be the second of a race or forks a thread, if its present event
+    /// is the one at `now` or an earlier one; and those that they wait for themselves until they end.
+    pub(super) fn joined_first(&self, thread: ThreadId, now: EventIndex) -> Vec<ThreadId> {
+        let to_come = |thread: ThreadId| {
+            let joins = self.joins.get(thread).map_or(&[][..], Vec::as_slice);
+            joins[joins.partition_point(|join| join.at < now)..].iter()
+        };
+        let first = to_come(thread).take_while(|join| join.needed_before < Some(now));
+        let mut joined: Vec<_> = first.map(|join| join.child).collect();
+        let mut seen: FxHashSet<_> = joined.iter().copied().chain([thread]).collect();
+        let mut next = 0;
+        while let Some(&child) = joined.get(next) {
+            joined.extend(to_come(child).map(|join| join.child).filter(|&child| seen.insert(child)));
+            next += 1;
+        }
+        joined
+    }
+
     /// Finds out whether any heap block can matter: if none can, nobody needs to know which block an access lies in.
     pub(crate) fn look_for_blocks(&mut self, variables: &Variables) {
         let is_block = |var: VarId| matches!(variables.get(var), Variable::Block(_));
@@ -128,7 +157,11 @@ impl Census {
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        (self.variables.words.capacity() + self.locks.words.capacity()) * 8 + self.threads.table_bytes()
+        let joins: usize = self.joins.iter().map(Vec::capacity).sum();
+        (self.variables.words.capacity() + self.locks.words.capacity()) * 8
+            + self.threads.table_bytes()
+            + self.joins.table_bytes()
+            + joins * size_of::<PlannedJoin>()
     }
 }
 
@@ -345,6 +378,8 @@ impl Visitor for Survey {
 
     fn join(&mut self, at: At, child: ThreadId) {
         self.note(at);
+        let needed_before = self.census.threads[at.thread].last_needed;
+        self.census.joins.entry(at.thread).push(PlannedJoin { at: at.index, child, needed_before });
         self.hand_over(child, at.thread);
     }
 

@@ -131,3 +131,40 @@ fn published_window_policies_err_here() {
         assert_eq!(found, expected.iter().map(|&index| EventIndex(index)).collect::<Vec<_>>());
     }
 }
+
+/// Threads in a tree: each inner one forks two, waits for them and reads what they wrote. Leaves pass locks and values to and fro `rounds` times. Text of
+/// the tests' own form.
+fn tree(depth: u32, rounds: usize) -> String {
+    let inner = (1..1_u32 << depth).collect::<Vec<_>>();
+    let leaves: Vec<_> = (1 << depth..2_u32 << depth).collect();
+    let mut text = String::new();
+    for thread in &inner {
+        text.push_str(&format!("t{thread} fork t{0}; t{thread} fork t{1}; ", 2 * thread, 2 * thread + 1));
+    }
+    for _ in 0..rounds {
+        for leaf in &leaves {
+            text.push_str(&format!("t{leaf} acq l; t{leaf} r x; t{leaf} w x; t{leaf} rel l; "));
+        }
+    }
+    for thread in inner.iter().rev() {
+        text.push_str(&format!(
+            "t{thread} join t{0}; t{thread} join t{1}; t{thread} r x; ",
+            2 * thread,
+            2 * thread + 1
+        ));
+    }
+    text
+}
+
+#[test]
+fn a_thread_that_waits_for_others_holds_nothing_back() {
+    for depth in 1..=4 {
+        let kept = [40, 160].map(|rounds| {
+            let analysis = short_syncp(&trace(&tree(depth, rounds)), 16, false);
+            assert!(figure(&analysis, "critical sections collected") > 0, "{:?}", analysis.figures());
+            figure(&analysis, "critical sections kept")
+        });
+        let leaves = 1 << depth;
+        assert!(kept[0] <= 3 * leaves && kept[1] <= 3 * leaves, "depth {depth}: {kept:?} sections kept");
+    }
+}
