@@ -67,10 +67,10 @@ fn random_gadgets_have_races_and_non_races() {
                 Races::Variables(variables) => (variables.len(), kind.default_size.vectors as usize),
                 Races::Pairs(pairs) => {
                     let size = kind.default_size.vectors as usize;
-                    // G1 also has all pairs of writes; G5 has one pair for each position, its printed form only one.
+                    // G1 also has all pairs of writes; G5 has one pair for each position, its printed form only one; G6 one for each thing.
                     match kind.name {
                         "gadget-g1" => (pairs.len() - size * (size - 1) / 2, size * size),
-                        "gadget-g5" => (pairs.len(), size),
+                        "gadget-g5" | "gadget-g6" => (pairs.len(), size),
                         "gadget-g5-printed" => (pairs.len(), 1),
                         _ => (pairs.len(), size * size),
                     }

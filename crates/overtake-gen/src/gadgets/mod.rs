@@ -1,6 +1,6 @@
 //! Hardness constructions: traces that encode a combinatorial problem, so that their races are the problem's answer.
 //!
-//! **Sources.** G1-G4: Kulkarni, Mathur and Pavlogiannis, *Dynamic Data-Race Detection Through the Fine-Grained Lens*, CONCUR
+//! **Sources.** G1-G4 and G6: Kulkarni, Mathur and Pavlogiannis, *Dynamic Data-Race Detection Through the Fine-Grained Lens*, CONCUR
 //! 2021. G5: Mathur, Pavlogiannis and Viswanathan, *Optimal Prediction of Synchronization-Preserving Races*, POPL 2021.
 //! **Answer.** Each gadget comes with the exact set of races of one or more notions. It is computed from the vectors alone,
 //! by the predicate that the construction encodes, never by running a detector.
@@ -14,6 +14,7 @@ mod g2;
 mod g3;
 mod g4;
 mod g5;
+mod g6;
 mod vectors;
 mod writer;
 
@@ -29,6 +30,7 @@ pub use g2::orthogonal_vectors_lock_cover;
 pub use g3::hitting_set_lock_set;
 pub use g4::three_orthogonal_vectors_sync_preserving;
 pub use g5::{equality_as_printed, equality_sync_preserving};
+pub use g6::{Clause, Relation, for_all_exists_happens_before};
 pub use vectors::Vector;
 
 /// A race notion for which a gadget knows the races.
@@ -103,9 +105,9 @@ pub struct Gadget {
 /// The size of a gadget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
-    /// Number of vectors (bits, for G5).
+    /// Number of vectors (bits, for G5; things, for G6).
     pub vectors: u64,
-    /// Length of a vector; G5 has none.
+    /// Length of a vector; G5 has none, G6 has so many clauses.
     pub dimension: u64,
     /// Seed of the vectors.
     pub seed: u64,
@@ -162,6 +164,12 @@ pub const GADGETS: &[GadgetKind] = &[
         description: "the published form of g5, which has fewer sync-preserving races than claimed",
         default_size: SMALL,
         build: g5::random_printed,
+    },
+    GadgetKind {
+        name: "gadget-g6",
+        description: "formulas of the form: for all x there are y and z, as happens-before races",
+        default_size: Size { vectors: 8, dimension: 2, seed: 1 },
+        build: g6::random,
     },
 ];
 
