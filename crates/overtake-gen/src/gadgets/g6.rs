@@ -85,10 +85,10 @@ impl Graph {
 
     /// The nodes of a clause for each `y` (`layer` 0) or for each `z`.
     fn middle(&mut self, number: usize, clause: &Clause, layer: usize) {
-        for node in 0..self.things {
+        for (node, related) in clause[layer + 1].iter().enumerate() {
             let others = 0..self.things;
             let coming = others.clone().filter(|&other| clause[layer][other][node]);
-            let leaving = others.clone().filter(|&other| clause[layer + 1][node][other]);
+            let leaving = others.filter(|&other| related[other]);
             let locks = coming
                 .map(|other| edge(number, layer, other, node))
                 .chain(leaving.map(|other| edge(number, layer + 1, node, other)));
