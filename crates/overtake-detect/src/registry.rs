@@ -506,6 +506,16 @@ pub static DETECTORS: &[Entry] = &[
         start: crate::sampling::start_rpt,
         ..Entry::BASIC
     },
+    Entry {
+        name: "windowed",
+        summary: "races within windows that forget what came before; what short-hb and short-syncp are compared with",
+        notion: Notion::HappensBefore,
+        promise: Promise::NoFalseReport,
+        verdict: Verdict::Observed,
+        options: &["window", "judge"],
+        start: crate::sampling::start_pieces,
+        ..Entry::BASIC
+    },
 ];
 
 /// Starts a detector without settings that needs one pass.

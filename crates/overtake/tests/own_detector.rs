@@ -94,7 +94,7 @@ const TRACE: &str = "T0|fork(T1)|m.c:1\nT0|acq(L)|m.c:2\nT0|w(x)|m.c:3\nT0|rel(L
 fn help_names_it() {
     let (help, _) = program(&["analyze", "--help"], "");
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    for expected in [ROW.name, ROW.summary, "short-hb, short-syncp, short-osr, shared-by-hand"] {
+    for expected in [ROW.name, ROW.summary, "short-hb, short-syncp, short-osr, windowed, shared-by-hand"] {
         assert!(help.contains(expected), "{expected} in\n{help}");
     }
     assert!(help.contains("by default hb, syncp, deadlock and shared-by-hand"), "{help}");

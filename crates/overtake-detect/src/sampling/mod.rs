@@ -8,7 +8,7 @@
 //! | `pacer.rs` | `pacer`: looks for races whose first access falls into a sampled period |
 //! | `sampled.rs` | `sampled-hb`: looks for races between sampled accesses |
 //! | `accesses.rs` | the detector behind these two, which see every synchronisation event |
-//! | `rpt/` | `rpt`: reads constantly many events, whatever the length of the trace |
+//! | `rpt/` | `rpt`: reads constantly many events, whatever the length of the trace; `windowed`: judges all pieces of it by themselves |
 //! | `random.rs` | random numbers by position |
 
 mod accesses;
@@ -24,5 +24,5 @@ pub use rpt::{
 };
 
 pub(crate) use pacer::start as start_pacer;
-pub(crate) use rpt::{sample as sample_rpt, start as start_rpt};
+pub(crate) use rpt::{sample as sample_rpt, start as start_rpt, start_pieces};
 pub(crate) use sampled::start as start_sampled;

@@ -87,6 +87,10 @@ struct Counts {
     possible: u64,
     /// Racy events of which no reported race was observed.
     only_predicted_events: u64,
+    /// Accesses to variables that matter.
+    accesses: u64,
+    /// Acquires of locks that matter.
+    acquires: u64,
 }
 
 impl SyncPreserving<false> {
@@ -128,6 +132,8 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     pub(super) fn figures(&self) -> Vec<(&'static str, u64)> {
         let mut figures: Vec<_> = self.census.figures().collect();
         figures.extend([
+            ("accesses that matter", self.counts.accesses),
+            ("acquires that matter", self.counts.acquires),
             ("closures computed", self.counts.checks),
             ("pairs settled by a common lock", self.counts.protected),
             ("races that happens-before misses", self.counts.predicted),
@@ -150,6 +156,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         let var = Some(touch.var).filter(|&var| self.census.matters(var));
         let block = touch.block.filter(|&block| self.census.matters(block));
         if var.is_some() || block.is_some() {
+            self.counts.accesses += u64::from(!self.is_drawing());
             self.judge_event(at, (var, touch.kind), block, races);
         }
     }
@@ -409,6 +416,7 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
 
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode, _: &mut Findings) {
         if self.census.lock_matters(lock) {
+            self.counts.acquires += u64::from(!self.is_drawing());
             self.order.acquire(at.thread, lock, mode);
             self.clocks.acquire(at.thread, lock, mode);
             self.held.acquire(at.thread, lock, mode);

@@ -19,6 +19,7 @@
 //! | `tester.rs` | windows read at random and judged in parallel |
 //! | `refine.rs` | test after test, ever finer |
 //! | `sample.rs` | what the registry starts: one test, or ever finer ones |
+//! | `pieces.rs` | `windowed`: all pieces of a trace, judged by themselves |
 //! | `stream.rs` | the same over a trace that passes by, which must be counted first |
 //!
 //! **What windows cannot know.** Locks held and blocks allocated before a window are allowed for; repairs of a trace that is
@@ -28,6 +29,7 @@
 //! **Cost.** O(r·k) events, independent of the length of the trace, and O(T) besides for each window.
 
 mod judge;
+mod pieces;
 mod plan;
 mod predict;
 mod refine;
@@ -39,6 +41,7 @@ mod tester;
 mod tests;
 
 pub use judge::Judge;
+pub(crate) use pieces::start as start_pieces;
 pub use plan::Plan;
 pub use refine::{Limits, Refined, refine};
 pub(crate) use sample::sample;

@@ -18,6 +18,7 @@ use crate::passes::Outcome;
 use crate::race::Verdict;
 use crate::registry::find;
 use crate::settings::Options;
+use crate::testing::run_analysis;
 
 const TRACES: u64 = 100_000;
 
@@ -129,6 +130,27 @@ fn with_nested_locking(trace: &Trace) -> Trace {
 }
 
 /// Exactly, where no heap block is involved.
+/// Two events are ordered by what is between them alone, so the races of a piece are those of the trace that lie in it.
+#[test]
+fn pieces_have_the_races_that_no_cut_parts() {
+    let shapes = [Shape::core(), Shape::threads_and_locks(), Shape::shared_locks()];
+    let shapes = shapes.map(|shape| shape.with_events(40));
+    for_each_random_trace(&shapes, 4_000, |trace| {
+        let expected = happens_before_races(trace);
+        [1, 2, 7, 16, 100].into_iter().try_for_each(|window| {
+            let options = Options { window, ..Options::default() };
+            let mut analysis = super::start_pieces(&options).expect("any window");
+            run_analysis(&mut analysis, trace);
+            let uncut: BTreeSet<_> = expected
+                .iter()
+                .copied()
+                .filter(|pair| pair.first.0 / window == pair.second.0 / window)
+                .collect();
+            same(&format!("window {window}"), second_events(&uncut), analysis.findings().racy_events())
+        })
+    });
+}
+
 #[test]
 fn happens_before_races_of_windows_are_those_of_the_trace() {
     for_each_random_trace(&shapes(), TRACES, |trace| {

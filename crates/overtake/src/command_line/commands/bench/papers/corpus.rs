@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use overtake::files::{OutputTrace, traces_of};
-use overtake::{Error, Listener};
+use overtake::{Error, Input, Listener};
 use overtake_gen::gadgets::{GADGETS, Gadget, GadgetKind, Size};
 use overtake_gen::{Parameters, Shape, Workload as Generated, find_shape};
 use overtake_trace::{Block, EventSink, EventSource};
@@ -15,6 +15,8 @@ use crate::command_line::console::Console;
 pub(super) struct Workload {
     /// What tables call it, and the name of its file.
     pub(super) name: String,
+    /// How many events it has; `None` if that is not known before it is read.
+    pub(super) events: Option<u64>,
     origin: Origin,
 }
 
@@ -29,7 +31,8 @@ impl Workload {
     /// A trace that is there.
     fn file(path: PathBuf) -> Workload {
         let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        Workload { name, origin: Origin::File(path) }
+        let events = Input::new(&path).at_any_place().map(|file| file.parameters().events);
+        Workload { name, events, origin: Origin::File(path) }
     }
 
     /// A generated trace; `name` says how it differs from others of its shape.
@@ -38,13 +41,17 @@ impl Workload {
         let mut parameters = shape.defaults;
         change(&mut parameters);
         let name = if name.is_empty() { shape.name.to_owned() } else { format!("{}-{name}", shape.name) };
-        Some(Workload { name, origin: Origin::Shape(shape, parameters) })
+        Some(Workload { name, events: Some(parameters.events), origin: Origin::Shape(shape, parameters) })
     }
 
     /// A construction with `vectors` vectors.
     pub(super) fn gadget(kind: &'static GadgetKind, vectors: u64) -> Workload {
         let size = Size { vectors, ..kind.default_size };
-        Workload { name: format!("{}-{vectors}", kind.name), origin: Origin::Gadget(kind, size) }
+        Workload {
+            name: format!("{}-{vectors}", kind.name),
+            events: None,
+            origin: Origin::Gadget(kind, size),
+        }
     }
 
     /// Whether it stands in for a real program.

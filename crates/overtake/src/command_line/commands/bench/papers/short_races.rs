@@ -1,7 +1,7 @@
 //! Short races: windows against the full detectors.
 
 use overtake::measure::{Cell, Curve, Measured, Plot, Scale, Setup};
-use overtake_detect::Allowance;
+use overtake_detect::{Allowance, Judge};
 
 use super::corpus::Corpus;
 use super::{Exhibit, Figures, by_trace, geometric_mean, share};
@@ -57,14 +57,18 @@ fn budget(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
 
 /// Races and time as the window grows to the whole trace.
 fn sweep(corpus: &Corpus, figures: &mut Figures<'_>) -> [Exhibit; 2] {
-    let mut found = Curve { name: "racy events".to_owned(), points: Vec::new() };
+    let mut found = ["short-syncp", "windowed"].map(|name| (name, Vec::new()));
     let mut costs = [("time", Vec::new()), ("state", Vec::new())];
     for part in PARTS {
-        let (mut races, mut all) = (0, 0);
+        let (mut races, mut forgetful, mut all) = (0, 0, 0);
         let (mut times, mut states) = (Vec::new(), Vec::new());
         for workload in &corpus.programs {
-            let window = ((corpus.events as f64 * part) as u64).max(2);
+            let window = ((workload.events.unwrap_or(corpus.events) as f64 * part) as u64).max(2);
             let label = format!("--window {window}");
+            let pieces = figures.setup("windowed", &format!("{label} --judge short-syncp"), |options| {
+                (options.window, options.judge) = (window, Judge::SyncPreserving);
+            });
+            forgetful += pieces.map_or(0, |setup| figures.of(workload, setup).racy_events);
             let Some(short) = figures.setup("short-syncp", &label, |options| options.window = window) else {
                 continue;
             };
@@ -77,20 +81,24 @@ fn sweep(corpus: &Corpus, figures: &mut Figures<'_>) -> [Exhibit; 2] {
                 states.push(share(short.state_bytes as f64, full.state_bytes as f64));
             }
         }
-        found.points.push((100.0 * part, 100.0 * share(races as f64, all as f64)));
+        for ((_, points), races) in found.iter_mut().zip([races, forgetful]) {
+            points.push((100.0 * part, 100.0 * share(races as f64, all as f64)));
+        }
         for ((_, points), ratios) in costs.iter_mut().zip([times, states]) {
             points.push((100.0 * part, geometric_mean(ratios.into_iter())));
         }
     }
     let labels = |what: &str| ["window in percent of the trace".to_owned(), what.to_owned()];
-    let costs = costs.map(|(name, points)| Curve { name: name.to_owned(), points });
+    let curve = |(name, points): (&str, Vec<(f64, f64)>)| Curve { name: name.to_owned(), points };
+    let (costs, found) = (costs.map(curve), found.map(curve));
     [
         Exhibit::Plot(Plot {
             name: "short-races-windows".to_owned(),
-            title: "Racy events that a window finds, of those of syncp".to_owned(),
+            title: "Racy events found by windows that slide and by windows that forget, of those of syncp"
+                .to_owned(),
             labels: labels("percent"),
             scales: [Scale::Logarithmic, Scale::Linear],
-            curves: vec![found],
+            curves: found.into(),
         }),
         Exhibit::Plot(Plot {
             name: "short-races-cost".to_owned(),

@@ -65,5 +65,26 @@ pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibi
     cells.rows.push(means);
     cells.note = corpus::note(&corpus.arrays);
     exhibits.push(Exhibit::Table(cells));
+    exhibits.extend(ablations(corpus, figures));
     exhibits
+}
+
+/// What becomes of time and state if a part of the method is left out.
+fn ablations(corpus: &Corpus, figures: &mut Figures<'_>) -> [Exhibit; 2] {
+    let extended = Partitions::Extended.name();
+    let whole = figures.setup("slimstate", &format!("--partitions {extended}"), |_| ());
+    let no_small = figures.setup("slimstate", "--small-array 1", |options| options.small_array = 1);
+    let no_buffer = figures.setup("slimstate", "--commit-buffer 1", |options| options.commit_buffer = 1);
+    let setups: Vec<_> = [whole, no_small, no_buffer].into_iter().flatten().collect();
+    let mut table = |name: &str, title: &str, cell: fn(&Measured) -> Cell| {
+        by_trace((name, title), &corpus.arrays, &setups, figures, cell)
+    };
+    [
+        table("slimstate-ablation-time", "Seconds in the detector with other limits", |measured| {
+            Cell::Figure(measured.seconds, 3)
+        }),
+        table("slimstate-ablation-space", "Peak state in KiB with other limits", |measured| {
+            Cell::Count(measured.state_bytes.div_ceil(1024))
+        }),
+    ]
 }

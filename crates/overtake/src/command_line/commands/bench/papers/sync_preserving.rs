@@ -1,8 +1,8 @@
 //! Sync-preserving prediction beside the methods that it is compared with.
 
-use overtake::measure::{Cell, Curve, Measured, Plot, Scale};
+use overtake::measure::{Cell, Curve, Measured, Plot, Scale, Table};
 
-use super::corpus::Corpus;
+use super::corpus::{self, Corpus};
 use super::{Exhibit, Figures, by_trace};
 
 pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
@@ -24,7 +24,27 @@ pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibi
         }),
     ];
     exhibits.push(distances(corpus, figures));
+    exhibits.push(core(corpus, figures));
     exhibits
+}
+
+/// What remains of each trace when everything is left out that cannot matter.
+fn core(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
+    let columns = ["trace", "N", "T", "L", "V", "core accesses", "core A", "core L", "core V"];
+    let title = "The traces, and what can matter for sync-preserving races";
+    let mut table = Table::new("sync-preserving-core", title, columns);
+    for workload in &corpus.programs {
+        for setup in figures.setups(&["syncp"]) {
+            let measured = figures.of(workload, setup);
+            let sizes = [measured.events, measured.threads, measured.locks, measured.variables];
+            let of_core = ["accesses", "acquires", "locks", "variables"];
+            let of_core = of_core.map(|what| measured.figure(&format!("{what} that matter")));
+            let figures = sizes.into_iter().chain(of_core).map(Cell::Count);
+            table.rows.push(std::iter::once(workload.name.as_str().into()).chain(figures).collect());
+        }
+    }
+    table.note = corpus::note(&corpus.programs);
+    Exhibit::Table(table)
 }
 
 /// The races of all traces by their distance.
