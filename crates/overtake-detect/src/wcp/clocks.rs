@@ -8,6 +8,8 @@
 //!   I3  Who learns of a thread's time by happens-before learns what came weakly before it, too. So an acquire that learns nothing by
 //!       happens-before learns nothing weakly.
 
+use std::ops::Range;
+
 use overtake_clock::{Epoch, SnapshotId, Stamp, Time, VectorClock};
 use overtake_trace::{EventIndex, Id, IdVec, LockId, Sizes, SyncId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -111,6 +113,15 @@ impl ThreadState {
     fn learn(&mut self, store: &Store, stamp: Stamp) {
         self.learned.learn(store, stamp);
         self.weak.learn(store, stamp); // I2
+    }
+}
+
+/// A thread is settled; that counts if it is the first one, or the next one.
+fn settle(settled: &mut Range<usize>, thread: usize) {
+    if settled.start == settled.end {
+        *settled = thread..thread + 1;
+    } else if settled.end == thread {
+        settled.end += 1;
     }
 }
 
@@ -320,15 +331,15 @@ impl Clocks {
             let is_over = lives[ThreadId::from_index(place)].last_mention < Some(now);
             alive += usize::from(!is_over);
             let last = Epoch { time: state.now.time - 1, ..state.now };
-            if is_over && store.settled == place && known.covers(last) {
-                store.settled += 1;
+            if is_over && known.covers(last) {
+                settle(&mut store.settled, place);
             }
             if is_over {
                 state.learned.forget(store);
                 state.weak.forget(store);
             }
         }
-        let unsettled = threads.len() - store.settled;
+        let unsettled = threads.len() - store.settled.len();
         self.sweep_after = SWEEP_AFTER.max(left).max(alive * unsettled / 16);
     }
 
@@ -340,9 +351,9 @@ impl Clocks {
             self.threads.enumerate().filter(|(thread, _)| self.lives[*thread].last_event >= Some(now));
         for (thread, state) in alive {
             match self.starter(thread) {
-                None => known.limit_to(&state.weak.clock, thread, self.store.settled),
+                None => known.limit_to(&state.weak.clock, thread, &self.store.settled),
                 Some(starter) if asked.insert(starter) => {
-                    known.limit_to(&self.threads[starter].learned.clock, starter, self.store.settled);
+                    known.limit_to(&self.threads[starter].learned.clock, starter, &self.store.settled);
                 }
                 Some(_) => {}
             }

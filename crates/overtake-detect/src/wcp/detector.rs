@@ -3,27 +3,48 @@
 //! An event may touch a variable and the heap block it lies in. Both can order the event, so races are judged after both.
 //!
 //! **Invariant.**
-//!   I1  The weak order and thread order together are a partial order. So when a plain write comes after all accesses that are
-//!       known, it takes their place: an access that races with one of them races with the write, which conflicts with
-//!       everything.
+//!   I1  The weak order and thread order together are a partial order. So an access takes the place of an earlier one that it comes after,
+//!       if it conflicts with all that the earlier one conflicts with: whatever races with the earlier one races with it, too.
+//!       A plain write takes the place of everything, a plain read that of plain reads. So a variable that is properly
+//!       locked has its last write and its last read.
 
 use overtake_clock::{Epoch, Time};
-use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{EventIndex, LocationId, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use smallvec::SmallVec;
 
 use super::clocks::Clocks;
 use super::survey::{Census, Slot};
-use crate::access::{Access, At, Class};
+use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::race::{Race, Verdict};
 use crate::visitor::Touch;
 
-/// The latest access of a thread and class to a variable.
+/// An access, with its thread's time.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    access: Access,
+    index: EventIndex,
+    thread: ThreadId,
+    location: LocationId,
     time: Time,
+    kind: AccessKind,
+}
+
+// Two of them and their number are a cache line.
+const _: () = assert!(size_of::<SmallVec<[Seen; 2]>>() <= 64);
+
+impl Seen {
+    fn access(self) -> Access {
+        let Seen { index, thread, location, kind, .. } = self;
+        Access { at: At { index, thread, location }, kind }
+    }
+
+    /// Whether it takes the place of an earlier one that it comes after (I1).
+    #[inline]
+    fn replaces(self, earlier: Seen) -> bool {
+        let (class, before) = (Class::of(self.kind), Class::of(earlier.kind));
+        class.supersedes(before)
+    }
 }
 
 /// Finds the races of the weak order.
@@ -32,8 +53,9 @@ pub(crate) struct WeakOrder {
     clocks: Clocks,
     census: Census,
     /// By slot.
-    variables: Vec<SmallVec<[Seen; 1]>>,
-    seen: usize,
+    variables: Vec<SmallVec<[Seen; 2]>>,
+    /// How many accesses there is room for besides.
+    more_seen: usize,
     suspected: u64,
 }
 
@@ -44,44 +66,35 @@ impl WeakOrder {
             clocks: Clocks::new(census.slot_count, std::mem::take(&mut census.lives)),
             variables: vec![SmallVec::new(); census.slot_count],
             census,
-            seen: 0,
+            more_seen: 0,
             suspected: 0,
         }
     }
 
     fn judge(&mut self, access: Access, var: VarId, slot: Slot, findings: &mut Findings) {
-        let Access { at, kind } = access;
-        let class = Class::of(kind);
-        let now = Seen { access, time: self.clocks.time(at.thread) };
-        let place = slot.0 as usize;
-        let mut own = None;
-        let mut races = false;
-        for known in 0..self.variables[place].len() {
-            let Seen { access: first, time: then } = self.variables[place][known];
-            if first.at.thread == at.thread {
-                if Class::of(first.kind) == class {
-                    own = Some(known);
-                }
-                continue;
+        let WeakOrder { clocks, variables, more_seen, suspected, .. } = self;
+        let Access { at: At { index, thread, location }, kind } = access;
+        let now = Seen { index, thread, location, time: clocks.time(thread), kind };
+        let seen = &mut variables[slot.0 as usize];
+        let mut kept = 0;
+        for place in 0..seen.len() {
+            let known = seen[place];
+            let epoch = Epoch { thread: known.thread.0, time: known.time };
+            let is_before = known.thread == thread || clocks.is_weakly_before(epoch, thread);
+            if !is_before && known.kind.conflicts(kind) {
+                let is_observed = !clocks.happens_before(epoch, thread);
+                *suspected += u64::from(!is_observed);
+                report(known.access(), access, var, is_observed, findings);
             }
-            let epoch = Epoch { thread: first.at.thread.0, time: then };
-            if first.kind.conflicts(kind) && !self.clocks.is_weakly_before(epoch, at.thread) {
-                races = true;
-                self.report(first, epoch, access, var, findings);
-            }
-        }
-        let seen = &mut self.variables[place];
-        match own {
-            _ if class == Class::PlainWrite && !races => {
-                seen.clear(); // I1
-                seen.push(now);
-            }
-            Some(place) => seen[place] = now,
-            None => {
-                seen.push(now);
-                self.seen += 1;
+            if !(is_before && now.replaces(known)) {
+                seen[kept] = known;
+                kept += 1;
             }
         }
+        seen.truncate(kept);
+        let room = seen.capacity();
+        seen.push(now);
+        *more_seen += seen.capacity() - room;
     }
 
     /// An access that is atomic, or touches a heap block as well.
@@ -102,14 +115,12 @@ impl WeakOrder {
             self.clocks.end_atomic(at.thread, slot, touch.kind);
         }
     }
+}
 
-    #[cold]
-    fn report(&mut self, first: Access, epoch: Epoch, second: Access, var: VarId, findings: &mut Findings) {
-        let is_observed = !self.clocks.happens_before(epoch, second.at.thread);
-        let verdict = if is_observed { Verdict::Observed } else { Verdict::Suspected };
-        self.suspected += u64::from(!is_observed);
-        findings.report(Race { var, verdict, first, second });
-    }
+#[cold]
+fn report(first: Access, second: Access, var: VarId, is_observed: bool, findings: &mut Findings) {
+    let verdict = if is_observed { Verdict::Observed } else { Verdict::Suspected };
+    findings.report(Race { var, verdict, first, second });
 }
 
 impl Detector for WeakOrder {
@@ -158,8 +169,8 @@ impl Detector for WeakOrder {
     fn state_bytes(&self) -> usize {
         self.clocks.state_bytes()
             + self.census.state_bytes()
-            + self.variables.capacity() * size_of::<SmallVec<[Seen; 1]>>()
-            + self.seen * size_of::<Seen>()
+            + self.variables.capacity() * size_of::<SmallVec<[Seen; 2]>>()
+            + self.more_seen * size_of::<Seen>()
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {

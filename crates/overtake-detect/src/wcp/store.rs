@@ -1,7 +1,9 @@
 //! Clocks that were handed out, and the clocks that grow by them.
 //!
 //! The clocks of a trace with ten thousand threads that come and go differ in a few hundred components. So a clock is stored without
-//! the components of the first threads that are *settled*: they hand out nothing any more, and all others know what they handed out.
+//! the components of a range of threads that are *settled*: they hand out nothing any more, and all others know what they handed out.
+
+use std::ops::Range;
 
 use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time, VectorClock};
 
@@ -9,9 +11,10 @@ use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time, VectorClock};
 #[derive(Default, Debug)]
 pub(super) struct Store {
     snapshots: Snapshots,
-    /// How many of the first threads are settled.
-    pub(super) settled: usize,
-    /// Room to put a clock together: where it starts, and its components from there on.
+    /// Threads that are settled.
+    pub(super) settled: Range<usize>,
+    /// Room to put a clock together: its components after the settled ones, those before, their number, and one more than the end of
+    /// the settled ones.
     room: Vec<Time>,
 }
 
@@ -22,19 +25,24 @@ impl Store {
         if clock.times().is_empty() {
             return SnapshotId::EMPTY;
         }
-        let start = self.settled.min(clock.times().len() - 1);
+        let times = clock.times();
+        let Range { start, end } = self.settled.clone();
         self.room.clear();
-        self.room.push(start as Time);
-        self.room.extend_from_slice(&clock.times()[start..]);
+        self.room.extend_from_slice(times.get(end..).unwrap_or_default());
+        self.room.extend_from_slice(&times[..start.min(times.len())]);
+        self.room.extend([start.min(times.len()) as Time, end as Time + 1]);
         self.snapshots.insert(&self.room)
     }
 
     #[inline]
     fn join_into(&self, clock: &mut VectorClock, id: SnapshotId) -> bool {
-        match self.snapshots.times(id) {
-            [] => false,
-            [start, times @ ..] => clock.join_from(*start as usize, times),
+        let [times @ .., first, end] = self.snapshots.times(id) else { return false };
+        let (later, earlier) = times.split_at(times.len() - *first as usize);
+        let mut grew = clock.join_from(*end as usize - 1, later);
+        for (thread, &time) in (0..).zip(earlier) {
+            grew |= clock.raise(Epoch { thread, time });
         }
+        grew
     }
 
     /// Makes one more reference.

@@ -3,6 +3,8 @@
 //! A thread that is yet to be forked will know what its starter knows by happens-before, or, if that one is yet to be forked as well, its
 //! starter. A thread that has done its last event learns nothing any more.
 
+use std::ops::Range;
+
 use overtake_clock::{Epoch, Stamp, Time, VectorClock};
 use overtake_trace::ThreadId;
 
@@ -18,11 +20,11 @@ impl Known {
         Known(vec![Time::MAX; threads])
     }
 
-    /// Only what `clock`, the clock of `own`, knows of other threads. It knows all of the first `settled` threads.
-    pub(super) fn limit_to(&mut self, clock: &VectorClock, own: ThreadId, settled: usize) {
-        for (thread, time) in self.0.iter_mut().enumerate().skip(settled) {
+    /// Only what `clock`, the clock of `own`, knows of other threads. It knows all of the `settled` threads.
+    pub(super) fn limit_to(&mut self, clock: &VectorClock, own: ThreadId, settled: &Range<usize>) {
+        for thread in (0..settled.start).chain(settled.end..self.0.len()) {
             if thread != own.0 as usize {
-                *time = (*time).min(clock.get(thread as u32));
+                self.0[thread] = self.0[thread].min(clock.get(thread as u32));
             }
         }
     }
