@@ -19,7 +19,9 @@ pub(super) fn wait(thread: &ThreadState, lock: u64, pc: u64) {
         let mut quiet_looks = 0;
         meeting::wait_for(limit, || {
             let is_open = Section::new().race(race).is_none_or(|state| state.is_gate_open || state.has_met);
-            let is_stalled = !is_open && idle::blocked_on(meeting::is_held, |_| false).is_some();
+            let spins_for = |other| meeting::spins_for(thread, other);
+            let is_stalled =
+                !is_open && idle::look_at_others(meeting::is_held, spins_for, |_| false).are_stuck;
             quiet_looks = if is_stalled { quiet_looks + 1 } else { 0 };
             is_open || quiet_looks > 2
         });

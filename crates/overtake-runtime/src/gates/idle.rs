@@ -1,37 +1,55 @@
 //! Finds out whether the rest of the program can still run: the kernel says in which system call each thread is.
 //!
-//! A thread that waits for a futex without a time limit continues only when another thread wakes it. If all threads except the
-//! held ones wait like this, the program is stuck because of us. Where the kernel does not say it, the held threads continue
-//! after the time limit.
+//! A thread that waits for a futex without a time limit continues only when another thread wakes it. A thread that spins for a lock of a held thread
+//! (`wanted`) continues only after that one. If all threads except the held ones wait like this, the program is stuck because of us. Where
+//! the kernel does not say it, the held threads continue after the time limit.
 
 use core::mem::MaybeUninit;
 
 use crate::sys::{self, Fd};
 use crate::text::Text;
 
-/// If every thread that is not held waits for a futex without a limit, returns the address for which one of them waits, if possible one
-/// that `is_wanted` accepts.
-pub(super) fn blocked_on(is_held: fn(u32) -> bool, is_wanted: impl Fn(u64) -> bool) -> Option<u64> {
+/// What the threads do that are not held.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Others {
+    /// There are some, and all of them wait without a limit.
+    pub(super) are_stuck: bool,
+    /// An address for which one of them waits and that the caller asked for.
+    pub(super) wait_for: Option<u64>,
+}
+
+/// Looks at all threads that are not held. `spins_for` gives the lock for which a thread spins in vain; `is_wanted` says which addresses the caller
+/// asks for.
+pub(super) fn look_at_others(
+    is_held: fn(u32) -> bool,
+    spins_for: impl Fn(u32) -> Option<u64>,
+    is_wanted: impl Fn(u64) -> bool,
+) -> Others {
     let me = sys::kernel_thread_id();
-    let directory = Fd::open(b"/proc/self/task\0", libc::O_RDONLY | libc::O_DIRECTORY).ok()?;
-    let mut found = None;
-    let mut is_idle = true;
+    let mut others = Others::default();
+    let Ok(directory) = Fd::open(b"/proc/self/task\0", libc::O_RDONLY | libc::O_DIRECTORY) else {
+        return others;
+    };
+    let (mut waiting, mut running) = (0, 0);
     let mut room = [const { MaybeUninit::uninit() }; 2048];
-    while let Some(entries) = directory.entries(&mut room).filter(|entries| is_idle && !entries.is_empty()) {
+    while let Some(entries) = directory.entries(&mut room).filter(|entries| !entries.is_empty()) {
         for name in names(entries) {
             let Some(thread) = number(name, 10) else { continue };
             if thread == u64::from(me) || is_held(thread as u32) {
                 continue;
             }
-            match futex_of(name) {
-                Some(address) if found.is_some() && !is_wanted(address) => {}
-                Some(address) => found = Some(address),
-                None => is_idle = false,
+            match futex_of(name).or_else(|| spins_for(thread as u32)) {
+                Some(address) => {
+                    waiting += 1;
+                    others.wait_for = others.wait_for.or(Some(address).filter(|address| is_wanted(*address)));
+                }
+                None => running += 1,
             }
         }
     }
     directory.close();
-    found.filter(|_| is_idle)
+    others.are_stuck = waiting > 0 && running == 0;
+    others
 }
 
 /// The names in a directory, from the kernel's entries.

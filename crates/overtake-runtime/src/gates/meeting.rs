@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use overtake_rawlog::gates;
 
-use super::{Room, Seen, idle, plan, visits};
+use super::{Room, Seen, idle, plan, visits, wanted};
 use crate::sys::{self, NoSignals};
 use crate::thread::ThreadState;
 
@@ -86,9 +86,10 @@ static STATE: Shared = Shared(UnsafeCell::new([const { RaceState::NEW }; gates::
 static LOCK: AtomicU32 = AtomicU32::new(0);
 /// Changes whenever held threads should look at their races.
 static NEWS: AtomicU32 = AtomicU32::new(0);
-/// How many threads are about to make an access for which somebody waits, wait at a gate, or go on without a lock; one more if modules are expected. 0,
-/// nearly always.
+/// How many threads are about to make an access for which somebody waits, wait at a gate, or go on without a lock; one more if modules are expected.
+/// [`HELD`] more for each thread that is held. 0, nearly always.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
+const HELD: u32 = 1 << 16;
 /// The process whose threads the state is about.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
@@ -132,6 +133,7 @@ pub(super) fn forget_parent() {
         LOCK.store(0, Ordering::Relaxed);
         WATCHED.store(0, Ordering::Relaxed);
         super::MODULES_EXPECTED.store(0, Ordering::Relaxed);
+        wanted::forget_all();
         let mut section = Section::new();
         for race in 0..plan::races() {
             if let Some(state) = section.race(race) {
@@ -408,19 +410,22 @@ fn value_at(address: usize, length: usize) -> u64 {
 fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
     let limit = plan::header(gates::LIMIT).load(Ordering::Relaxed);
     let mut quiet_looks = 0;
-    let mut blocked_on = 0;
+    let mut blocked_on = None;
     let mut has_stalled = false;
+    WATCHED.fetch_add(HELD, Ordering::SeqCst);
     let met = wait_for(limit, || {
         if Section::new().race(race).is_none_or(|state| state.standing.get(side).is_none_or(Option::is_none))
         {
             return true;
         }
-        let stalled = idle::blocked_on(stands, |address| lock_around(thread, address).is_some());
-        quiet_looks = if stalled.is_some() { quiet_looks + 1 } else { 0 };
-        blocked_on = stalled.unwrap_or(blocked_on);
+        let is_mine = |address| lock_around(thread, address).is_some();
+        let others = idle::look_at_others(stands, |other| spins_for(thread, other), is_mine);
+        quiet_looks = if others.are_stuck { quiet_looks + 1 } else { 0 };
+        blocked_on = others.wait_for;
         has_stalled = quiet_looks > 2;
         has_stalled
     });
+    WATCHED.fetch_sub(HELD, Ordering::Relaxed);
     let mut section = Section::new();
     let Some(state) = section.race(race) else { return Arrival::Goes };
     if state.standing.get_mut(side).and_then(Option::take).is_none() {
@@ -429,8 +434,8 @@ fn hold(race: usize, side: usize, thread: &ThreadState) -> Arrival {
     }
     let reason = if met && has_stalled { gates::STALLS } else { gates::TIMEOUTS };
     plan::word(race, reason).fetch_add(1, Ordering::Relaxed);
-    if has_stalled {
-        name_blocking_lock(race, thread, blocked_on);
+    if let Some(lock) = blocked_on {
+        name_blocking_lock(race, thread, lock);
     }
     Arrival::Goes
 }
@@ -461,6 +466,15 @@ fn name_blocking_lock(race: usize, thread: &ThreadState, address: u64) {
 /// up first.
 fn stands(kernel_id: u32) -> bool {
     is_any(|state| state.standing.iter().flatten().any(|stander| stander.kernel_id == kernel_id))
+}
+
+/// The lock for which a thread spins in vain: this thread has it, or one that stands at an access. A thread that spins looks to the kernel like one that
+/// works.
+pub(super) fn spins_for(thread: &ThreadState, other: u32) -> Option<u64> {
+    let has = |thread: &ThreadState, lock| lock_around(thread, lock).is_some();
+    let stands_with =
+        |lock| is_any(|state| state.standing.iter().flatten().any(|stander| has(stander.thread(), lock)));
+    wanted::by(other).filter(|&lock| has(thread, lock) || stands_with(lock))
 }
 
 /// Whether the thread stands at an access or waits at a gate.
@@ -501,6 +515,12 @@ fn passes(thread: &ThreadState, race: usize) {
 /// Not 0 if operations are to be looked at more closely; see [`WATCHED`].
 #[inline(always)]
 pub(super) fn watched() -> u32 {
+    WATCHED.load(Ordering::Relaxed) & (HELD - 1)
+}
+
+/// The same, and also not 0 if somebody is held.
+#[inline(always)]
+pub(super) fn watched_or_held() -> u32 {
     WATCHED.load(Ordering::Relaxed)
 }
 

@@ -25,6 +25,7 @@ mod idle;
 mod meeting;
 mod plan;
 mod visits;
+mod wanted;
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -56,6 +57,8 @@ struct Room {
     passing: Cell<usize>,
     /// The lock that it goes on without, so that a deadlock ends that was shown to be possible; 0 is none.
     without: Cell<u64>,
+    /// Its place in `wanted`, plus one; 0 if it is not known to wait for a lock.
+    wants: Cell<usize>,
     /// The site at which it was created; zeros if that is not known.
     created: Cell<(u64, u64)>,
     /// How often it came to each side of each race.
@@ -91,6 +94,9 @@ impl Room {
             place.set(held);
         }
         self.count.set(count + 1);
+        if self.wants.get() != 0 {
+            wanted::forget(self);
+        }
     }
 
     /// It took a token of a semaphore. That may be a signal that is never given back, so that one is enough.
@@ -180,10 +186,15 @@ impl BackEnd for Gates {
     }
 
     fn before(&self, thread: &ThreadState, operation: Operation) -> Wait {
-        match needs_a_look(operation.pc) {
-            true => look_before(thread, operation),
-            false => Wait::AsUsual,
+        if u64::from(meeting::watched_or_held()) | plan::first_in_slot(operation.pc) == 0 {
+            return Wait::AsUsual;
         }
+        let wait = look_before(thread, operation);
+        let is_acquire = matches!(operation.kind, RecordKind::Acquire | RecordKind::AcquireShared);
+        if let (Wait::AsUsual, true, Some(room)) = (wait, is_acquire, Room::of(thread)) {
+            wanted::note(room, operation.object);
+        }
+        wait
     }
 
     fn goes_without(&self, thread: &ThreadState, lock: u64) -> bool {
@@ -262,6 +273,7 @@ fn take_rare(thread: &ThreadState, operation: &Operation) {
             Room::open(thread);
             if let Some(room) = Room::of(thread) {
                 room.passing.set(0); // of a parent process
+                room.wants.set(0);
                 room.created.set(plan::created_at(thread.number()));
             }
         }
