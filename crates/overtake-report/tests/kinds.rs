@@ -168,6 +168,7 @@ fn suppressions_are_about_their_own_kind() {
 #[test]
 fn a_confirmed_finding_says_how_often_and_how_again() {
     let confirmed = Confirmed {
+        ends: "SIGABRT".into(),
         seen: String::new(),
         stands: vec![Stand {
             thread: "T7".into(),
@@ -192,10 +193,12 @@ fn a_confirmed_finding_says_how_often_and_how_again() {
     every_format_has("exit code 134 instead of 0", &report);
     let text = rendered("text", &report);
     for expected in [
-        "1. confirmed, predicted race on counters.hits",
+        "1. confirmed (ends with SIGABRT), predicted race on counters.hits",
         "the threads met in 9 of 10 runs; then: exit code 134 instead of 0",
         "T7 stood before its write of 4 bytes at 0x7f00 in poll server.c:12",
         "overtake confirm races.json 1 -- ./server",
+        "1  confirmed",
+        "1 predicted race (confirmed) in ",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

@@ -109,6 +109,9 @@ pub struct Confirmed {
     pub stands: Vec<Stand>,
     /// What the program did then: `exit code 1 instead of 0`.
     pub outcome: String,
+    /// How the program ended in an order of the accesses that made it end otherwise: `SIGSEGV`. Empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ends: String,
     /// The command line that does it again.
     pub repeat: String,
 }
@@ -228,7 +231,11 @@ impl Finding {
 
     /// How sure it is and what it is: `observed race`.
     pub fn title(&self) -> String {
-        let confirmed = if self.confirmed.is_some() { "confirmed, " } else { "" };
+        let confirmed = match &self.confirmed {
+            Some(Confirmed { ends, .. }) if !ends.is_empty() => format!("confirmed (ends with {ends}), "),
+            Some(_) => "confirmed, ".to_owned(),
+            None => String::new(),
+        };
         let what = if self.kind == Kind::Misuse { self.rule().title } else { self.kind.word() };
         format!("{confirmed}{} {what}", self.verdict.word())
     }

@@ -91,6 +91,7 @@ pub(crate) fn confirmed() -> Report {
     let mut report = crowd(5, 28);
     report.findings[0].verdict = Verdict::Possible;
     report.findings[0].confirmed = Some(Confirmed {
+        ends: String::new(),
         seen: "T1 and T2 stood at both accesses".into(),
         stands: vec![Stand {
             thread: "T2".into(),

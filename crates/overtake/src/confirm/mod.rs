@@ -339,37 +339,13 @@ impl<'a> Session<'a> {
             let said = format!("{NOT_CONFIRMED} in {runs}: {reason}; again: {again}");
             return Ok((Attempt { finding: at, is_confirmed: false, said }, None));
         };
-        let mut outcomes = Vec::new();
-        let orders = [(Order::First, 0), (Order::Second, 1)];
-        // A deadlock has no order: neither thread would go on.
-        for (order, first) in orders.into_iter().filter(|_| !request.is_deadlock) {
-            if let Some(outcome) = self.outcome_of(Request { order, ..request.clone() })? {
-                outcomes.push((first, outcome));
-            }
-        }
-        let place = |at: u32| {
-            let access = finding.accesses.get(at as usize);
-            access.map_or_else(String::new, |access| {
-                let place = access.site().map(overtake_report::result::Frame::place).unwrap_or_default();
-                format!("the {} at {place}", access.operation)
-            })
-        };
-        let changed: Vec<String> = outcomes
-            .iter()
-            .filter_map(|(first, outcome)| {
-                Some(format!("with {} first, {}", place(*first), outcome.as_ref()?))
-            })
-            .collect();
-        let outcome = match (changed.is_empty(), outcomes.len()) {
-            (false, _) => changed.join("; "),
-            (true, 2) => format!("either order ends with {}, as without holding", self.plain.in_words()),
-            (true, _) => String::new(),
-        };
+        let Effect { outcome, ends } = self.effect_of(finding, request)?;
         let confirmed = Confirmed {
             met: tally.met,
             runs: tally.runs,
             order: order_of(meeting, request.is_deadlock),
             outcome,
+            ends,
             seen: if request.is_deadlock { cycle_in_words(meeting) } else { in_words(meeting) },
             stands: atlas.stands(meeting),
             repeat: self.options.repeat_for(finding),
@@ -380,26 +356,77 @@ impl<'a> Session<'a> {
         Ok((Attempt { finding: at, is_confirmed: true, said }, Some(confirmed)))
     }
 
-    /// How a run with this order differs from the undisturbed runs: `Some(None)` if it does not, `None` if the threads did not meet.
-    fn outcome_of(&self, request: Request) -> Result<Option<Option<String>>, Error> {
+    /// What either order of the accesses does to the program.
+    fn effect_of(&self, finding: &Finding, request: &Request) -> Result<Effect, Error> {
+        let mut runs = Vec::new();
+        let orders = [(Order::First, 0), (Order::Second, 1)];
+        // A deadlock has no order: neither thread would go on.
+        for (order, first) in orders.into_iter().filter(|_| !request.is_deadlock) {
+            if let Some(difference) = self.difference(Request { order, ..request.clone() })? {
+                runs.push((first, difference));
+            }
+        }
+        let place = |at: usize| {
+            let access = finding.accesses.get(at);
+            access.map_or_else(String::new, |access| {
+                let place = access.site().map(overtake_report::result::Frame::place).unwrap_or_default();
+                format!("the {} at {place}", access.operation)
+            })
+        };
+        let usual = self.plain.in_words();
+        let changed = runs.iter().filter_map(|(first, difference)| {
+            let what = match difference {
+                Difference::None => return None,
+                Difference::Ends(how) => format!("it ends with {how} instead of {usual}"),
+                Difference::Prints => "it prints something else".to_owned(),
+            };
+            Some(format!("with {} first, {what}", place(*first)))
+        });
+        let changed: Vec<String> = changed.collect();
+        let outcome = match (changed.is_empty(), runs.len()) {
+            (false, _) => changed.join("; "),
+            (true, 2) => format!("either order ends with {usual}, as without holding"),
+            (true, _) => String::new(),
+        };
+        let end = |(_, difference): &(usize, Difference)| match difference {
+            Difference::Ends(how) => Some(how.clone()),
+            Difference::None | Difference::Prints => None,
+        };
+        // The order that did not happen in the recorded run says more.
+        let ends = runs.iter().rev().find_map(end).unwrap_or_default();
+        Ok(Effect { outcome, ends })
+    }
+
+    /// How a run with this order differs from the undisturbed runs; `None` if the threads did not meet.
+    fn difference(&self, request: Request) -> Result<Option<Difference>, Error> {
         for _ in 0..ORDER_TRIES {
             let (seen, ending) = self.run(std::slice::from_ref(&request), self.hold())?;
             if seen.first().is_some_and(|seen| seen.meeting.is_some()) {
-                let is_other_end = ending.status != self.plain.status;
                 let is_other_output = self.is_steady && ending.output != self.plain.output;
-                return Ok(Some(match (is_other_end, is_other_output) {
-                    (true, _) => Some(format!(
-                        "it ends with {} instead of {}",
-                        ending.in_words(),
-                        self.plain.in_words()
-                    )),
-                    (false, true) => Some("it prints something else".into()),
-                    (false, false) => None,
+                return Ok(Some(match is_other_output {
+                    _ if ending.status != self.plain.status => Difference::Ends(ending.in_words()),
+                    true => Difference::Prints,
+                    false => Difference::None,
                 }));
             }
         }
         Ok(None)
     }
+}
+
+/// What the orders of two accesses do to the program.
+struct Effect {
+    /// As a sentence.
+    outcome: String,
+    /// How it ends, if it ends otherwise in one of them.
+    ends: String,
+}
+
+/// How a run differs from an undisturbed one.
+enum Difference {
+    None,
+    Ends(String),
+    Prints,
 }
 
 /// What the next run should do otherwise, after one in which the threads did not meet.

@@ -450,6 +450,12 @@ fn status(finding: &Finding) -> String {
 
 fn meaning(finding: &Finding) -> &'static str {
     match (finding.kind, finding.verdict) {
+        (Kind::Race, _) if finding.confirmed.is_some() => {
+            "confirmed: in another run, two threads stood at the two accesses at the same time"
+        }
+        (Kind::Deadlock, _) if finding.confirmed.is_some() => {
+            "confirmed: in another run, each thread had the lock that the one before it was about to wait for"
+        }
         (Kind::Race, Verdict::Observed) => "observed: nothing orders the two accesses in this run",
         (Kind::Race, Verdict::Predicted) => {
             "predicted: another schedule of this very run brings the two accesses side by side"

@@ -4,7 +4,7 @@ use overtake_detect::Verdict;
 
 use super::super::{BOLD, Layout, printable, table, verdict_style};
 use crate::function_name::abridged;
-use crate::number::counted;
+use crate::number::{counted, grouped};
 use crate::result::{Access, Finding, Kind, Report, Run, Status};
 
 /// Longer cells lose their middle.
@@ -18,7 +18,7 @@ pub(super) fn rows(findings: &[&Finding], layout: &Layout) -> String {
     for finding in findings {
         let mut row = vec![
             finding.id.to_string(),
-            finding.verdict.word().to_owned(),
+            finding.standing().to_owned(),
             cell(&finding.subject()),
             cell(&finding.accesses.first().map(side).unwrap_or_default()),
             cell(&finding.accesses.get(1).map(side).unwrap_or_default()),
@@ -62,11 +62,18 @@ pub(super) fn total(report: &Report) -> String {
     for (verdict, kind) in Verdict::ALL.into_iter().flat_map(|verdict| kinds.map(|kind| (verdict, kind))) {
         let alike = |finding: &&Finding| finding.verdict == verdict && finding.kind == kind;
         let number = report.new_findings().filter(alike).count();
+        let confirmed =
+            report.new_findings().filter(alike).filter(|finding| finding.confirmed.is_some()).count();
         if number > 0 {
             let singular = format!("{} {}", verdict.word(), kind.word());
             let style = verdict_style(verdict);
+            let confirmed = match confirmed {
+                0 => String::new(),
+                _ if confirmed == number => " (confirmed)".to_owned(),
+                _ => format!(" ({} confirmed)", grouped(confirmed as u64)),
+            };
             parts.push(format!(
-                "{style}{}{style:#}",
+                "{style}{}{style:#}{confirmed}",
                 counted(number as u64, &singular, &format!("{singular}s"))
             ));
         }
