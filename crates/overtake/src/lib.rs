@@ -61,6 +61,7 @@ pub mod recording;
 pub mod reports;
 pub mod runs;
 mod search;
+pub mod surroundings;
 pub mod tester;
 pub mod triage;
 #[cfg(feature = "workers")]

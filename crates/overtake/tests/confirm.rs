@@ -287,3 +287,84 @@ fn a_run_that_fails_is_no_wrong_usage() {
     let failed = support::overtake(&setup).expect_code(1).stderr;
     assert!(failed.contains("`false` failed"), "{failed}");
 }
+
+#[test]
+fn what_is_around_a_program_is_there_again() {
+    let recorded = Recorded::unrecorded(&program("surrounded.c"));
+    let here = recorded.directory.path();
+    let path = |name: &str| here.join(name).display().to_string();
+    for (name, text) in [("recorded_here", ""), ("input", "hello"), ("elsewhere", "")] {
+        std::fs::write(here.join(name), text).expect("writable");
+    }
+    assert!(std::process::Command::new("mkfifo").arg(path("ready")).status().expect("it starts").success());
+    let [setup, teardown, client] = [
+        format!("touch {}", path("prepared")),
+        format!("rm {} && echo over >> {}", path("prepared"), path("log")),
+        format!("cat {}", path("ready")),
+    ];
+    let around = ["--setup", &setup, "--teardown", &teardown, "--client", &client, "--stdin", &path("input")];
+    let result = recorded.result("found");
+    let mut run = overtake();
+    run.arg("run").args(around).args(["--keep-environment", "--report", &format!("result={result}"), "--"]);
+    run.arg(&recorded.program).env("OF_THE_RECORDING", "1").current_dir(here);
+    let output = run.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    let mut confirm = overtake();
+    confirm.args(["confirm", &result]).args(around).env_remove("OF_THE_RECORDING");
+    confirm.args(["--report", &format!("result={}", recorded.result("confirmed"))]);
+    let output = confirm.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    let confirmed = &recorded.findings("confirmed")[0]["confirmed"];
+    let again = confirmed["repeat"].as_str().expect("a command line");
+    assert!(again.ends_with(&format!("--client '{client}' --stdin {}", path("input"))), "{again}");
+    // One recorded run, two undisturbed ones, at least one that met, and one for each order.
+    let log = std::fs::read_to_string(here.join("log")).expect("a line for each run");
+    assert!(log.lines().count() >= 6 && !here.join("prepared").exists(), "{log}");
+    // Without the file that it reads, the program does not come to the race.
+    let mut confirm = overtake();
+    confirm.args(["confirm", &result]).args(&around[..6]);
+    let output = confirm.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("neither access was reached"), "{}", said(&output));
+}
+
+#[test]
+fn a_debugger_finds_both_threads_at_their_accesses() {
+    use std::os::unix::fs::PermissionsExt;
+    let recorded = Recorded::new(&program("race/lock_between.c"));
+    // Stands for gdb: says what it was called with, and what the kernel says of the process.
+    let debugger = recorded.directory.path().join("gdb");
+    let script = "#!/bin/sh\necho called \"$@\"\ngrep ^State: /proc/$2/status\nls /proc/$2/task | wc -l\n";
+    std::fs::write(&debugger, script).expect("writable");
+    std::fs::set_permissions(&debugger, std::fs::Permissions::from_mode(0o755)).expect("writable");
+    let mut confirm = overtake();
+    let path = std::env::var("PATH").expect("a path");
+    confirm.args(["confirm", &recorded.result("found"), "--gdb", "1"]);
+    confirm.env("PATH", format!("{}:{path}", recorded.directory.path().display()));
+    let output = confirm.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(66), "{text}{}", said(&output));
+    assert!(said(&output).contains("both threads stand at their accesses; gdb -p "), "{}", said(&output));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("called -p ") && lines[0].ends_with("frame function second"), "{text}");
+    assert_eq!(lines[1..], ["State:\tT (stopped)", "3"], "{text}");
+}
+
+#[test]
+fn a_baseline_does_not_hide_what_was_seen_since() {
+    let recorded = Recorded::new(&program("race/lock_between.c"));
+    let accepted = recorded.directory.path().join("accepted").display().to_string();
+    let accept = |result: &str| {
+        let output = overtake().args(["baseline", result, "-o", &accepted]).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    };
+    accept(&recorded.result("found"));
+    let (text, code) = recorded.run(&["--baseline", &accepted, "--fail-on", "predicted"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (text, code) = recorded.run(&["--baseline", &accepted, "--fail-on", "confirmed"]);
+    assert_eq!(code, Some(66), "{text}");
+    assert!(text.contains("confirmed since it was accepted"), "{text}");
+    accept(&recorded.result("found"));
+    let (text, code) = recorded.run(&["--baseline", &accepted, "--fail-on", "confirmed"]);
+    assert_eq!(code, Some(0), "{text}");
+}

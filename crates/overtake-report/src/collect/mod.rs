@@ -265,6 +265,8 @@ impl<'a> Collector<'a> {
             trace: trace.file.clone(),
             format: trace.format.clone(),
             command: symbols.program.command.clone(),
+            directory: String::new(),
+            environment: Default::default(),
             process: symbols.program.pid,
             events: trace.events,
             threads: trace.sizes.threads as u64,

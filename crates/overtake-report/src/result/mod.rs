@@ -53,6 +53,12 @@ pub struct Run {
     pub format: String,
     /// The recorded program and its arguments; empty if it was not recorded.
     pub command: Vec<String>,
+    /// The directory in which it ran; empty unless the environment was to be kept.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub directory: String,
+    /// Its environment variables; empty unless they were to be kept.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
     /// The modules of the recorded program that findings are in, as they were then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,

@@ -76,6 +76,8 @@ fn run(command: &str, events: u64) -> Run {
         modules: Vec::new(),
         trace: "server.otr".into(),
         format: "otr".into(),
+        directory: String::new(),
+        environment: Default::default(),
         command: command.split(' ').map(String::from).collect(),
         process: 4_711,
         events,

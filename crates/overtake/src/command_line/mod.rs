@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod console;
 mod delivery;
+mod shell;
 mod verdict;
 
 use std::process::ExitCode;

@@ -21,6 +21,7 @@ use overtake_trace::OtrWriter;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::files::OutputFile;
+use crate::surroundings::Surroundings;
 use crate::{Error, Listener};
 
 pub use overtake_seal::Sealed;
@@ -61,10 +62,11 @@ pub struct Recording {
 
 impl Recording {
     /// Runs a program with its arguments and waits for all its processes that record, though not longer than `options.wait` after the first
-    /// has ended. Their logs go below `parent`.
+    /// has ended. Their logs go below `parent`. `surroundings` are what is done around the first process.
     pub fn run(
         program: &[OsString],
         options: &RecordingOptions,
+        surroundings: &Surroundings,
         parent: &Path,
         listener: &dyn Listener,
     ) -> Result<Recording, Error> {
@@ -73,6 +75,7 @@ impl Recording {
         let (program, rest) =
             program.split_first().ok_or_else(|| Error::usage("expected a program, found none"))?;
         let mut command = Command::new(runnable(program));
+        surroundings.surround(&mut command)?;
         command.args(rest).env("OVERTAKE_LOG", root.path());
         if options.exact {
             command.env("OVERTAKE_EXACT", "1");
@@ -83,8 +86,14 @@ impl Recording {
         let failed = |error| Error::in_file(Path::new(program), error);
         catch_signals();
         outliving::adopt_orphans();
-        let started = signals::started(|| command.spawn());
-        let status = waited_for(started.map_err(failed)?).map_err(failed)?;
+        surroundings.prepare()?;
+        let started = signals::started(|| command.spawn()).map_err(failed)?;
+        let client = surroundings.start_client(&started)?;
+        let status = waited_for(started).map_err(failed)?;
+        if let Some(client) = client {
+            client.end();
+        }
+        surroundings.clean_up()?;
         let running = outliving::wait_for_recorders(root.path(), options.wait, listener);
         signals::hand_on_to(Vec::new());
         Ok(Recording { root, status, running })

@@ -8,12 +8,14 @@ use clap::Args;
 use overtake::Error;
 use overtake::confirm::{ConfirmOptions, Trial};
 use overtake::recording::RecordingOptions;
+use overtake::surroundings::Surroundings;
 use overtake_report::Renderer;
 
 use super::detectors::{ChosenDetectors, DetectorArguments};
 use super::findings::ReportArguments;
 use super::unknown_option;
 use super::values::{count_parser, duration_parser, renderer_parser};
+use crate::command_line::shell;
 
 /// What is recorded.
 #[derive(Args, Clone)]
@@ -87,6 +89,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "TIME", hide_short_help = true, default_value = "5m", value_parser = duration_parser, help_heading = "Seeing races happen")]
     pub(crate) hunt_time: Duration,
 
+    /// Store the working directory and the environment in the result, for `overtake confirm`
+    #[arg(long, hide_short_help = true, help_heading = "Seeing races happen")]
+    pub(crate) keep_environment: bool,
+
     #[command(flatten)]
     pub(crate) trial: TrialArguments,
 
@@ -105,12 +111,15 @@ pub(crate) struct RecordArguments {
     pub(crate) recording: RecordingArguments,
 }
 
+/// The most runs for each race, unless an option says otherwise.
+const TRIES: u32 = 5;
+
 /// How a program runs again.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Seeing races happen")]
 pub(crate) struct TrialArguments {
     /// Most runs for each race
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5)]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = TRIES)]
     pub(crate) tries: u32,
 
     /// Hold a thread for at most this time: 2s, 1m; by default it follows from how long the program takes
@@ -137,9 +146,32 @@ pub(crate) struct TrialArguments {
 impl TrialArguments {
     /// The same as the library takes it, for a command; `repeat` is the command line that does it again.
     pub(crate) fn options(&self, command: Vec<OsString>, repeat: String) -> ConfirmOptions {
-        let TrialArguments { tries, hold, setup, teardown, client, stdin } = self.clone();
-        let trial = Trial { command, setup, teardown, client, stdin };
-        ConfirmOptions { tries: tries.max(1), hold, budget: None, trial, repeat }
+        let trial = Trial { command, surroundings: self.surroundings() };
+        ConfirmOptions { tries: self.tries.max(1), hold: self.hold, budget: None, trial, repeat }
+    }
+
+    /// What is done around each run.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let TrialArguments { setup, teardown, client, stdin, .. } = self.clone();
+        Surroundings { setup, teardown, client, stdin, ..Surroundings::default() }
+    }
+
+    /// The options that were given, as a shell takes them, each after a space.
+    pub(crate) fn spelled(&self) -> String {
+        let TrialArguments { tries, hold, setup, teardown, client, stdin } = self;
+        let tries = (*tries != TRIES).then(|| tries.to_string().into());
+        let hold = hold.map(|hold| format!("{}ms", hold.as_millis()).into());
+        let given: [(&str, Option<OsString>); 6] = [
+            ("--tries", tries),
+            ("--hold", hold),
+            ("--setup", setup.as_ref().map(OsString::from)),
+            ("--teardown", teardown.as_ref().map(OsString::from)),
+            ("--client", client.as_ref().map(OsString::from)),
+            ("--stdin", stdin.as_ref().map(OsString::from)),
+        ];
+        let spelled =
+            |(name, value): (&str, Option<OsString>)| Some(format!(" {name} {}", shell::word(value?)));
+        given.into_iter().filter_map(spelled).collect()
     }
 }
 

@@ -11,6 +11,7 @@ use overtake_report::result::Report;
 
 use crate::command_line::args::{ReportArguments, ReportTarget, RunArguments, TrialArguments};
 use crate::command_line::console::Console;
+use crate::command_line::shell;
 
 /// How the program runs again, if it does.
 pub(super) struct Again<'a> {
@@ -29,15 +30,20 @@ impl<'a> Again<'a> {
     pub(super) fn of(arguments: &'a RunArguments, reports: &ReportArguments) -> Again<'a> {
         let is_stored = |target: &&ReportTarget| target.renderer.is_result && !is_standard(&target.file);
         let stored = reports.report.iter().find(is_stored);
-        let program: Vec<_> = arguments.recording.program.iter().map(|word| word.to_string_lossy()).collect();
+        let options = arguments.trial.spelled();
         Again {
             trial: &arguments.trial,
             most: arguments.hunt.unwrap_or(usize::MAX),
             hunt: arguments.hunt.map(|_| arguments.hunt_time),
             is_wanted: arguments.confirm || arguments.hunt.is_some() || reports.triage.want_confirmed(),
             repeat: stored.map_or_else(
-                || format!("overtake run --confirm -- {}", program.join(" ")),
-                |target| format!("overtake confirm {} {RACE}", target.file.display()),
+                || {
+                    format!(
+                        "overtake run --confirm{options} --{}",
+                        shell::words(&arguments.recording.program)
+                    )
+                },
+                |target| format!("overtake confirm {} {RACE}{options}", shell::word(&target.file)),
             ),
         }
     }

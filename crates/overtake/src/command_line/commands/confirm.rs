@@ -1,6 +1,7 @@
 //! `overtake confirm`: runs the program of a result again and makes its races happen.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
 
 use overtake::confirm::{ConfirmOptions, RACE, candidates, confirm, stop_at};
@@ -13,6 +14,7 @@ use super::sources::compile_sources;
 use crate::command_line::args::ConfirmArguments;
 use crate::command_line::console::{Console, Stream};
 use crate::command_line::delivery::deliver;
+use crate::command_line::shell;
 use crate::command_line::verdict::{Outcome, Verdict};
 
 /// Runs the program again for the races that were asked for. The command fails if one was seen.
@@ -37,9 +39,9 @@ pub(crate) fn run(arguments: &ConfirmArguments, console: Console) -> Outcome {
 
 /// What runs, and how.
 fn options(report: &Report, arguments: &ConfirmArguments) -> Result<ConfirmOptions, Error> {
-    let recorded = report.runs.iter().map(|run| &run.command).find(|command| !command.is_empty());
+    let recorded = report.runs.iter().find(|run| !run.command.is_empty());
     let command: Vec<OsString> = match (&arguments.command[..], recorded) {
-        ([], Some(recorded)) => recorded.iter().map(OsString::from).collect(),
+        ([], Some(recorded)) => recorded.command.iter().map(OsString::from).collect(),
         ([], None) => {
             return Err(Error::usage(
                 "expected a result of a recorded program, or the command after `--`: this result does not say what ran",
@@ -47,8 +49,18 @@ fn options(report: &Report, arguments: &ConfirmArguments) -> Result<ConfirmOptio
         }
         (command, _) => command.to_vec(),
     };
-    let repeat = format!("overtake confirm {} {RACE}", arguments.result.display());
-    Ok(arguments.trial.options(command, repeat))
+    let mut repeat =
+        format!("overtake confirm {} {RACE}{}", shell::word(&arguments.result), arguments.trial.spelled());
+    if !arguments.command.is_empty() {
+        repeat += &format!(" --{}", shell::words(&arguments.command));
+    }
+    let mut options = arguments.trial.options(command, repeat);
+    if let Some(recorded) = recorded {
+        let surroundings = &mut options.trial.surroundings;
+        surroundings.directory = Some(PathBuf::from(&recorded.directory)).filter(|path| path.is_absolute());
+        surroundings.environment = Some(recorded.environment.clone()).filter(|known| !known.is_empty());
+    }
+    Ok(options)
 }
 
 /// The races that were named, else all that have not happened yet.
@@ -63,12 +75,19 @@ fn chosen(report: &Report, races: &[String]) -> Result<Vec<usize>, Error> {
 fn debug(report: &Report, race: &str, options: &ConfirmOptions, console: Console) -> Outcome {
     let at = position(&report.findings, race)?;
     let mut stopped = stop_at(report, at, options, &console)?;
-    console.say(&format!("both threads stand at their accesses; gdb -p {}", stopped.process()));
-    let status = Command::new("gdb")
-        .arg("-p")
-        .arg(stopped.process().to_string())
-        .args(["-ex", "info threads"])
-        .status();
+    let number = stopped.process();
+    console.say(&format!("both threads stand at their accesses; gdb -p {number}"));
+    let mut gdb = Command::new("gdb");
+    gdb.arg("-p").arg(number.to_string()).args(["-ex", "info threads"]);
+    // The innermost frames are those of our library: each thread shows the frame of its access instead.
+    let accesses = report.findings[at].accesses.iter();
+    let mut functions: Vec<&str> =
+        accesses.filter_map(|access| Some(access.stack.first()?.function.as_str())).collect();
+    functions.dedup();
+    for function in functions.into_iter().filter(|function| !function.is_empty()) {
+        gdb.args(["-ex", &format!("thread apply all -s frame function {function}")]);
+    }
+    let status = gdb.status();
     stopped.end();
     match status {
         Ok(_) => Ok(Verdict::Races),

@@ -7,6 +7,7 @@ use overtake::files::OutputFile;
 use overtake::recording::{
     Recording, Sealed, coalesced, ending, exit_code, is_incomplete, losses, missing, seal_log, trace_name,
 };
+use overtake::surroundings::Surroundings;
 use overtake::{Error, Listener};
 use overtake_report::{WrittenFacts, text};
 
@@ -19,7 +20,9 @@ pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
     arguments.recording.check()?;
     OutputFile::check(&arguments.out.join("trace.otr"))?;
     let recorded = &arguments.recording;
-    let mut recording = Recording::run(&recorded.program, &recorded.options(), &arguments.out, &console)?;
+    let alone = Surroundings::default();
+    let mut recording =
+        Recording::run(&recorded.program, &recorded.options(), &alone, &arguments.out, &console)?;
     let logs = recording.logs()?;
     let mut failures = Vec::new();
     if logs.is_empty() && !recorded.allow_empty {

@@ -1,6 +1,7 @@
 //! `overtake run`: runs a program and reports its races, those of this run and those that another schedule of it would have.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Instant;
 
@@ -39,7 +40,9 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     mention_leftovers(&recorded.program[0], &scratch, console);
     // The program must stay until the last race is reported: reports need its debug information.
     let compiled = compile_sources(&mut recorded.program, &scratch)?;
-    let mut recording = Recording::run(&recorded.program, &recorded.options(), &scratch, &console)?;
+    let surroundings = arguments.trial.surroundings();
+    let mut recording =
+        Recording::run(&recorded.program, &recorded.options(), &surroundings, &scratch, &console)?;
     let logs = recording.logs()?;
     reports.triage.own = OwnWords::of(Path::new(&recorded.program[0]), &logs);
     let again = Again::of(arguments, &reports);
@@ -59,6 +62,9 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     }
     failures.extend(recording.keep_running().map(|error| error.to_string()));
     let mut found = merge(found);
+    if arguments.keep_environment {
+        keep_environment(&mut found);
+    }
     if let Some(compiled) = &compiled {
         compiled.show_sources(&mut found);
     }
@@ -84,6 +90,18 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
         }
         _ if failures.is_empty() => Ok(Verdict::Program(exit_code(recording.status))),
         _ => Err(Error::failed(failures.join("\n"))),
+    }
+}
+
+/// Stores in which directory and with which environment the program ran. Variables that are no text are left out.
+fn keep_environment(found: &mut Report) {
+    let text =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let environment: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
+    let directory = std::env::current_dir().map(|directory| directory.display().to_string());
+    for run in &mut found.runs {
+        run.directory = directory.as_ref().map_or_else(|_| String::new(), String::clone);
+        run.environment = environment.clone();
     }
 }
 
