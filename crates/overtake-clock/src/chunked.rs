@@ -100,7 +100,7 @@ impl<T: Tick> ChunkedClock<T> {
 
     /// Moves `component` forward to `time`; a later time stays. Like [`join`](Self::join), it returns by how many
     /// bytes of heap the clock grew.
-    #[inline]
+    #[inline(always)] // in event loops; what is rare is a call
     pub fn raise(&mut self, component: u32, time: T) -> usize {
         let (number, lane) = place(component);
         match self.chunks.get_mut(number as usize) {
@@ -124,7 +124,7 @@ impl<T: Tick> ChunkedClock<T> {
     }
 
     /// Moves every component forward to what `other` knows.
-    #[inline]
+    #[inline(always)] // in event loops; what is rare is a call
     pub fn join(&mut self, other: &ChunkedClock<T>) -> usize {
         match (self.chunks.as_mut_slice(), other.chunks.as_slice()) {
             ([mine], [theirs]) if mine.number == theirs.number => {
@@ -152,20 +152,22 @@ impl<T: Tick> ChunkedClock<T> {
     }
 
     /// Becomes a copy of `other`.
-    #[inline]
+    #[inline(always)] // in event loops; what is rare is a call
     pub fn copy_from(&mut self, other: &ChunkedClock<T>) -> usize {
         match (self.chunks.as_mut_slice(), other.chunks.as_slice()) {
             ([mine], [theirs]) => {
                 *mine = *theirs;
                 0
             }
-            _ => {
-                let before = self.heap_bytes();
-                self.chunks.clear();
-                self.chunks.extend_from_slice(&other.chunks);
-                self.heap_bytes() - before
-            }
+            _ => self.copy_slowly(other),
         }
+    }
+
+    fn copy_slowly(&mut self, other: &ChunkedClock<T>) -> usize {
+        let before = self.heap_bytes();
+        self.chunks.clear();
+        self.chunks.extend_from_slice(&other.chunks);
+        self.heap_bytes() - before
     }
 
     /// Moves every time back by `by`, and forgets components that reach 0.

@@ -162,14 +162,14 @@ impl<T: Tick> Flows for Knowledge<T> {
         self.heap_bytes += self.carriers.get_mut(slot).clock.join(&self.threads[from]);
     }
 
-    #[inline]
+    #[inline(always)] // in the event loop
     fn replace(&mut self, from: ThreadId, to: Carrier) {
         let slot = self.slot_to_fill(to);
         self.mark(from);
         self.heap_bytes += self.carriers.get_mut(slot).clock.copy_from(&self.threads[from]);
     }
 
-    #[inline]
+    #[inline(always)] // in the event loop
     fn receive(&mut self, to: ThreadId, from: Carrier) {
         if let Some(slot) = self.slot(from) {
             self.heap_bytes += self.threads[to].join(&self.carriers.get(slot).clock);

@@ -50,7 +50,7 @@ impl SlotTable {
     }
 
     /// The slot of a key.
-    #[inline]
+    #[inline(always)] // in the event loop
     pub(super) fn get(&self, key: u32) -> Option<u32> {
         if self.taken == 0 {
             return None;

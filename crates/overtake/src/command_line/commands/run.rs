@@ -54,12 +54,10 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     for log in &logs {
         processes.examine(log, &search, arguments.keep.as_deref(), &recording, console);
     }
-    let Processes { reports: found, mut failures, uninstrumented } = processes;
-    if logs.is_empty() && !arguments.recording.allow_empty {
-        failures.push(Recording::hint(Path::new(&arguments.recording.program[0])));
-    } else if uninstrumented > 0 && uninstrumented == logs.len() && !arguments.recording.allow_empty {
-        failures.push(UNINSTRUMENTED.to_owned());
+    if !arguments.recording.allow_empty {
+        processes.check_that_something_was_recorded(logs.len(), &arguments.recording.program[0]);
     }
+    let Processes { reports: found, mut failures, .. } = processes;
     failures.extend(recording.keep_running().map(|error| error.to_string()));
     let mut found = merge(found);
     if arguments.keep_environment {
@@ -150,6 +148,15 @@ impl Processes {
             }
             Err(failure) if log.exists() => self.failures.push(recording.keep(log, &failure)),
             Err(failure) => self.failures.push(failure.to_string()),
+        }
+    }
+
+    /// A program of which nothing was recorded was not checked.
+    fn check_that_something_was_recorded(&mut self, logs: usize, program: &OsStr) {
+        if logs == 0 {
+            self.failures.push(Recording::hint(Path::new(program)));
+        } else if self.uninstrumented == logs {
+            self.failures.push(UNINSTRUMENTED.to_owned());
         }
     }
 }

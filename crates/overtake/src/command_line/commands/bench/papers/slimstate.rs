@@ -1,6 +1,6 @@
 //! SlimState: what sharing state between array elements saves.
 
-use overtake::measure::{Cell, Measured, Table};
+use overtake::measure::{Cell, Measured, Setup, Table};
 use overtake_detect::Partitions;
 
 use super::corpus::{self, Corpus};
@@ -27,6 +27,13 @@ pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibi
             checks => Cell::Count(checks),
         }),
     ];
+    exhibits.push(Exhibit::Table(cells_of(corpus, &setups, figures)));
+    exhibits.extend(ablations(corpus, figures));
+    exhibits
+}
+
+/// How many cells every way of partitioning needs, and what it costs beside fasttrack.
+fn cells_of(corpus: &Corpus, setups: &[Setup], figures: &mut Figures<'_>) -> Table {
     let ways: Vec<_> = setups.iter().filter(|setup| setup.entry.name == "slimstate").cloned().collect();
     let columns = ["trace".to_owned(), "elements".to_owned()].into_iter();
     let title = "Shadow cells for array elements, and state and time as parts of fasttrack's";
@@ -64,9 +71,7 @@ pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibi
     }
     cells.rows.push(means);
     cells.note = corpus::note(&corpus.arrays);
-    exhibits.push(Exhibit::Table(cells));
-    exhibits.extend(ablations(corpus, figures));
-    exhibits
+    cells
 }
 
 /// What becomes of time and state if a part of the method is left out.
