@@ -16,7 +16,7 @@ pub trait Detector {
     /// Called before events with new ids: tables must reach `sizes`.
     fn reserve(&mut self, sizes: &Sizes);
 
-    /// An access: a read or a write, plain or atomic, or the `free` of a block. One event is one call; `touch` says
+    /// An access: a read or a write, plain or atomic, or the `alloc` or `free` of a block. One event is one call; `touch` says
     /// whether it also reads the heap block that its variable lies in.
     fn access(&mut self, at: At, touch: Touch<'_>, findings: &mut Findings);
 
@@ -41,7 +41,7 @@ pub trait Detector {
     /// Everything before any earlier post of `object` comes before this thread's next event.
     fn wait(&mut self, at: At, object: SyncId, findings: &mut Findings);
 
-    /// An event without ordering meaning (`begin`, `end`, `request`, `branch`, `alloc`, a dropped event). It still
+    /// An event without ordering meaning (`begin`, `end`, `request`, `branch`, a dropped event). It still
     /// counts as an event of the trace, which matters where distances do.
     #[inline]
     fn other(&mut self, at: At, findings: &mut Findings) {

@@ -1,7 +1,7 @@
 //! Follows a recording to learn what its reads may have seen (see `sources.rs`), by the order that it tells.
 
 use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
@@ -18,6 +18,20 @@ pub(crate) struct Spot {
     pub(crate) var: VarId,
 }
 
+/// Where blocks are allocated, and which block a variable lies in.
+#[derive(Default)]
+pub(crate) struct Allocations {
+    places: FxHashMap<VarId, usize>,
+    blocks: FxHashMap<VarId, VarId>,
+}
+
+impl Allocations {
+    /// Where the block of a variable is allocated.
+    pub(crate) fn of(&self, var: VarId) -> Option<usize> {
+        self.places.get(self.blocks.get(&var).unwrap_or(&var)).copied()
+    }
+}
+
 /// What reads may have seen: of racy variables any source, of others the write before them.
 #[derive(Default)]
 pub(crate) struct ReadSources {
@@ -31,6 +45,7 @@ pub(crate) struct ReadSources {
     last_writes: IdVec<VarId, Option<usize>>,
     /// Of others, each read with its write, by their places.
     pub(crate) single: Vec<(usize, usize)>,
+    pub(crate) allocations: Allocations,
     /// Events so far.
     events: usize,
 }
@@ -77,6 +92,12 @@ impl Visitor for ReadSources {
 
     fn access(&mut self, at: At, touch: Touch<'_>) {
         let place = self.begin();
+        if let Some(block) = touch.block {
+            self.allocations.blocks.insert(touch.var, block);
+        }
+        if touch.kind == AccessKind::Alloc {
+            self.allocations.places.insert(touch.var, place);
+        }
         if let Some(order) = touch.order {
             self.order.atomic_acquire(at.thread, touch.var, touch.kind, order);
         }

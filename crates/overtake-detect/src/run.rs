@@ -174,7 +174,7 @@ fn rare_event<V: Visitor>(
         }
         Action::Alloc(block) => {
             blocks.alloc(symbols, block);
-            return visitor.other(at);
+            (block, AccessKind::Alloc, None)
         }
         _ => return visitor.other(at),
     };

@@ -19,14 +19,20 @@ pub struct Touch<'a> {
     pub kind: AccessKind,
     /// The memory order of an atomic access; none of a plain one.
     pub order: Option<MemoryOrder>,
-    /// The variable of the allocated heap block that `var` lies in. The access reads it as well, and `free` writes it: so
-    /// a free conflicts with every access to its block, and accesses do not conflict with each other by it.
+    /// The variable of the allocated heap block that `var` lies in. The access reads it as well, and `alloc` and
+    /// `free` write it: so they conflict with every access to the block, and accesses do not conflict with each other by it.
     pub block: Option<VarId>,
     /// What variables stand for.
     pub variables: &'a Variables,
 }
 
 impl Touch<'_> {
+    /// The variable of the heap block that must have been allocated before this access, if it lies in one: that of a `free`, too.
+    #[inline]
+    pub fn block_in_use(self) -> Option<VarId> {
+        if self.kind == AccessKind::Free { Some(self.var) } else { self.block }
+    }
+
     /// The variables that are touched, each with what happens to it: the variable itself, then its heap block.
     #[inline]
     pub fn each(self) -> impl Iterator<Item = (VarId, AccessKind)> {
@@ -44,7 +50,7 @@ pub trait Visitor {
         let _ = sizes;
     }
 
-    /// An access: a read or a write, plain or atomic, or the `free` of a block.
+    /// An access: a read or a write, plain or atomic, or the `alloc` or `free` of a block.
     fn access(&mut self, at: At, touch: Touch<'_>) {
         let _ = (at, touch);
     }
@@ -90,7 +96,7 @@ pub trait Visitor {
         let _ = (at, object);
     }
 
-    /// An event without ordering meaning (`begin`, `end`, `request`, `branch`, `alloc`, a dropped event). It still
+    /// An event without ordering meaning (`begin`, `end`, `request`, `branch`, a dropped event). It still
     /// counts as an event of the trace, which matters where distances do.
     #[inline]
     fn other(&mut self, at: At) {

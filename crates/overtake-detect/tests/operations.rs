@@ -264,16 +264,26 @@ fn an_access_is_judged_after_what_it_acquires_itself() {
 #[test]
 fn free_races_with_accesses_to_its_block() {
     races_in_both("T0 alloc b; T0 r b[0]; T1 free b", &[2]);
-    races_in_both("T0 alloc b; T1 free b; T0 w b[1]", &[2]);
-    races_in_both("T0 alloc b; T0 w b[0]; T1 w b[1]", &[]);
+    races_in_both("T0 alloc b; T1 free b; T0 w b[1]", &[1, 2]);
+    races_in_both("T0 alloc b; T0 fork T1; T1 free b; T0 w b[1]", &[3]);
+    races_in_both("T0 alloc b; T0 fork T1; T0 w b[0]; T1 w b[1]", &[]);
     races_in_both("T0 alloc b; T0 w b[0]; T0 acq l; T0 rel l; T1 acq l; T1 free b", &[]);
-    races_in_both("T0 w b[0]; T0 alloc b; T1 free b", &[]);
+    races_in_both("T0 w b[0]; T0 alloc b; T0 fork T1; T1 free b", &[]);
+    races_in_both("T0 alloc b; T0 fork T1; T0 fork T2; T1 free b; T2 free b", &[4]);
+}
+
+#[test]
+fn an_allocation_races_with_accesses_to_its_block() {
+    races_in_both("T0 alloc b; T1 w b[1]", &[1]);
+    races_in_both("T0 alloc b; T1 free b", &[1]);
+    races_in_both("T0 w b[0]; T1 alloc b", &[]);
+    races_in_both("T0 acq l; T0 alloc b; T0 rel l; T1 acq l; T1 r b[0]; T1 rel l", &[]);
 }
 
 #[test]
 fn an_atomic_access_and_the_read_of_its_block_are_one_event() {
-    races_in_both("T0 alloc b; T0 store.release b[0]; T1 load.acquire b[0]; T1 free b", &[]);
-    races("T0 alloc b; T1 free b; T1 store.release b[0]; T0 load.acquire b[0]", &[], &[3]);
+    races("T0 alloc b; T0 store.release b[0]; T1 load.acquire b[0]; T1 free b", &[], &[2]);
+    races("T0 alloc b; T1 free b; T1 store.release b[0]; T0 load.acquire b[0]", &[1, 2], &[1, 3]);
     races("T0 alloc b; T0 free b; T0 w b[0]; T1 r b[0]", &[3], &[3]);
     races("T0 alloc b; T0 w b[0]; T1 r b[0]; T1 free b", &[2, 3], &[2]);
 }

@@ -11,7 +11,7 @@ use overtake_oracle::{
     Pair, for_each_random_trace, happens_before_races, reordering, same, second_events,
     sync_preserving_ideal, sync_preserving_races, trace, within,
 };
-use overtake_trace::{Block, Checker, EventIndex, EventSource, Trace};
+use overtake_trace::{Action, Block, Checker, EventIndex, EventSource, Trace, VarId, Variable};
 
 const TRACES: u64 = 120_000;
 
@@ -171,6 +171,59 @@ fn every_race_has_a_witness_that_both_checkers_accept() {
         }
         Ok(())
     });
+}
+
+/// The block that an event uses, if the trace allocates it before.
+fn block_in_use(trace: &Trace, step: &Step) -> Option<VarId> {
+    let block = match step.event.action() {
+        Action::Free(block) => block,
+        Action::Read(var) | Action::Write(var) => match trace.symbols.variables.get(var) {
+            Variable::Element { array, .. } => trace.symbols.variables.array_facts(array).block?,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let earlier = &trace.events[..step.index.0 as usize];
+    earlier.iter().any(|event| event.action() == Action::Alloc(block)).then_some(block)
+}
+
+/// Whether the first access of a race touches an element of a block that the trace allocates only afterwards.
+fn comes_before_its_block(trace: &Trace, race: &Race) -> bool {
+    let index = race.first.at.index;
+    let event = trace.events[index.0 as usize];
+    !matches!(event.action(), Action::Alloc(_)) && block_in_use(trace, &Step { index, event }).is_none()
+}
+
+#[test]
+fn no_schedule_uses_or_frees_a_block_that_is_not_allocated() {
+    let shapes = [Shape::heap().with_events(24), Shape { blocks: 3, ..Shape::heap() }.with_events(32)];
+    for_each_random_trace(&shapes, 30_000, |trace| {
+        for race in races(&syncp(trace, false)) {
+            let mut allocated = BTreeSet::new();
+            let has_block_later =
+                |step: &Step| step.index == race.second.at.index && comes_before_its_block(trace, &race);
+            for step in build(trace, &race).events() {
+                if let Action::Alloc(block) = step.event.action() {
+                    allocated.insert(block.0);
+                }
+                let block = block_in_use(trace, &step).filter(|_| !has_block_later(&step));
+                if block.is_some_and(|block| !allocated.contains(&block.0)) {
+                    return Err(format!("event {} of the schedule of {race:?} uses no block", step.index));
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Adding the allocation to what precedes the two takes the first access: the lock is held until the first access is over.
+#[test]
+fn an_access_that_cannot_have_its_block_is_no_race() {
+    let text = "T0 acq l; T0 alloc A; T1 w A[0]; T1 w x; T0 r x; T0 rel l; T2 acq l; T2 rel l; T2 w A[0]";
+    let racy = races(&syncp(&trace(text), false));
+    let pairs: Vec<_> = racy.iter().map(|race| (race.first.at.index.0, race.second.at.index.0)).collect();
+    assert!(!pairs.contains(&(2, 8)), "{pairs:?}");
+    assert!(pairs.contains(&(1, 2)), "the allocation races with the access: {pairs:?}");
 }
 
 /// A schedule changed in one place, `change` choosing which.

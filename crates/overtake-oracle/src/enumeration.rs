@@ -136,6 +136,10 @@ impl Search {
         let enabled: Vec<_> = self.enabled(state).collect();
         for &first in &enabled {
             for &second in enabled.iter().filter(|&&second| second > first) {
+                let allocation = self.history.allocation(first);
+                if allocation.is_some_and(|at| !self.is_done(at, state)) {
+                    continue;
+                }
                 for touch in self.history.steps[second].touches() {
                     if self.history.conflict(first, second, touch.var) {
                         races.insert(self.history.pair(first, second, touch.var));

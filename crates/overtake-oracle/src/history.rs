@@ -152,6 +152,19 @@ impl History {
         in_thread.into_iter().chain((0..at).filter(move |&i| self.steps[i].forks() == Some(thread)))
     }
 
+    /// What must have run for two accesses to be next, the earlier one given first: what precedes each, and the allocation of the
+    /// block that they lie in, unless the first one is that.
+    pub fn before_both(&self, first: usize, second: usize) -> impl Iterator<Item = usize> {
+        self.previous(first).chain(self.previous(second)).chain(self.allocation(first))
+    }
+
+    /// The allocation of the block that the access at `at` uses.
+    pub fn allocation(&self, at: usize) -> Option<usize> {
+        let allocations: Vec<Action> =
+            self.steps[at].touches().map(|touch| Action::Alloc(touch.var)).collect();
+        (0..at).find(|&earlier| allocations.contains(&self.steps[earlier].event.action()))
+    }
+
     /// What else the event at `at` waits for: a join waits for all earlier events and forks of the child, a wait for all earlier
     /// posts.
     pub fn awaited(&self, at: usize) -> impl Iterator<Item = usize> {
@@ -235,7 +248,9 @@ fn touches(earlier: &[Step], symbols: &Symbols, action: Action) -> [Option<Touch
         Action::Load(var, _) => touch(var, true, false, true),
         Action::Store(var, _) => touch(var, false, true, true),
         Action::Rmw(var, _) => touch(var, true, true, true),
-        Action::Free(block) => touch(block, false, true, false),
+        Action::Alloc(block) => touch(block, false, true, false),
+        // What was never allocated cannot be freed.
+        Action::Free(block) => touch(block, true, true, false),
         _ => return [None; 2],
     };
     // After a gap, a block may be freed without an event that allocates it, because that event is lost.

@@ -48,7 +48,7 @@ pub use enumeration::{
 pub use happens_before::{happens_before_races, schedulable_races};
 pub use history::{History, LockUse, Step, Touch};
 pub use optimistic::{optimistic_races, optimistic_schedule, published_optimistic_races};
-pub use recorded::{recorded_order, recorded_races, recorded_schedulable_races};
+pub use recorded::{handed_over_pairs, recorded_order, recorded_races, recorded_schedulable_races};
 pub use sync_preserving::{sync_preserving_ideal, sync_preserving_races};
 pub use text::{show, trace};
 pub use weak_order::weak_order_races;

@@ -51,7 +51,7 @@ fn schedule(
     first: usize,
     second: usize,
 ) -> Option<Vec<usize>> {
-    let mut chosen = closures.thread_and_reads(history.previous(first).chain(history.previous(second)));
+    let mut chosen = closures.thread_and_reads(history.before_both(first, second));
     let mut racing = Set::new(history.steps.len());
     racing.insert(first);
     racing.insert(second);

@@ -18,7 +18,7 @@ pub fn recorded_races(trace: &Trace) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let known = Known::new(&history);
     let acquires = ordered_acquires(&history);
-    proved(
+    let races = proved(
         &history,
         |event, needed| {
             needed.extend(history.previous(event));
@@ -31,7 +31,24 @@ pub fn recorded_races(trace: &Trace) -> BTreeSet<Pair> {
             });
             missing.map(|pair| pair.release)
         },
-    )
+    );
+    // Who uses a block got it from who allocates it, by means that a recording need not show.
+    let handed_over = handed_over(&history, &known);
+    races.difference(&handed_over).copied().collect()
+}
+
+/// Pairs of an allocation and an access that happens-before orders.
+fn handed_over(history: &History, known: &Known<'_>) -> BTreeSet<Pair> {
+    history.races(|first, second| {
+        history.steps[first].event.op() == Op::Alloc && known.before[second].contains(first)
+    })
+}
+
+/// The conflicting pairs of a recording that are no predictions, because one of the two allocates what the other one uses, and
+/// happens-before orders them.
+pub fn handed_over_pairs(trace: &Trace) -> BTreeSet<Pair> {
+    let history = History::new(trace);
+    handed_over(&history, &Known::new(&history))
 }
 
 /// The schedulable races that a recording proves: as [`recorded_races`], with happens-before instead of the order that
@@ -68,7 +85,7 @@ fn proved(
         .collect();
     history.races(|first, second| {
         let mut closed = Set::new(history.steps.len());
-        let mut pending: Vec<usize> = history.previous(first).chain(history.previous(second)).collect();
+        let mut pending: Vec<usize> = history.before_both(first, second).collect();
         loop {
             while let Some(event) = pending.pop() {
                 if !closed.contains(event) {

@@ -83,6 +83,10 @@ pub fn check_race(
         return Err(Violation { event: history.steps[second].index, rule: Rule::Conflict });
     }
     replay(&history, Replay::default(), schedule, &mut |end| {
+        let has_block = history.allocation(first).is_none_or(|at| end.scheduled.contains(&at));
+        if !has_block {
+            return Err(Violation { event: history.steps[first].index, rule: Rule::Enabled });
+        }
         [first, second].into_iter().try_for_each(|event| end.enables(&history, event))
     })
 }

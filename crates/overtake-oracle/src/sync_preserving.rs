@@ -16,7 +16,7 @@ pub fn sync_preserving_races(trace: &Trace) -> BTreeSet<Pair> {
     let history = History::new(trace);
     let closures = Closures::new(&history);
     history.races(|first, second| {
-        let generators = history.previous(first).chain(history.previous(second));
+        let generators = history.before_both(first, second);
         !closures.sync_preserving(generators).contains(first)
     })
 }
@@ -29,7 +29,7 @@ pub fn sync_preserving_races(trace: &Trace) -> BTreeSet<Pair> {
 pub fn sync_preserving_ideal(trace: &Trace, first: EventIndex, second: EventIndex) -> Vec<EventIndex> {
     let history = History::new(trace);
     let [first, second] = [first, second].map(|index| history.access_at(index).expect("an access"));
-    let generators = history.previous(first).chain(history.previous(second));
+    let generators = history.before_both(first, second);
     let ideal = Closures::new(&history).sync_preserving(generators);
     (0..history.steps.len()).filter(|&at| ideal.contains(at)).map(|at| history.steps[at].index).collect()
 }

@@ -5,7 +5,7 @@
 
 use overtake_oracle::{
     Pair, happens_before_races, lock_cover_races, lock_set_variables, predictable_races, schedulable_races,
-    sync_preserving_races, trace, variables, within,
+    sync_preserving_ideal, sync_preserving_races, trace, variables, within,
 };
 use overtake_trace::EventIndex;
 
@@ -30,7 +30,7 @@ fn nothing_orders_nothing() {
     assert!(!orders("T0 begin m; T1 begin m"));
     assert!(!orders("T0 end m; T1 branch m"));
     assert!(!orders("T0 request l; T1 request l"));
-    assert!(!orders("T0 alloc A; T1 r A[0]"));
+    assert!(!orders("T0 alloc A; T1 alloc B"));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn predictors_keep_what_atomics_read() {
 #[test]
 fn free_races_with_unordered_accesses_to_the_block() {
     let text = "T0 alloc A; T0 w A[0]; T1 free A";
-    assert_eq!(races(happens_before_races, text), [(1, 2)]);
+    assert_eq!(races(happens_before_races, text), [(0, 2), (1, 2)]);
     assert_eq!(
         races(happens_before_races, "T0 alloc A; T0 fork T1; T1 free A; T0 load A[1]"),
         [(2, 3)],
@@ -235,15 +235,45 @@ fn free_races_with_unordered_accesses_to_the_block() {
         [],
         "before the alloc"
     );
-    assert_eq!(races(happens_before_races, "T0 alloc A; T0 w B[0]; T1 free A"), [], "another block");
     assert_eq!(
-        races(happens_before_races, "T0 alloc A; T0 w A[0]; T1 w A[1]"),
+        races(happens_before_races, "T0 alloc A; T0 fork T1; T0 w B[0]; T1 free A"),
+        [],
+        "another block"
+    );
+    assert_eq!(
+        races(happens_before_races, "T0 alloc A; T0 fork T1; T0 w A[0]; T1 w A[1]"),
         [],
         "elements do not conflict"
     );
     let synchronised = "T0 alloc A; T0 w A[0]; T0 acq l; T0 rel l; T1 acq l; T1 free A";
     assert_eq!(races(happens_before_races, synchronised), []);
-    assert_eq!(races(sync_preserving_races, synchronised), [(1, 5)]);
+    assert_eq!(races(sync_preserving_races, synchronised), [(0, 5), (1, 5)]);
+}
+
+#[test]
+fn alloc_races_with_unordered_accesses_to_the_block() {
+    assert_eq!(races(happens_before_races, "T0 alloc A; T1 w A[1]; T1 free A"), [(0, 1), (0, 2)]);
+    assert_eq!(races(happens_before_races, "T0 alloc A; T0 fork T1; T1 w A[1]"), []);
+    assert_eq!(races(happens_before_races, "T1 w A[1]; T0 alloc A"), [], "before the alloc");
+    assert_eq!(
+        races(schedulable_races, "T0 alloc A; T1 w A[1]; T1 free A"),
+        [(0, 1)],
+        "the access sees the alloc"
+    );
+}
+
+#[test]
+fn what_is_not_allocated_is_neither_used_nor_freed() {
+    // T1 and T2 know of the block by a lock that T0 gives back; the free needs the alloc, and nothing else of T0.
+    let text = "T0 acq l; T0 alloc A; T0 rel l; T1 acq l; T1 rel l; T1 free A; T2 w A[0]";
+    let ideal = sync_preserving_ideal(&trace(text), EventIndex(5), EventIndex(6));
+    assert_eq!(ideal, [0, 1, 2, 3, 4].map(EventIndex), "the lock is given back for T1");
+    // With the alloc the lock is held until T1 has used the block, unless T2 takes it first.
+    let text = "T0 acq l; T0 alloc A; T1 w A[0]; T1 w x; T0 r x; T0 rel l; T2 acq l; T2 rel l; T2 w A[0]";
+    for (notion, is_race) in [(sync_preserving_races as Notion, false), (predictable_races, true)] {
+        let pairs = races(notion, text);
+        assert!(pairs.contains(&(1, 2)) && pairs.contains(&(2, 8)) == is_race, "{pairs:?}");
+    }
 }
 
 #[test]
@@ -251,7 +281,8 @@ fn one_access_races_on_element_and_block() {
     let trace = trace("T0 alloc A; T0 w A[0]; T0 free A; T1 w A[0]");
     let pairs = happens_before_races(&trace);
     assert_eq!(variables(&pairs).len(), 2);
-    assert_eq!(pairs.iter().map(|pair| (pair.first.0, pair.second.0)).collect::<Vec<_>>(), [(1, 3), (2, 3)]);
+    let pairs: Vec<_> = pairs.iter().map(|pair| (pair.first.0, pair.second.0)).collect();
+    assert_eq!(pairs, [(0, 3), (1, 3), (2, 3)]);
 }
 
 #[test]

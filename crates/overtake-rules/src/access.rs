@@ -1,7 +1,7 @@
 //! Accesses to variables, and which of them conflict.
 //!
-//! Two accesses of different threads to one variable conflict when at least one of them writes and they are not both atomic. A
-//! `free` is a write: it conflicts with every access to the freed block. A [`Class`] groups the kinds that conflict with the same
+//! Two accesses of different threads to one variable conflict when at least one of them writes and they are not both atomic. An
+//! `alloc` and a `free` write the block: they conflict with every access to it. A [`Class`] groups the kinds that conflict with the same
 //! kinds, for detectors that keep one access of each class.
 
 /// How an event touches a variable.
@@ -18,19 +18,22 @@ pub enum AccessKind {
     Store,
     /// Atomic read-modify-write.
     Rmw,
-    /// The block that holds the variable is freed.
+    /// The block that holds the variable is freed. It must have been allocated: a free also sees the write before it.
     Free,
+    /// The block that holds the variable is allocated.
+    Alloc,
 }
 
 impl AccessKind {
     /// Every kind, by its number.
-    pub const ALL: [AccessKind; 6] = [
+    pub const ALL: [AccessKind; 7] = [
         AccessKind::Read,
         AccessKind::Write,
         AccessKind::Load,
         AccessKind::Store,
         AccessKind::Rmw,
         AccessKind::Free,
+        AccessKind::Alloc,
     ];
 
     /// Whether the access changes the variable.
@@ -42,7 +45,7 @@ impl AccessKind {
     /// Whether the access sees the variable's value.
     #[inline]
     pub fn reads(self) -> bool {
-        matches!(self, AccessKind::Read | AccessKind::Load | AccessKind::Rmw)
+        matches!(self, AccessKind::Read | AccessKind::Load | AccessKind::Rmw | AccessKind::Free)
     }
 
     /// Whether the access is atomic.
@@ -72,6 +75,7 @@ impl AccessKind {
             AccessKind::Store => "atomic store",
             AccessKind::Rmw => "atomic read-modify-write",
             AccessKind::Free => "free",
+            AccessKind::Alloc => "allocation",
         }
     }
 }
@@ -80,7 +84,7 @@ impl AccessKind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Class {
-    /// Plain writes and frees.
+    /// Plain writes, allocations and frees.
     PlainWrite = 0,
     /// Atomic stores and read-modify-writes.
     AtomicWrite = 1,
@@ -95,7 +99,7 @@ impl Class {
     #[inline]
     pub fn of(kind: AccessKind) -> Class {
         match kind {
-            AccessKind::Write | AccessKind::Free => Class::PlainWrite,
+            AccessKind::Write | AccessKind::Free | AccessKind::Alloc => Class::PlainWrite,
             AccessKind::Store | AccessKind::Rmw => Class::AtomicWrite,
             AccessKind::Read => Class::PlainRead,
             AccessKind::Load => Class::AtomicLoad,
@@ -155,8 +159,7 @@ mod tests {
 
     #[test]
     fn tables_of_classes_follow_from_what_conflicts() {
-        use AccessKind::*;
-        let kinds = [Read, Write, Load, Store, Rmw, Free];
+        let kinds = AccessKind::ALL;
         for a in kinds {
             for b in kinds {
                 let (class_a, class_b) = (Class::of(a), Class::of(b));

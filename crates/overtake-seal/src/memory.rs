@@ -54,6 +54,16 @@ enum AreaName {
     Given(String),
 }
 
+/// Whether memory is in use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Now,
+    /// It lies in a block that was freed.
+    Before,
+    /// Nobody said that it is.
+    Unknown,
+}
+
 /// No variable yet.
 const UNTOUCHED: u32 = u32::MAX;
 
@@ -200,6 +210,7 @@ impl AddressSpace {
     }
 
     /// Calls `each` with the variables of an access, in address order. The scan has cut memory where the access starts and ends.
+    /// Returns whether it is done: it stops at memory that is not in use if the access can wait until it is.
     #[inline]
     pub(crate) fn variables(
         &mut self,
@@ -207,7 +218,7 @@ impl AddressSpace {
         length: u64,
         context: &mut Naming<'_>,
         mut each: impl FnMut(VarId, &mut Vec<Event>),
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (mut start, end) = (address, address.saturating_add(length));
         while start < end {
             let (word, offset) = (start / 8, start % 8);
@@ -221,7 +232,10 @@ impl AddressSpace {
                 cuts = self.late_cut(start, place);
             }
             let first = match self.variables[place][at] {
-                UNTOUCHED => self.touch(word, place, context)?,
+                UNTOUCHED => match self.touch(word, place, context)? {
+                    Some(first) => first,
+                    None => return Ok(false),
+                },
                 first => first,
             };
             // Variables that start in one word have consecutive numbers.
@@ -233,7 +247,7 @@ impl AddressSpace {
             }
             start = self.cuts.next_cut(word + 1, end);
         }
-        Ok(())
+        Ok(true)
     }
 
     #[cold]
@@ -259,9 +273,14 @@ impl AddressSpace {
         self.benign.iter().any(|range| range.contains(&address))
     }
 
-    /// Makes the variables that start in a word, with consecutive ids.
+    /// Makes the variables that start in a word, with consecutive ids, and returns the first one. If the memory is not in use and the
+    /// access can wait, it does nothing.
     #[cold]
-    fn touch(&mut self, word: u64, place: usize, context: &mut Naming<'_>) -> Result<u32> {
+    fn touch(&mut self, word: u64, place: usize, context: &mut Naming<'_>) -> Result<Option<u32>> {
+        let use_of_word = self.use_of(word * 8, context.code);
+        if context.can_wait && use_of_word != Use::Now {
+            return Ok(None);
+        }
         let cuts = self.cuts.pages[place][word as usize % PAGE_WORDS];
         let mut elements = [None; 8];
         // An area may start within a word: neighbouring globals may share one.
@@ -270,7 +289,10 @@ impl AddressSpace {
             let (array, base) = self.array_at(address, context)?;
             elements[byte as usize] = Some((array, address.wrapping_sub(base)));
         }
-        let is_freed = self.note_use_after_free(word * 8, context)?;
+        let is_freed = use_of_word == Use::Before;
+        if is_freed {
+            self.note_use_after_free(word * 8, context)?;
+        }
         let mut first = None;
         for (array, index) in elements.into_iter().flatten() {
             let variables = &mut context.symbols.variables;
@@ -282,15 +304,26 @@ impl AddressSpace {
         }
         let first = first.expect("a word is touched where it is cut");
         self.variables[place][word as usize % PAGE_WORDS] = first;
-        Ok(first)
+        Ok(Some(first))
+    }
+
+    /// Whether the word at an address is in use.
+    fn use_of(&self, address: u64, code: &mut Code) -> Use {
+        let area =
+            self.areas.range(..address.saturating_add(8)).next_back().filter(|(_, area)| area.end > address);
+        match area {
+            Some((_, area)) if area.freed_by.is_some() => Use::Before,
+            Some(_) => Use::Now,
+            None if code.global(address).is_some() || code.module_at(address).is_some() => Use::Now,
+            None => Use::Unknown,
+        }
     }
 
     /// Says, once for each block, that a block is used after it was freed. Whether the free comes before the use by happens-before, or
-    /// races with it, is for detectors to find out. Returns whether the word lies in a freed block.
-    fn note_use_after_free(&mut self, address: u64, context: &mut Naming<'_>) -> Result<bool> {
-        let area = self.areas.range_mut(..address.saturating_add(8)).next_back();
-        let Some((_, area)) = area.filter(|(_, area)| area.end > address && area.freed_by.is_some()) else {
-            return Ok(false);
+    /// races with it, is for detectors to find out.
+    fn note_use_after_free(&mut self, address: u64, context: &mut Naming<'_>) -> Result<()> {
+        let Some((_, area)) = self.areas.range_mut(..address.saturating_add(8)).next_back() else {
+            return Ok(());
         };
         let is_first = !std::mem::replace(&mut area.is_misused, true);
         if let Some(array) = area.array.filter(|_| is_first && self.is_complete) {
@@ -298,7 +331,7 @@ impl AddressSpace {
             let marker = context.symbols.markers.intern(&name)?;
             context.events.push(Event::new(context.thread, Action::Misuse(marker), context.location));
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The array of the area that an address lies in, and the area's start.
@@ -422,5 +455,7 @@ pub(crate) struct Naming<'a> {
     pub(crate) thread: ThreadId,
     /// Where the thread is.
     pub(crate) location: LocationId,
+    /// The access may be put later in the trace.
+    pub(crate) can_wait: bool,
     pub(crate) events: &'a mut Vec<Event>,
 }

@@ -2,7 +2,8 @@
 //!
 //! Order between threads comes from stamps. The accesses between two stamps of a thread may be put anywhere between them
 //! without changing what happens before what, or what a race-free read sees. They are spread evenly by their position in the log, in
-//! batches, so that traces compress well and caches stay warm.
+//! batches, so that traces compress well and caches stay warm. An access to memory that is not in use then, because it is not allocated yet or
+//! was freed, is put as late as its thread allows: if another thread allocates the memory meanwhile, the two are compared.
 //!
 //! Stamps of operations on one object are in the order in which they took effect, and a thread's never decrease; so the merged
 //! trace is well formed.
@@ -82,11 +83,15 @@ struct Cursor<'a> {
     /// Reading begins at the thread's start, not before: of thousands of threads, few run at the same time.
     reader: Reader<'a>,
     started: bool,
+    /// The next record, if it was read before and has to wait.
+    waiting: Option<Record>,
     peeked: Option<Record>,
     stack: ThreadStack,
     /// The stamps around the current accesses.
     before: Stamp,
     after: Stamp,
+    /// The rest of the current accesses comes as late as possible.
+    is_late: bool,
     /// The latest time at which the thread may have ended.
     end: u64,
     recent: Vec<(Node, u64, LocationId)>,
@@ -106,10 +111,12 @@ impl<'a> Cursor<'a> {
             scan,
             reader,
             started: false,
+            waiting: None,
             peeked: None,
             stack: ThreadStack::default(),
             before: here,
             after: here,
+            is_late: false,
             end,
             recent: Vec::new(),
             accesses: 0,
@@ -126,12 +133,16 @@ impl<'a> Cursor<'a> {
     }
 
     fn advance(&mut self) -> Result<Option<Record>> {
+        if self.waiting.is_some() {
+            return Ok(self.waiting.take());
+        }
         let next = self.reader.next_record()?;
         Ok(std::mem::replace(&mut self.peeked, next))
     }
 
     /// A region without stamps starts here, at `time`. Finds the stamp that ends it.
     fn enter_region(&mut self, time: u64) {
+        self.is_late = false;
         self.before = Stamp { offset: self.reader.offset(), time };
         let peeked = self.peeked.as_ref().and_then(stamp_of).map(|time| (self.reader.offset(), time));
         let ahead = peeked.or_else(|| self.reader.find_ahead(stamp_of));
@@ -144,11 +155,20 @@ impl<'a> Cursor<'a> {
         self.after.time = self.after.time.max(time);
     }
 
+    /// This record and the accesses after it come as late as possible.
+    fn wait(&mut self, record: Record) {
+        self.waiting = Some(record);
+        self.is_late = true;
+    }
+
     /// The time of the next record.
     fn moment(&self) -> Option<Moment> {
-        let next = self.peeked.as_ref()?;
+        let next = self.waiting.as_ref().or(self.peeked.as_ref())?;
         if let Some(stamp) = stamp_of(next) {
             return Some((stamp.max(self.before.time), rank(next.kind)));
+        }
+        if self.is_late {
+            return Some((self.after.time, 0));
         }
         let length = self.after.offset.saturating_sub(self.before.offset).max(1);
         let done = (self.reader.offset() - self.before.offset).min(length);
@@ -283,7 +303,8 @@ impl Merger {
         cursor.start()?;
         let mut batch = BATCH;
         loop {
-            let Some(mut record) = cursor.advance()? else { return Ok(None) };
+            let Some(read) = cursor.advance()? else { return Ok(None) };
+            let mut record = read;
             let stamp = stamp_of(&record);
             for replaced in self.code.set_time(stamp.unwrap_or(cursor.before.time)) {
                 let (start, bytes) = (replaced.start, replaced.end - replaced.start);
@@ -301,8 +322,12 @@ impl Merger {
                 self.synchronise(&record, cursor, thread)?;
                 self.keep_events(start, is_kept);
             } else {
+                if !self.plain(&record, cursor, thread)? {
+                    self.events.truncate(start);
+                    cursor.wait(read);
+                    return Ok(cursor.moment());
+                }
                 cursor.accesses += u64::from(accessed_bytes(&record) > 0);
-                self.plain(&record, cursor, thread)?;
                 self.keep_events(start, self.kept.has_between(cursor.before.time, cursor.after.time));
             }
             if self.events.len() >= BLOCK_EVENTS {
@@ -321,57 +346,66 @@ impl Merger {
         }
     }
 
-    fn plain(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
+    /// Handles a record without a stamp. Returns whether it is done, or has to wait.
+    fn plain(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<bool> {
         if !self.takes_plain(record) {
-            return Ok(());
+            return Ok(true);
         }
         let action: fn(VarId) -> Action = match record.kind {
             RecordKind::Read | RecordKind::ReadRange | RecordKind::ReadRun => Action::Read,
             RecordKind::Write | RecordKind::WriteRange | RecordKind::WriteRun => Action::Write,
-            RecordKind::WriteAgain => return self.write_again(record, thread),
+            RecordKind::WriteAgain => {
+                self.write_again(record, thread)?;
+                return Ok(true);
+            }
             RecordKind::Push => {
                 cursor.stack.push(record.value, record.extra, &mut self.stacks);
-                return Ok(());
+                return Ok(true);
             }
             RecordKind::Cut => {
                 cursor.stack.cut(record.value);
-                return Ok(());
+                return Ok(true);
             }
             RecordKind::Chunk => {
                 cursor.stack.restart(record.value);
-                return Ok(());
+                return Ok(true);
             }
-            _ => return Ok(()),
+            _ => return Ok(true),
         };
         let bytes = match record.kind {
             RecordKind::ReadRange | RecordKind::WriteRange => 0,
             _ => u32::from(record.extra),
         };
         let location = self.location(cursor, record.words[0], bytes)?;
-        self.access(record, thread, location, action)
+        self.access(record, thread, location, !cursor.is_late, action)
     }
 
+    /// Writes the events of an access. Returns whether it is done: if it can wait, and the memory is not in use, it is not.
     #[inline]
     fn access(
         &mut self,
         record: &Record,
         thread: ThreadId,
         location: LocationId,
+        can_wait: bool,
         action: impl Fn(VarId) -> Action,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let Merger { symbols, code, memory, last_writes, events, .. } = self;
-        let mut naming = Naming { symbols, code, thread, location, events };
+        let mut naming = Naming { symbols, code, thread, location, can_wait, events };
         let is_write = action(VarId(0)) == Action::Write(VarId(0));
         for (address, bytes) in ranges(record) {
             let is_noted = is_write && last_writes.may_be_rewritten(address, bytes);
-            memory.variables(address, bytes, &mut naming, |var, events| {
+            let is_done = memory.variables(address, bytes, &mut naming, |var, events| {
                 if is_noted {
                     last_writes.note(thread, var, location);
                 }
                 events.push(Event::new(thread, action(var), location));
             })?;
+            if !is_done {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     #[inline]
@@ -520,12 +554,12 @@ impl Merger {
                 let (bytes, is_access) = split_block_size(number);
                 objects.forget(address, bytes);
                 let more = u64::from(record.extra);
-                let mut naming = Naming { symbols, code, thread, location, events };
+                let mut naming = Naming { symbols, code, thread, location, can_wait: false, events };
                 memory.alloc(address, (bytes, more), is_access, location, &mut naming)?;
             }
             RecordKind::Map => {
                 objects.forget(address, number);
-                let mut naming = Naming { symbols, code, thread, location, events };
+                let mut naming = Naming { symbols, code, thread, location, can_wait: false, events };
                 memory.map(address, number, location, &mut naming)?;
             }
             RecordKind::Unmap => memory.unmap(address, number),

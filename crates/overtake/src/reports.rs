@@ -106,6 +106,20 @@ pub fn witnesses(
     races: &[(Race, Witness)],
     is_recorded: bool,
 ) -> Result<Vec<Schedule>, Error> {
+    let found = sought_witnesses(input, races, is_recorded)?;
+    let found = found.into_iter().zip(races);
+    found.map(|(found, (race, _))| found.map_err(|violation| no_witness(race, &violation))).collect()
+}
+
+/// So many events after the last access of a race are looked at for the ends of critical sections; if that is not enough, all.
+const AHEAD: [u64; 2] = [1 << 20, u64::MAX];
+
+/// The schedules of races that may have none, or why they have none.
+pub fn sought_witnesses(
+    input: &mut Input,
+    races: &[(Race, Witness)],
+    is_recorded: bool,
+) -> Result<Vec<Result<Schedule, Violation>>, Error> {
     if races.is_empty() {
         return Ok(Vec::new());
     }
@@ -113,43 +127,31 @@ pub fn witnesses(
     let (races, ways): (Vec<Race>, Vec<Witness>) = races.iter().copied().unzip();
     let build = if is_recorded { witness::build_recorded } else { witness::build };
     let built = build(first.source_mut(), second.source_mut(), &races);
-    let mut schedules = built.map_err(|error| first.failure(error))?;
-    let refused = refused(input, &schedules, LockOrder::Kept, is_recorded)?;
-    if refused.is_empty() {
-        return Ok(schedules);
-    }
-    if let Some((at, violation)) = refused.iter().find(|(at, _)| ways[*at] != Witness::AnyLockOrder) {
-        return Err(no_witness(&races[*at], violation));
-    }
-    // These races happen in no reordering that keeps the order of locks.
-    let left: Vec<Race> = refused.iter().map(|&(at, _)| races[at]).collect();
-    for ((at, _), schedule) in refused.iter().zip(reversed_witnesses(input, &left, is_recorded)?) {
-        schedules[*at] = schedule;
-    }
-    Ok(schedules)
-}
-
-/// So many events after the last access of a race are looked at for the ends of critical sections; if that is not enough, all.
-const AHEAD: [u64; 2] = [1 << 20, u64::MAX];
-
-/// The schedules of races that need critical sections swapped.
-fn reversed_witnesses(input: &mut Input, races: &[Race], is_recorded: bool) -> Result<Vec<Schedule>, Error> {
-    let mut complaint = None;
+    let built = built.map_err(|error| first.failure(error))?;
+    let mut found = checked(input, built, LockOrder::Kept, is_recorded)?;
+    // What happens in no reordering that keeps the order of locks may happen in another one.
     for ahead in AHEAD {
+        let is_left = |at: &usize| found[*at].is_err() && ways[*at] == Witness::AnyLockOrder;
+        let left: Vec<usize> = (0..races.len()).filter(is_left).collect();
+        if left.is_empty() {
+            break;
+        }
         let (mut first, mut second) = (input.open()?, input.open()?);
-        let built = witness::build_any_order(first.source_mut(), second.source_mut(), races, ahead);
+        let wanted: Vec<Race> = left.iter().map(|&at| races[at]).collect();
+        let built = witness::build_any_order(first.source_mut(), second.source_mut(), &wanted, ahead);
         let built = built.map_err(|error| first.failure(error))?;
-        let missing = built.iter().position(Option::is_none);
-        let schedules: Vec<Schedule> = built.into_iter().flatten().collect();
-        complaint = match missing {
-            Some(at) => Some((at, Violation { step: 0, message: "none was found".into() })),
-            None => refused(input, &schedules, LockOrder::Any, is_recorded)?.into_iter().next(),
-        };
-        if complaint.is_none() {
-            return Ok(schedules);
+        let (built_at, schedules): (Vec<usize>, Vec<Schedule>) =
+            left.iter().zip(built).filter_map(|(&at, schedule)| Some((at, schedule?))).unzip();
+        for at in left {
+            found[at] = Err(Violation { step: 0, message: "none was found".into() });
+        }
+        for (at, schedule) in
+            built_at.into_iter().zip(checked(input, schedules, LockOrder::Any, is_recorded)?)
+        {
+            found[at] = schedule;
         }
     }
-    complaint.map_or(Ok(Vec::new()), |(at, violation)| Err(no_witness(&races[at], &violation)))
+    Ok(found)
 }
 
 /// The schedules that lead to deadlocks, built and checked.
@@ -173,19 +175,18 @@ fn deadlock_witnesses(input: &mut Input, deadlocks: &[Deadlock]) -> Result<Vec<D
     Ok(schedules)
 }
 
-/// Which schedules are no correct reorderings of the run, and why.
-fn refused(
+/// Replays schedules. One that is no correct reordering of the run is replaced by the reason.
+fn checked(
     input: &mut Input,
-    schedules: &[Schedule],
+    schedules: Vec<Schedule>,
     order: LockOrder,
     is_recorded: bool,
-) -> Result<Vec<(usize, Violation)>, Error> {
+) -> Result<Vec<Result<Schedule, Violation>>, Error> {
     let mut replayed = input.open()?;
     let verify = if is_recorded { witness::verify_recorded } else { witness::verify };
-    let verdicts = verify(replayed.source_mut(), schedules, order);
+    let verdicts = verify(replayed.source_mut(), &schedules, order);
     let verdicts = verdicts.map_err(|error| replayed.failure(error))?;
-    let refused = verdicts.into_iter().enumerate().filter_map(|(at, verdict)| Some((at, verdict.err()?)));
-    Ok(refused.collect())
+    Ok(schedules.into_iter().zip(verdicts).map(|(schedule, verdict)| verdict.map(|_| schedule)).collect())
 }
 
 fn no_witness(race: &Race, violation: &Violation) -> Error {

@@ -77,6 +77,9 @@ pub struct Answer {
     pub sync_reversal: bool,
     /// Whether saturation finds a reordering that does; none if it would take too many events.
     pub saturation: Option<bool>,
+    /// What racy reads of a recording saw is not known, and no reordering that a notion finds does without knowing it. Asking leaves
+    /// this false: who has the recording's schedules says so.
+    pub hinges_on_reads: bool,
 }
 
 impl Answer {
@@ -87,8 +90,13 @@ impl Answer {
 
     /// Whether a schedule brings them side by side.
     pub fn is_predicted(&self) -> bool {
-        let predicted = self.kept_apart.is_none() || self.sync_reversal || self.saturation == Some(true);
-        self.race.is_some() && predicted
+        self.is_possible() && !self.hinges_on_reads
+    }
+
+    /// Whether a schedule brings them side by side if every read saw the write before it.
+    pub fn is_possible(&self) -> bool {
+        let reordered = self.kept_apart.is_none() || self.sync_reversal || self.saturation == Some(true);
+        self.race.is_some() && reordered
     }
 }
 
@@ -131,6 +139,7 @@ fn answer(summary: &Summary, needs: &Needs, spread: &Spread) -> Option<Answer> {
         kept_apart: needs.chain(first.index, second.index),
         sync_reversal: reversal == Judgement::Race,
         saturation: (saturation != Judgement::TooLarge).then_some(saturation == Judgement::Race),
+        hinges_on_reads: false,
     })
 }
 

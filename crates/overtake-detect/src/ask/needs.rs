@@ -10,7 +10,7 @@ use overtake_trace::{EventIndex, LockId, MemoryOrder, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 use super::{Link, LinkReason};
-use crate::access::At;
+use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
 use crate::visitor::{Touch, Visitor};
 
@@ -27,6 +27,9 @@ pub(super) struct Needs {
     forks: FxHashMap<ThreadId, Vec<Place>>,
     posts: FxHashMap<SyncId, Vec<Place>>,
     writes: FxHashMap<VarId, Place>,
+    allocations: FxHashMap<VarId, Place>,
+    /// The allocation of the block that an access uses, with the block.
+    blocks: FxHashMap<Place, (Place, VarId)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +75,9 @@ impl Needs {
                     search.reach(before, goal, reason);
                 }
             }
+        }
+        if let Some(&(allocation, block)) = self.blocks.get(&goals[0]) {
+            search.reach(allocation, goals[0], LinkReason::Reads(block));
         }
         loop {
             while let Some(place) = search.pending.pop_front() {
@@ -164,6 +170,13 @@ impl Visitor for Needs {
         let place = self.add(at, seen);
         if touch.kind.writes() {
             self.writes.insert(touch.var, place);
+        }
+        if touch.kind == AccessKind::Alloc {
+            self.allocations.insert(touch.var, place);
+        } else if let Some(block) = touch.block_in_use()
+            && let Some(&allocation) = self.allocations.get(&block)
+        {
+            self.blocks.insert(place, (allocation, block));
         }
     }
 

@@ -5,6 +5,7 @@
 
 use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time, VectorClock};
 use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
+use rustc_hash::FxHashMap;
 
 use super::{Event, Position, Section, Summary, What};
 use crate::access::{AccessKind, At};
@@ -19,6 +20,8 @@ pub(crate) struct Builder {
     leaves_out_own_locks: bool,
     threads: IdVec<ThreadId, ThreadState>,
     last_writes: IdVec<VarId, Stamp>,
+    /// Allocations of heap blocks.
+    allocations: FxHashMap<VarId, Stamp>,
     posts: IdVec<SyncId, VectorClock>,
     /// The clocks of last writes.
     snapshots: Snapshots,
@@ -76,6 +79,7 @@ impl Builder {
             is_recording,
             threads: IdVec::new(),
             last_writes: IdVec::new(),
+            allocations: FxHashMap::default(),
             posts: IdVec::new(),
             snapshots: Snapshots::default(),
             sizes: Sizes::default(),
@@ -187,17 +191,20 @@ impl Builder {
 
     /// An access, and the heap block that it reads as well, as far as they matter.
     pub(crate) fn access(&mut self, at: At, access: Option<(VarId, AccessKind)>, block: Option<VarId>) {
-        match (access, block) {
+        let position = match (access, block) {
             (Some((var, kind)), block) => {
-                self.push(at, What::Access(var, kind));
+                let position = self.push(at, What::Access(var, kind));
                 if let Some(block) = block {
                     self.push_part(at, What::Block(block));
                 }
+                position
             }
-            (None, Some(block)) => {
-                self.push(at, What::Access(block, AccessKind::Read));
-            }
+            (None, Some(block)) => self.push(at, What::Access(block, AccessKind::Read)),
             (None, None) => return,
+        };
+        let freed = access.filter(|(_, kind)| *kind == AccessKind::Free).map(|(var, _)| var);
+        if let Some(&allocation) = block.or(freed).and_then(|block| self.allocations.get(&block)) {
+            self.note_allocation(at.thread, position, allocation);
         }
         let read = access.filter(|(_, kind)| kind.reads()).map(|(var, _)| var);
         for var in [read, block].into_iter().flatten() {
@@ -211,6 +218,23 @@ impl Builder {
             let before = std::mem::replace(&mut self.last_writes[var], stamp);
             self.snapshots.release(before.snapshot);
         }
+        if let Some((block, _)) = access.filter(|(_, kind)| *kind == AccessKind::Alloc) {
+            let stamp = self.stamp(at.thread);
+            self.allocations.insert(block, stamp);
+        }
+    }
+
+    /// The access at a position needs the allocation of a block (I4).
+    fn note_allocation(&mut self, thread: ThreadId, position: Position, allocation: Stamp) {
+        let state = &self.threads[thread];
+        if !self.is_recording || allocation.epoch.thread == thread.0 || state.learned.covers(allocation.epoch)
+        {
+            return;
+        }
+        let mut needed = state.learned.clone();
+        self.snapshots.join_into(&mut needed, allocation);
+        let with_block = self.summary.snapshots.insert(needed.times());
+        self.summary.with_blocks.insert(position, with_block);
     }
 
     pub(crate) fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {

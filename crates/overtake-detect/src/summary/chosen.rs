@@ -1,6 +1,6 @@
 //! The events that it takes to bring two accesses side by side: a prefix of each thread.
 
-use overtake_clock::Time;
+use overtake_clock::{SnapshotId, Time};
 use overtake_trace::{Id, ThreadId};
 
 use super::{Event, Position, Section, Summary, What};
@@ -29,7 +29,7 @@ impl Chosen {
         }
     }
 
-    /// What precedes two accesses, and, as long as that takes neither of them, the ends of the sections that are open in the
+    /// What precedes two accesses, with the allocation of the block that the first one lies in, and, as long as that takes neither of them, the ends of the sections that are open in the
     /// threads that `ends` says. None if what precedes one access takes the other.
     pub(crate) fn of(
         summary: &Summary,
@@ -45,6 +45,9 @@ impl Chosen {
         let mut chosen = Chosen::before(summary, before);
         for access in accesses {
             chosen.add(summary, access, access.rank - 1);
+        }
+        if let Some(&with_block) = summary.with_blocks.get(&summary.start(first)) {
+            chosen.learn(summary, with_block); // I4
         }
         if takes(&|thread| chosen.counts[thread.index()]) {
             return None;
@@ -106,11 +109,15 @@ impl Chosen {
 
     /// Chooses what precedes an event, and its thread up to `count`.
     fn add(&mut self, summary: &Summary, event: &Event, count: Time) {
-        for (chosen, &time) in self.counts.iter_mut().zip(summary.snapshots.times(event.before)) {
-            *chosen = (*chosen).max(time);
-        }
+        self.learn(summary, event.before);
         let own = &mut self.counts[event.thread.index()];
         *own = (*own).max(count);
+    }
+
+    fn learn(&mut self, summary: &Summary, needed: SnapshotId) {
+        for (chosen, &time) in self.counts.iter_mut().zip(summary.snapshots.times(needed)) {
+            *chosen = (*chosen).max(time);
+        }
     }
 
     fn open_in(&self, summary: &Summary, thread: ThreadId) -> Vec<u32> {

@@ -20,6 +20,8 @@
 //!       when it began: a section that is open now was open when any later one began.
 //!   I3  An event that touches a variable and its heap block has two entries, one after the other, with one rank. It runs as one:
 //!       sets and orders of events name the first entry only.
+//!   I4  `Summary::with_blocks` has what precedes an access together with the allocation of the block that it lies in, where that is
+//!       more than what precedes it.
 
 mod analysis;
 mod build;
@@ -34,6 +36,7 @@ mod tests;
 
 use overtake_clock::{SnapshotId, Snapshots, Time};
 use overtake_trace::{EventIndex, Id, IdVec, LocationId, LockId, Sizes, SyncId, ThreadId, VarId};
+use rustc_hash::FxHashMap;
 
 use crate::access::{Access, AccessKind, At};
 use crate::detector::LockMode;
@@ -133,6 +136,8 @@ pub(crate) struct Summary {
     pub(crate) spanning: Position,
     /// Sections of locks that only one thread uses are left out.
     leaves_out_own_locks: bool,
+    /// By the first entry of an access (I4).
+    with_blocks: FxHashMap<Position, SnapshotId>,
 }
 
 impl Summary {

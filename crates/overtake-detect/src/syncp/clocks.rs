@@ -8,9 +8,10 @@
 //! Because the clocks are closed, the closure of what precedes two accesses starts from the second thread's ideal and
 //! adds one stamp; and an access that the second thread's ideal covers needs no closure at all.
 
-use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time};
+use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time, VectorClock};
 use overtake_rules::{OpenSection, OpenSections};
-use overtake_trace::{Id, IdVec, LockId, Sizes, SyncId, ThreadId};
+use overtake_trace::{Id, IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
+use rustc_hash::FxHashMap;
 
 use super::closure::{Buffers, Changes, Ideal, LockTable, NO_GOAL, Overlay};
 use super::sections::Sections;
@@ -25,6 +26,8 @@ pub(crate) struct Clocks {
     posts: IdVec<SyncId, Vec<Stamp>>,
     pending: Vec<Stamp>,
     scratch: Scratch,
+    /// Per heap block that another thread may use, its allocation.
+    allocations: FxHashMap<VarId, Stamp>,
 }
 
 #[derive(Debug)]
@@ -98,6 +101,25 @@ impl Clocks {
     #[inline]
     pub(crate) fn learned(&mut self, thread: ThreadId) -> SnapshotId {
         self.threads[thread].snapshot(&mut self.sections.snapshots)
+    }
+
+    /// The event of `stamp` has allocated a block.
+    pub(crate) fn allocate(&mut self, block: VarId, stamp: Stamp) {
+        self.sections.snapshots.retain(stamp.snapshot);
+        self.allocations.insert(block, stamp);
+    }
+
+    /// What the thread's events so far need of others, and what it takes to have a block allocated. The caller owns a reference.
+    pub(crate) fn learned_with(&mut self, thread: ThreadId, block: Option<VarId>) -> SnapshotId {
+        let allocation = block.and_then(|block| self.allocations.get(&block)).copied();
+        let past = &self.threads[thread].past;
+        let Some(stamp) = allocation.filter(|stamp| !past.covers(stamp.epoch)) else {
+            return self.learned(thread);
+        };
+        let mut needed = VectorClock::default();
+        needed.join(past.learned());
+        self.sections.snapshots.join_into(&mut needed, stamp);
+        self.sections.snapshots.insert(needed.times())
     }
 
     /// The closed set of the thread's events before its current time, and of what those and the events of its current

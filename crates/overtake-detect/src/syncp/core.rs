@@ -12,6 +12,8 @@
 //!       for `e2` is in the closure for every later access of the same thread, whatever the variable.
 //!   I2  The past of a thread does not contain its current event until that event is over: an event may touch a variable
 //!       and its heap block, and both are checked against what precedes the event.
+//!   I3  What precedes an access that lies in a heap block includes the allocation of the block where the access is the first of
+//!       a pair. As the second one it does not: so an allocation races with accesses, and no other race does without it.
 
 use overtake_clock::{Epoch, SnapshotId, Time};
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
@@ -172,7 +174,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     ) {
         let beginning = Beginning {
             epoch: self.clocks.epoch(at.thread),
-            learned: self.clocks.learned(at.thread),
+            learned: self.clocks.learned_with(at.thread, block.or(var.filter(|_| kind == AccessKind::Free))), // I3
             happened: self.order.thread(at.thread).epoch().time,
         };
         let is_drawing = self.is_drawing();
@@ -195,6 +197,9 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             }
         }
         self.end_event(at.thread, var.filter(|_| kind.writes()));
+        if let Some(block) = var.filter(|_| kind == AccessKind::Alloc) {
+            self.clocks.allocate(block, self.history.var(block).last_write);
+        }
         self.clocks.sections.snapshots.release(beginning.learned);
     }
 
@@ -347,7 +352,9 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     /// Whether an access that the past of the second one's thread does not cover races with it.
     #[inline]
     fn races_with(&mut self, first: &Entry, second: &NewEntry) -> bool {
-        if !first.kind.conflicts(second.kind) {
+        if !first.kind.conflicts(second.kind)
+            || (first.kind == AccessKind::Alloc && self.is_handed_over(first, second))
+        {
             return false;
         }
         if self.held.protect(first.held, second.held) {
@@ -356,6 +363,14 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         }
         self.counts.checks += 1;
         !self.clocks.reaches(second.at.thread, first.epoch, first.learned)
+    }
+
+    /// Whether, in a recording, happens-before orders an allocation before a use of the block. Somebody handed the pointer over, and code
+    /// that is not instrumented may have done so: nobody knows that the order can be another one. Later uses by the thread are
+    /// ordered as well (I1).
+    fn is_handed_over(&self, allocation: &Entry, second: &NewEntry) -> bool {
+        let happened = Epoch { thread: allocation.epoch.thread, time: allocation.happened };
+        self.racy_reads.is_some() && self.order.thread(second.at.thread).covers(happened)
     }
 
     /// Reports a race.

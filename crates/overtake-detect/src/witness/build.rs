@@ -13,7 +13,7 @@ use overtake_trace::{
 use rustc_hash::FxHashMap;
 
 use super::{Overtaken, Schedule, Step};
-use crate::access::At;
+use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
 use crate::race::Race;
 use crate::run::{LiveBlocks, visit};
@@ -143,22 +143,25 @@ impl<'a> Tracker<'a> {
         true
     }
 
-    /// Takes note of the races whose access this is.
-    fn meet(&mut self, at: At) {
+    /// Takes note of the races whose access this is. It needs `block` to be allocated.
+    fn meet(&mut self, at: At, block: Option<VarId>) {
         while let Some(&(index, race, is_second)) = self.accesses.get(self.passed)
             && index <= at.index
         {
             self.passed += 1;
             if index == at.index {
-                self.note_access(at.thread, race, is_second);
+                self.note_access(at.thread, block, race, is_second);
             }
         }
     }
 
-    fn note_access(&mut self, thread: ThreadId, race: usize, is_second: bool) {
+    fn note_access(&mut self, thread: ThreadId, block: Option<VarId>, race: usize, is_second: bool) {
         let tracked = &mut self.tracked[race];
         match (is_second, tracked.first, &tracked.closure) {
-            (false, _, _) => tracked.first = Some((self.clocks.epoch(thread), self.clocks.learned(thread))),
+            (false, _, _) => {
+                let needed = self.clocks.learned_with(thread, block);
+                tracked.first = Some((self.clocks.epoch(thread), needed));
+            }
             (true, Some((epoch, learned)), None) => {
                 tracked.closure = Some(self.clocks.closure(thread, epoch, learned));
             }
@@ -189,7 +192,7 @@ impl Visitor for Tracker<'_> {
         if !self.begin_before(at, EventIndex(at.index.0 + 1)) {
             return;
         }
-        self.meet(at);
+        self.meet(at, touch.block_in_use());
         let seen = if touch.kind.reads() { Some(touch.var) } else { None };
         for var in [seen, touch.block].into_iter().flatten() {
             let stamp = self.last_writes[var];
@@ -198,7 +201,11 @@ impl Visitor for Tracker<'_> {
             }
         }
         if touch.kind.writes() {
-            self.last_writes[touch.var] = self.clocks.publish(at.thread);
+            let stamp = self.clocks.publish(at.thread);
+            self.last_writes[touch.var] = stamp;
+            if touch.kind == AccessKind::Alloc {
+                self.clocks.allocate(touch.var, stamp);
+            }
         }
     }
 

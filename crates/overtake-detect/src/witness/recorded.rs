@@ -14,7 +14,7 @@ use super::{Schedule, Step};
 use crate::findings::Findings;
 use crate::hb::FastTrack;
 use crate::race::Race;
-use crate::read_sources::ReadSources;
+use crate::read_sources::{Allocations, ReadSources};
 use crate::run::{LiveBlocks, feed, visit};
 
 /// The schedules of sync-preserving races that a recording predicts, from two readings of it.
@@ -48,6 +48,7 @@ struct Recording {
     needs: Vec<Vec<Place>>,
     /// Per lock, its acquires in trace order: whether they are shared, and the releases that end their sections.
     sections: FxHashMap<LockId, Vec<Section>>,
+    allocations: Allocations,
 }
 
 #[derive(Clone, Copy)]
@@ -81,6 +82,7 @@ impl Recording {
         for (read, writes) in reads.sources.of_reads() {
             recording.needs[read.place].extend(writes.iter().map(|write| write.place));
         }
+        recording.allocations = reads.allocations;
         Ok(recording)
     }
 
@@ -119,7 +121,9 @@ impl Recording {
     fn schedule(&self, race: &Race) -> Result<Schedule> {
         let [first, second] = [race.first.at, race.second.at].map(|at| self.access_at(at.index));
         let (Some(first), Some(second)) = (first, second) else { return Err(not_there(race)) };
-        let inside = self.closure(self.before(first).into_iter().chain(self.before(second)).collect());
+        let allocation = self.allocations.of(race.var).filter(|&place| place < first);
+        let before = self.before(first).into_iter().chain(self.before(second)).chain(allocation);
+        let inside = self.closure(before.collect());
         let mut choice = Choice::default();
         for (place, &step) in self.steps.iter().enumerate() {
             choice.add(step, inside[place] && place != first && place != second, race);

@@ -86,6 +86,8 @@ struct Original {
     forks_of: FxHashMap<ThreadId, Vec<Place>>,
     events_of: FxHashMap<ThreadId, Vec<Place>>,
     posts_of: FxHashMap<SyncId, Vec<Place>>,
+    /// Where blocks are allocated, those of which it is known that they are.
+    allocations: FxHashMap<VarId, Option<Place>>,
     /// What reads may have seen, if that is not known.
     recorded: Option<Recorded>,
 }
@@ -102,7 +104,6 @@ impl Original {
     fn read(source: &mut dyn EventSource, last: EventIndex, recorded: Option<Recorded>) -> Result<Original> {
         let mut original = Original { recorded, ..Original::default() };
         let mut last_writes = FxHashMap::default();
-        let mut allocated = FxHashSet::default();
         let mut checker = Checker::repairing();
         let mut block = Block::default();
         while source.next_block(&mut block)? {
@@ -113,7 +114,7 @@ impl Original {
                     if index > last {
                         return Ok(original);
                     }
-                    original.add_touches(&event, checked.symbols(), &mut allocated, &mut last_writes);
+                    original.add_touches(&event, checked.symbols(), &mut last_writes);
                     original.add(Step { index, event });
                 }
             }
@@ -122,17 +123,12 @@ impl Original {
     }
 
     /// The operand of an access and, if it is an element of an allocated block, the block.
-    fn add_touches(
-        &mut self,
-        event: &Event,
-        symbols: &Symbols,
-        allocated: &mut FxHashSet<VarId>,
-        last_writes: &mut FxHashMap<VarId, Place>,
-    ) {
+    fn add_touches(&mut self, event: &Event, symbols: &Symbols, last_writes: &mut FxHashMap<VarId, Place>) {
         self.first_touch.push(self.touches.len());
         if let Some(recorded) = &mut self.recorded {
             recorded.add(event, &symbols.sizes());
         }
+        let place = self.events.len();
         let (var, kind) = match event.action() {
             Action::Read(var) => (var, AccessKind::Read),
             Action::Write(var) => (var, AccessKind::Write),
@@ -140,12 +136,12 @@ impl Original {
             Action::Store(var, _) => (var, AccessKind::Store),
             Action::Rmw(var, _) => (var, AccessKind::Rmw),
             Action::Free(block) => {
-                allocated.insert(block); // after a gap, the allocation may be lost
+                self.allocations.entry(block).or_insert(None); // after a gap, the allocation may be lost
                 (block, AccessKind::Free)
             }
             Action::Alloc(block) => {
-                allocated.insert(block);
-                return;
+                self.allocations.insert(block, Some(place));
+                (block, AccessKind::Alloc)
             }
             _ => return,
         };
@@ -153,8 +149,7 @@ impl Original {
             Variable::Element { array, .. } => symbols.variables.array_facts(array).block,
             Variable::Named(_) | Variable::Block(_) => None,
         };
-        let block = block.filter(|block| allocated.contains(block));
-        let place = self.events.len();
+        let block = block.filter(|block| self.allocations.contains_key(block));
         for (var, kind) in [(var, kind)].into_iter().chain(block.map(|block| (block, AccessKind::Read))) {
             let sees = if kind.reads() { last_writes.get(&var).copied() } else { None };
             self.touches.push(Touch { var, kind, sees });
@@ -410,6 +405,7 @@ impl<'a> Replay<'a> {
         for place in places {
             self.is_next(place).map_err(|reason| format!("an access is not enabled: {reason}"))?;
         }
+        self.has_its_block(places[0])?;
         if (race.first.at.index, race.second.at.index) != (first.index, second.index)
             || places[0] >= places[1]
         {
@@ -424,6 +420,21 @@ impl<'a> Replay<'a> {
             .any(|one| other.clone().any(|other| other.var == race.var && one.kind.conflicts(other.kind)));
         if conflict { Ok(()) } else { Err("the accesses do not conflict".into()) }
     }
+
+    /// Whether the block has been allocated that an access needs.
+    fn has_its_block(&self, place: Place) -> Verdict {
+        for touch in self.trace.touches(place) {
+            let allocation = self.trace.allocations.get(&touch.var).copied().flatten();
+            if allocation.is_some_and(|allocation| allocation < place && !self.done[allocation]) {
+                let index = self.trace.events[place].index;
+                return Err(format!(
+                    "an access is not enabled: event {index} uses a block that is not allocated"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether every thread of a deadlock is about to acquire a lock that the next one holds.
     fn all_wait(&mut self, schedule: &DeadlockSchedule) -> Verdict {
         let DeadlockSchedule { deadlock, waiting, .. } = schedule;

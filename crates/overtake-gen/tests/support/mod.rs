@@ -43,7 +43,7 @@ fn touches(trace: &Trace, at: usize) -> Vec<Touch> {
         Action::Write(var) => with_block(trace, at, (var, true, false)),
         Action::Load(var, _) => vec![(var, false, true)],
         Action::Store(var, _) | Action::Rmw(var, _) => vec![(var, true, true)],
-        Action::Free(block) => vec![(block, true, false)],
+        Action::Alloc(block) | Action::Free(block) => vec![(block, true, false)],
         _ => Vec::new(),
     }
 }

@@ -185,11 +185,12 @@ fn strength(race: &Race) -> [u8; 2] {
 pub(super) fn kind_rank(kind: AccessKind) -> u8 {
     match kind {
         AccessKind::Free => 0,
-        AccessKind::Write => 1,
-        AccessKind::Store => 2,
-        AccessKind::Rmw => 3,
-        AccessKind::Read => 4,
-        AccessKind::Load => 5,
+        AccessKind::Alloc => 1,
+        AccessKind::Write => 2,
+        AccessKind::Store => 3,
+        AccessKind::Rmw => 4,
+        AccessKind::Read => 5,
+        AccessKind::Load => 6,
     }
 }
 

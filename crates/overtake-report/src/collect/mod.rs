@@ -426,7 +426,7 @@ fn actor(access: &result::Access, by_place: bool) -> String {
     }
 }
 
-/// The names of the blocks of which a free races with a use.
+/// The names of the blocks of which an allocation or a free races with a use.
 fn racy_blocks(analysed: &Analysed<'_>) -> FxHashSet<String> {
     let variables = &analysed.symbols.variables;
     let racy = analysed.findings.iter().flat_map(|findings| findings.races.racy_variables());
@@ -443,6 +443,7 @@ fn does(access: &result::Access) -> &'static str {
         (AccessKind::Store, "stores atomically"),
         (AccessKind::Rmw, "updates atomically"),
         (AccessKind::Free, "frees it"),
+        (AccessKind::Alloc, "allocates it"),
     ];
     kinds
         .into_iter()

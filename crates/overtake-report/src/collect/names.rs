@@ -140,7 +140,8 @@ impl<'a> Names<'a> {
     /// How many bytes an access touches; 0 if unknown.
     pub(super) fn bytes(&self, access: &Access) -> u32 {
         let site = self.symbols.program.sites.get(access.at.location);
-        site.filter(|_| access.kind != AccessKind::Free).map_or(0, |site| site.bytes)
+        site.filter(|_| !matches!(access.kind, AccessKind::Free | AccessKind::Alloc))
+            .map_or(0, |site| site.bytes)
     }
 
     /// The memory of a race.

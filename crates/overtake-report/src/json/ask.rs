@@ -34,6 +34,7 @@ struct AnswerForm {
     kept_apart: Option<Vec<LinkForm>>,
     sync_reversal: bool,
     saturation: Option<bool>,
+    hinges_on_reads: bool,
 }
 
 #[derive(Serialize)]
@@ -66,6 +67,7 @@ impl AnswerForm {
             kept_apart: answer.kept_apart.as_ref().map(chain),
             sync_reversal: answer.sync_reversal,
             saturation: answer.saturation,
+            hinges_on_reads: answer.hinges_on_reads,
         }
     }
 }

@@ -254,5 +254,6 @@ fn op_name(kind: AccessKind) -> &'static str {
         AccessKind::Store => "store",
         AccessKind::Rmw => "rmw",
         AccessKind::Free => "free",
+        AccessKind::Alloc => "alloc",
     }
 }

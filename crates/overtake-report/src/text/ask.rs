@@ -15,6 +15,7 @@ pub fn answer(answer: &Answer, symbols: &Symbols) -> String {
     let (first, second) = (answer.first.index, answer.second.index);
     let verdict = match (&answer.race, answer.is_race()) {
         (_, true) => "a race",
+        (Some(_), false) if answer.is_possible() => "a race is possible",
         (Some(_), false) => "no race that any notion finds",
         (None, _) => "no conflicting accesses of different threads",
     };
@@ -47,17 +48,26 @@ pub fn answer(answer: &Answer, symbols: &Symbols) -> String {
 }
 
 fn predictions(text: &mut String, answer: &Answer, symbols: &Symbols) {
+    let reordered = match answer.hinges_on_reads {
+        true => "a reordering brings them side by side",
+        false => "a reordering brings them side by side: predicted",
+    };
     match &answer.kept_apart {
-        None => text.push_str("  sync-preserving  a reordering brings them side by side: predicted\n"),
+        None => {
+            let _ = writeln!(text, "  sync-preserving  {reordered}");
+        }
         Some(links) => {
             text.push_str("  sync-preserving  no: what precedes them contains one of them:\n");
             chain(text, links, symbols);
         }
     }
-    let words = |found| if found { "a reordering brings them side by side: predicted" } else { "no" };
+    let words = |found| if found { reordered } else { "no" };
     let _ = writeln!(text, "  sync-reversal    {}", words(answer.sync_reversal));
     let saturation = answer.saturation.map_or("not asked: it would take too many events", words);
     let _ = writeln!(text, "  saturation       {saturation}");
+    if answer.hinges_on_reads {
+        text.push_str("  recording        no schedule does without knowing what racy reads saw: possible, not predicted\n");
+    }
 }
 
 fn chain(text: &mut String, links: &[Link], symbols: &Symbols) {

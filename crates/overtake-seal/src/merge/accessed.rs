@@ -31,7 +31,7 @@ impl Merger {
             _ => return Ok(()),
         };
         let Merger { symbols, code, memory, events, .. } = self;
-        let mut naming = Naming { symbols, code, thread, location, events };
+        let mut naming = Naming { symbols, code, thread, location, can_wait: false, events };
         memory.variables(address, 1, &mut naming, |var, events| {
             events.push(Event::new(thread, action(var), location));
         })?;

@@ -86,7 +86,7 @@ impl Merger {
     pub(super) fn write_again(&mut self, record: &Record, thread: ThreadId) -> Result<()> {
         let Merger { stacks, symbols, code, memory, last_writes, events, .. } = self;
         let location = stacks.location(Node::ROOT, record.words[0], 0, code, symbols)?;
-        let mut naming = Naming { symbols, code, thread, location, events };
+        let mut naming = Naming { symbols, code, thread, location, can_wait: false, events };
         for (address, bytes) in ranges(record) {
             memory.variables(address, bytes, &mut naming, |var, events| {
                 let place = last_writes.places.get(&(thread, var)).copied().unwrap_or(location);

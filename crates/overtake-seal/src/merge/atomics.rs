@@ -10,11 +10,12 @@ impl Merger {
     pub(super) fn atomic(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
         let order = memory_order(split_atomic_extra(record.extra).1);
         let kind = record.kind;
-        self.access(record, thread, location, |var| match kind {
+        self.access(record, thread, location, false, |var| match kind {
             RecordKind::AtomicLoad => Action::Load(var, order),
             RecordKind::AtomicStore => Action::Store(var, order),
             _ => Action::Rmw(var, order),
-        })
+        })?;
+        Ok(())
     }
 }
 

@@ -71,6 +71,37 @@ fn what_is_ordered_is_never_reported() {
 }
 
 #[test]
+fn a_race_that_hinges_on_what_racy_reads_saw_is_only_possible() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hinges.c");
+    let program = compiled(&source, &directory);
+    let kept = directory.path().join("kept");
+    let output = overtake().args(["run", "--keep"]).arg(&kept).arg("--").arg(&program).output();
+    let output = output.expect("it starts");
+    let report = said(&output);
+    assert_eq!(output.status.code(), Some(66), "{report}");
+    assert!(
+        report.contains("2. possible race on data") && report.contains("the racy read of `flag`"),
+        "{report}"
+    );
+    assert!(report.ends_with("1 observed race, 1 possible race in hinges\n"), "{report}");
+
+    let trace =
+        std::fs::read_dir(&kept).expect("readable").next().expect("a trace").expect("readable").path();
+    let text = directory.path().join("run.std");
+    succeed(overtake().arg("convert").arg(&trace).arg(&text));
+    let text = std::fs::read_to_string(&text).expect("readable");
+    let events = text.lines().enumerate().filter(|(_, line)| line.contains("(data[0])"));
+    let pair: Vec<String> = events.map(|(index, _)| index.to_string()).collect();
+    let answer = succeed(overtake().arg("ask").arg(&trace).args(["--pair", &pair.join(",")]));
+    let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
+    assert!(
+        answer.contains(": a race is possible\n") && answer.contains("possible, not predicted"),
+        "{answer}"
+    );
+}
+
+#[test]
 fn traces_of_hammered_locks_are_well_formed() {
     let directory = tempfile::tempdir().expect("writable");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hammer.c");

@@ -101,7 +101,7 @@ impl Detector for Schedulable {
         let sees = match kind.writes() {
             true => {
                 self.histories.write(clock, clock.epoch(), var, access, races);
-                false
+                kind == AccessKind::Free
             }
             false => !self.histories.read(clock, clock.epoch(), var, access, races),
         };

@@ -247,6 +247,7 @@ pub(in crate::collect) fn access_kind(op: Op) -> Option<AccessKind> {
         Op::Store => AccessKind::Store,
         Op::Rmw => AccessKind::Rmw,
         Op::Free => AccessKind::Free,
+        Op::Alloc => AccessKind::Alloc,
         _ => return None,
     })
 }

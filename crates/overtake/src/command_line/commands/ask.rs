@@ -2,9 +2,10 @@
 
 use overtake::{Error, Input, Listener, reports};
 use overtake_detect::ask::{Answer, ask, partners};
+use overtake_detect::witness::Schedule;
 use overtake_detect::{Race, RaceGroup, Strictness, Witness};
 use overtake_report::{TraceFacts, WitnessFacts, json, text};
-use overtake_trace::{EventIndex, Symbols};
+use overtake_trace::EventIndex;
 
 use crate::command_line::args::AskArguments;
 use crate::command_line::console::Console;
@@ -17,7 +18,7 @@ pub(crate) fn run(arguments: &AskArguments, console: Console) -> Outcome {
     let pairs = pairs(arguments, &mut input, console)?;
     let mut opened = input.open()?;
     let answers = ask(opened.source_mut(), &pairs).map_err(|error| opened.failure(error))?;
-    let answers: Vec<Answer> = pairs
+    let mut answers: Vec<Answer> = pairs
         .iter()
         .zip(answers)
         .map(|((first, second), answer)| {
@@ -27,14 +28,22 @@ pub(crate) fn run(arguments: &AskArguments, console: Console) -> Outcome {
         })
         .collect::<Result<_, Error>>()?;
     let symbols = opened.source().symbols();
+    let is_recorded = symbols.program.is_recorded();
+    let schedules = match arguments.event.is_none() || is_recorded {
+        true => schedules(&mut answers, &mut input, is_recorded)?,
+        false => Vec::new(),
+    };
     if arguments.json {
         let file = arguments.input.trace.display().to_string();
         console.write(|out| json::answers(out, &file, symbols, &answers))?;
     } else {
         for answer in &answers {
             console.print(&text::answer(answer, symbols))?;
-            if arguments.event.is_none() {
-                show_schedule(answer, symbols, &mut input, console)?;
+            let found = schedules.iter().find(|(race, _)| Some(*race) == answer.race);
+            if let Some((race, schedule)) = found.filter(|_| arguments.event.is_none()) {
+                let group = &group(*race);
+                let facts = WitnessFacts { trace: &TraceFacts::default(), symbols, group, schedule };
+                console.print(&text::witness(&facts, false, &console.layout(0)))?;
             }
         }
     }
@@ -72,18 +81,28 @@ fn pairs(
     Ok(conflicting[..shown].iter().map(|at| pair(at.index)).collect())
 }
 
-/// Prints the checked schedule that brings the two accesses side by side, if there is one.
-fn show_schedule(
-    answer: &Answer,
-    symbols: &Symbols,
+/// The checked schedules that bring accesses side by side. In a recording, what has none is possible only.
+fn schedules(
+    answers: &mut [Answer],
     input: &mut Input,
-    console: Console,
-) -> Result<(), Error> {
-    let Some(race) = answer.race.filter(|_| answer.is_predicted()) else { return Ok(()) };
-    let schedule = reports::witnesses(input, &[(race, Witness::AnyLockOrder)], false)?.remove(0);
-    let facts =
-        WitnessFacts { trace: &TraceFacts::default(), symbols, group: &group(race), schedule: &schedule };
-    console.print(&text::witness(&facts, false, &console.layout(0)))
+    is_recorded: bool,
+) -> Result<Vec<(Race, Schedule)>, Error> {
+    let mut schedules = Vec::new();
+    let ways: Vec<_> =
+        answers.iter().filter(|answer| answer.is_predicted()).filter_map(|answer| answer.race).collect();
+    let wanted: Vec<_> = ways.iter().map(|&race| (race, Witness::AnyLockOrder)).collect();
+    if !is_recorded {
+        return Ok(ways.into_iter().zip(reports::witnesses(input, &wanted, false)?).collect());
+    }
+    let found = reports::sought_witnesses(input, &wanted, true)?;
+    let predicted = answers.iter_mut().filter(|answer| answer.is_predicted());
+    for ((answer, race), schedule) in predicted.zip(ways).zip(found) {
+        match schedule {
+            Ok(schedule) => schedules.push((race, schedule)),
+            Err(_) => answer.hinges_on_reads = true,
+        }
+    }
+    Ok(schedules)
 }
 
 fn group(race: Race) -> RaceGroup {
