@@ -31,7 +31,7 @@ pub use id::{
 };
 pub use misuse::{Misuse, MisuseKind, Misuses};
 pub use open::{Format, Opened, open};
-pub use otr::{Damage, OtrFile, OtrReader, OtrWriter};
+pub use otr::{Damage, OtrFile, OtrReader, OtrWriter, RelaySink, RelaySource, relay};
 pub use parameters::Parameters;
 pub use rapid_bin::RapidBinReader;
 pub use stats::{CriticalSection, LockUsage, Statistics, TraceSummary, VariableUsage};

@@ -16,6 +16,7 @@
 //! chunk. Every id is checked against its table when it is decoded.
 
 mod column;
+mod cutter;
 mod damage;
 mod events;
 mod file;
@@ -25,6 +26,7 @@ mod names;
 mod pack;
 mod program;
 mod reader;
+mod relay;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -34,4 +36,5 @@ mod writer;
 pub use damage::Damage;
 pub use file::OtrFile;
 pub use reader::OtrReader;
+pub use relay::{RelaySink, RelaySource, relay};
 pub use writer::OtrWriter;

@@ -8,7 +8,7 @@ mod writer;
 pub(super) use writer::NameWriter;
 
 use crate::error::{Error, ErrorKind, Position, Result};
-use crate::event::OperandKind;
+use crate::event::{Event, OperandKind};
 use crate::id::{ArrayId, Id, LocationId, ThreadId};
 use crate::symbols::{Sizes, Symbols};
 
@@ -205,6 +205,22 @@ fn table_of(kind: OperandKind) -> Option<Table> {
 }
 
 impl NameLoader {
+    /// Turns the file's numbers in events into ids.
+    pub(super) fn translate_events(&self, events: &mut [Event]) {
+        if self.maps.iter().all(|map| map.ids.is_empty()) {
+            return;
+        }
+        for event in events {
+            let [mut thread, mut operand, mut location] =
+                [[event.thread().0], [event.operand()], [event.location().0]];
+            self.translate(OperandKind::Thread, &mut thread);
+            self.translate(event.op().operand_kind(), &mut operand);
+            self.translate_locations(&mut location);
+            let (thread, location) = (ThreadId(thread[0]), LocationId(location[0]));
+            *event = Event::from_parts(thread, event.op(), event.order(), operand[0], location);
+        }
+    }
+
     /// Allows up to this many missing names in all to be replaced by made-up ones.
     pub(super) fn allow_lost_names(&mut self, limit: u64) {
         self.lost_names_left = limit.saturating_sub(self.lost_names);

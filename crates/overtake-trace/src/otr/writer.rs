@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use crate::block::{BLOCK_EVENTS, EventSink};
+use crate::block::EventSink;
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::event::Event;
 use crate::parameters::{ParameterCounter, Parameters};
 use crate::symbols::Symbols;
 
+use super::cutter::Cutter;
 use super::events::BlockEncoder;
 use super::footer::{Entry, INDEX_ENTRIES, Summary, put_entries};
 use super::layout::{
@@ -24,8 +25,7 @@ pub struct OtrWriter<W> {
     encoder: BlockEncoder,
     names: NameWriter,
     counter: ParameterCounter,
-    pending: Vec<Event>,
-    block_events: usize,
+    cutter: Cutter,
     /// Events in blocks that were written.
     events: u64,
     blocks: Vec<Entry>,
@@ -66,8 +66,7 @@ impl<W: Write> OtrWriter<W> {
             encoder: BlockEncoder::new()?,
             names: NameWriter::new()?,
             counter: ParameterCounter::default(),
-            pending: Vec::new(),
-            block_events: BLOCK_EVENTS,
+            cutter: Cutter::default(),
             events: 0,
             blocks: Vec::new(),
             symbol_chunks: Vec::new(),
@@ -76,9 +75,9 @@ impl<W: Write> OtrWriter<W> {
         })
     }
 
-    /// Puts `count` events into a block instead of [`BLOCK_EVENTS`]; between 1 and 1,048,576.
+    /// Puts `count` events into a block instead of [`BLOCK_EVENTS`](crate::BLOCK_EVENTS); between 1 and 1,048,576.
     pub fn with_block_events(mut self, count: usize) -> OtrWriter<W> {
-        self.block_events = count.clamp(1, MAX_BLOCK_EVENTS);
+        self.cutter = Cutter::new(count.clamp(1, MAX_BLOCK_EVENTS));
         self
     }
 
@@ -143,37 +142,19 @@ impl<W: Write> OtrWriter<W> {
 }
 
 impl<W: Write> EventSink for OtrWriter<W> {
-    fn write(&mut self, mut events: &[Event], symbols: &Symbols) -> Result<()> {
+    fn write(&mut self, events: &[Event], symbols: &Symbols) -> Result<()> {
         if self.summary.is_some() {
             let message = "events after the end of a sealed trace";
             return Err(Error::new(ErrorKind::Unsupported, Position::Nowhere, message));
         }
-        while !events.is_empty() {
-            if self.pending.is_empty()
-                && let Some((block, rest)) = events.split_at_checked(self.block_events)
-            {
-                self.write_block(block, symbols)?;
-                events = rest;
-                continue;
-            }
-            let wanted = (self.block_events - self.pending.len()).min(events.len());
-            let (some, rest) = events.split_at(wanted);
-            self.pending.extend_from_slice(some);
-            events = rest;
-            if self.pending.len() == self.block_events {
-                self.write_pending(symbols)?;
-            }
-        }
-        Ok(())
+        self.cut(symbols, |cutter, each| cutter.cut(events, each))
     }
 
     fn finish(&mut self, symbols: &Symbols) -> Result<()> {
         if self.summary.is_some() {
             return Ok(());
         }
-        if !self.pending.is_empty() {
-            self.write_pending(symbols)?;
-        }
+        self.cut(symbols, Cutter::rest)?;
         let OtrWriter { output, names, symbol_chunks, events, .. } = self;
         names.write_rest(symbols, &mut |payload, count| {
             symbol_chunks.push(output.put_chunk(Kind::SYMBOLS, *events, count, payload)?);
@@ -184,11 +165,15 @@ impl<W: Write> EventSink for OtrWriter<W> {
 }
 
 impl<W: Write> OtrWriter<W> {
-    fn write_pending(&mut self, symbols: &Symbols) -> Result<()> {
-        let mut pending = std::mem::take(&mut self.pending);
-        self.write_block(&pending, symbols)?;
-        pending.clear();
-        self.pending = pending;
-        Ok(())
+    /// Writes the blocks that the cutter makes.
+    fn cut(
+        &mut self,
+        symbols: &Symbols,
+        work: impl FnOnce(&mut Cutter, &mut dyn FnMut(&[Event]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let mut cutter = std::mem::take(&mut self.cutter);
+        let done = work(&mut cutter, &mut |block| self.write_block(block, symbols));
+        self.cutter = cutter;
+        done
     }
 }

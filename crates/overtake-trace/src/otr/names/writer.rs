@@ -16,7 +16,8 @@ pub(in crate::otr) type ChunkSink<'a> = dyn FnMut(&[u8], usize) -> Result<()> + 
 
 /// Writes the new names of the tables.
 pub(in crate::otr) struct NameWriter {
-    compressor: zstd::bulk::Compressor<'static>,
+    /// None if names stay as they are.
+    compressor: Option<zstd::bulk::Compressor<'static>>,
     written: [usize; Table::ALL.len()],
     lengths: Vec<Option<u64>>,
     content: Vec<u8>,
@@ -27,13 +28,21 @@ pub(in crate::otr) struct NameWriter {
 impl NameWriter {
     pub(in crate::otr) fn new() -> Result<NameWriter> {
         Ok(NameWriter {
-            compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL)?,
+            compressor: Some(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
+            ..NameWriter::uncompressed()
+        })
+    }
+
+    /// Writes chunks that are read at once, so that compressing them is not worth it.
+    pub(in crate::otr) fn uncompressed() -> NameWriter {
+        NameWriter {
+            compressor: None,
             written: Default::default(),
             lengths: Vec::new(),
             content: Vec::new(),
             entries: 0,
             payload: Vec::new(),
-        })
+        }
     }
 
     /// Writes all new names that `events`, the next block, may refer to.
@@ -158,10 +167,12 @@ impl NameWriter {
         if self.content.is_empty() {
             return Ok(());
         }
-        let bound = zstd::zstd_safe::compress_bound(self.content.len());
-        let mut compressed = Vec::with_capacity(bound);
-        self.compressor.compress_to_buffer(&self.content, &mut compressed)?;
-        let is_smaller = compressed.len() < self.content.len();
+        let mut compressed = Vec::new();
+        if let Some(compressor) = &mut self.compressor {
+            compressed.reserve(zstd::zstd_safe::compress_bound(self.content.len()));
+            compressor.compress_to_buffer(&self.content, &mut compressed)?;
+        }
+        let is_smaller = !compressed.is_empty() && compressed.len() < self.content.len();
         self.payload.clear();
         self.payload.extend_from_slice(&(self.content.len() as u32).to_le_bytes());
         self.payload.push(u8::from(is_smaller));

@@ -3,6 +3,7 @@
 mod crafted;
 mod damage;
 mod golden;
+mod relayed;
 mod round_trip;
 
 use proptest::prelude::*;
@@ -120,17 +121,15 @@ pub(super) fn sample(events: usize, block_events: usize) -> (Trace, Vec<u8>) {
 /// As [`sample`], with only the first `operations` operations.
 pub(super) fn sample_of(operations: usize, events: usize, block_events: usize) -> (Trace, Vec<u8>) {
     let mut builder = Builder::new(block_events);
-    for at in 0..events {
-        let location = (at % 7 != 0).then_some((at * 5 % 23) as u8);
-        builder.push((
-            at % operations,
-            at % MemoryOrder::ALL.len(),
-            (at * 3 % 5) as u8,
-            (at * 31) as u16,
-            location,
-        ));
-    }
+    (0..events).for_each(|at| builder.push(sample_event(at, operations)));
     builder.finish()
+}
+
+/// An event of [`sample_of`].
+pub(super) fn sample_event(at: usize, operations: usize) -> Raw {
+    let location = (!at.is_multiple_of(7)).then_some((at * 5 % 23) as u8);
+    let order = at % MemoryOrder::ALL.len();
+    (at % operations, order, (at * 3 % 5) as u8, (at * 31) as u16, location)
 }
 
 /// Everything a reader hands out before its end or first error, with indices.
