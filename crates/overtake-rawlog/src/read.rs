@@ -22,8 +22,16 @@ pub struct Record {
     pub words: [u64; 3],
 }
 
+/// A record that says nothing.
+impl Default for Record {
+    fn default() -> Record {
+        Record { offset: 0, length: 1, kind: RecordKind::Cut, extra: 0, value: 0, words: [0; 3] }
+    }
+}
+
 impl Record {
     /// The stamp, for kinds that have one.
+    #[inline]
     pub fn stamp(&self) -> Option<u64> {
         use RecordKind as K;
         match self.kind {

@@ -54,17 +54,41 @@ pub fn seal(directory: &Path, out: &mut dyn EventSink) -> Result<Sealed> {
 
 /// As [`seal`], with what the policies of modules leave.
 pub fn seal_with(directory: &Path, modules: Modules, out: &mut dyn EventSink) -> Result<Sealed> {
-    let mut log = Log::open(directory)?;
-    let scan = scan::scan(&log)?;
-    if scan.shortened > 0 {
-        log.damage.push(format!(
-            "{} ranges of more than {} bytes were cut",
-            scan.shortened,
-            scan::LONGEST_RANGE
-        ));
+    Scanned::of(directory)?.seal_with(modules, out)
+}
+
+/// A log that was read once, and what was learnt from that.
+pub struct Scanned {
+    log: Log,
+    scan: scan::Scan,
+}
+
+impl Scanned {
+    /// Reads the log in `directory`.
+    pub fn of(directory: &Path) -> Result<Scanned> {
+        let mut log = Log::open(directory)?;
+        let scan = scan::scan(&log)?;
+        if scan.shortened > 0 {
+            log.damage.push(format!(
+                "{} ranges of more than {} bytes were cut",
+                scan.shortened,
+                scan::LONGEST_RANGE
+            ));
+        }
+        log.damage.extend(scan.damage.iter().cloned());
+        Ok(Scanned { log, scan })
     }
-    log.damage.extend(scan.damage.iter().cloned());
-    let has_instrumented_code = scan.has_instrumented_code;
-    let (events, symbols) = merge::merge(&log, scan, modules, out)?;
-    Ok(Sealed { events, symbols, log, has_instrumented_code })
+
+    /// Whether the process takes locks or does atomic operations: if not, detectors that predict are likely to read its trace once.
+    pub fn has_locks(&self) -> bool {
+        self.scan.has_locks
+    }
+
+    /// Seals the log into `out`, with what the policies of modules leave.
+    pub fn seal_with(self, modules: Modules, out: &mut dyn EventSink) -> Result<Sealed> {
+        let Scanned { log, scan } = self;
+        let has_instrumented_code = scan.has_instrumented_code;
+        let (events, symbols) = merge::merge(&log, scan, modules, out)?;
+        Ok(Sealed { events, symbols, log, has_instrumented_code })
+    }
 }

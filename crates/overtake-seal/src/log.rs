@@ -247,17 +247,27 @@ impl Reader<'_> {
     /// The next record; `None` at the end of the log.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record>> {
+        let mut record = Record::default();
+        Ok(self.read_next(&mut record)?.then_some(record))
+    }
+
+    /// Puts the next record into `record`; false at the end of the log.
+    #[inline]
+    pub(crate) fn read_next(&mut self, record: &mut Record) -> Result<bool> {
         loop {
             if self.next >= self.limit {
                 if !self.read_extent().map_err(|source| Error::io(&self.log.path, source))? {
-                    return Ok(None);
+                    return Ok(false);
                 }
                 continue;
             }
-            let record = self.decoder.read(&self.bytes, self.next);
-            self.next += record.map_or(8, |record| record.length * 8);
-            if record.is_some() {
-                return Ok(record);
+            match self.decoder.read(&self.bytes, self.next) {
+                Some(read) => {
+                    self.next += read.length * 8;
+                    *record = read;
+                    return Ok(true);
+                }
+                None => self.next += 8,
             }
         }
     }

@@ -15,13 +15,12 @@ use overtake_trace::{
 use rustc_hash::FxHashMap;
 
 use crate::code::Code;
-use crate::pages::{Cuts, PAGE_WORDS};
+use crate::pages::{Cuts, Directory, PAGE_WORDS};
 
 /// What is at which address now.
 pub(crate) struct AddressSpace {
-    cuts: Cuts,
-    /// The first variable that starts in each word; the pages are numbered as those of the cuts.
-    variables: Vec<[u32; PAGE_WORDS]>,
+    directory: Directory,
+    pages: Vec<[Word; PAGE_WORDS]>,
     areas: BTreeMap<u64, Area>,
     /// The area that was looked up last.
     latest: Option<(Range<u64>, ArrayId)>,
@@ -34,6 +33,15 @@ pub(crate) struct AddressSpace {
     benign: Vec<Range<u64>>,
     /// No record of the log is lost.
     is_complete: bool,
+}
+
+/// What is known of a word. Cuts and variables are asked for together, so they share a cache line.
+#[derive(Clone, Copy)]
+struct Word {
+    /// The first of the variables that start in it; they have consecutive numbers.
+    first: u32,
+    /// As in [`Cuts`].
+    cuts: u8,
 }
 
 struct Area {
@@ -71,8 +79,8 @@ impl AddressSpace {
     /// Nothing is known yet, of a log that is complete or has lost records: then a block that seems freed may be a new one.
     pub(crate) fn new(cuts: Cuts, is_complete: bool) -> AddressSpace {
         AddressSpace {
-            variables: vec![[UNTOUCHED; PAGE_WORDS]; cuts.pages.len()],
-            cuts,
+            directory: cuts.directory,
+            pages: cuts.pages.iter().map(|page| page.map(|cuts| Word { first: UNTOUCHED, cuts })).collect(),
             areas: BTreeMap::new(),
             latest: None,
             names: FxHashMap::default(),
@@ -204,8 +212,8 @@ impl AddressSpace {
     }
 
     fn forget_words(&mut self, range: Range<u64>) {
-        for (place, words) in self.cuts.directory.within(range.start / 8..range.end.div_ceil(8)) {
-            self.variables[place][words].fill(UNTOUCHED);
+        for (place, words) in self.directory.within(range.start / 8..range.end.div_ceil(8)) {
+            self.pages[place][words].iter_mut().for_each(|word| word.first = UNTOUCHED);
         }
     }
 
@@ -222,48 +230,59 @@ impl AddressSpace {
         let (mut start, end) = (address, address.saturating_add(length));
         while start < end {
             let (word, offset) = (start / 8, start % 8);
-            let place = match self.cuts.directory.find(word) {
+            let place = match self.directory.find(word) {
                 Some(place) => place,
                 None => self.new_page(word),
             };
             let at = word as usize % PAGE_WORDS;
-            let mut cuts = self.cuts.pages[place][at];
+            let Word { mut first, mut cuts } = self.pages[place][at];
             if cuts >> offset & 1 == 0 {
-                cuts = self.late_cut(start, place);
+                Word { first, cuts } = self.late_cut(start, place);
             }
-            let first = match self.variables[place][at] {
-                UNTOUCHED => match self.touch(word, place, context)? {
-                    Some(first) => first,
-                    None => return Ok(false),
-                },
-                first => first,
-            };
-            // Variables that start in one word have consecutive numbers.
+            if first == UNTOUCHED {
+                let Some(touched) = self.touch(word, place, context)? else { return Ok(false) };
+                first = touched;
+            }
             let before = |byte: u64| (u16::from(cuts) & ((1 << byte) - 1)).count_ones();
             for part in before(offset)..before((end - word * 8).min(8)) {
                 if self.benign.is_empty() || !self.is_benign(word, cuts, part) {
                     each(VarId(first + part), context.events);
                 }
             }
-            start = self.cuts.next_cut(word + 1, end);
+            start = self.next_cut(word + 1, end);
         }
         Ok(true)
     }
 
+    /// The first cut at or behind the start of a word and before `end`; `end` if there is none.
+    #[inline]
+    fn next_cut(&mut self, mut word: u64, end: u64) -> u64 {
+        while word * 8 < end {
+            let at = word as usize % PAGE_WORDS;
+            let in_page = (end.div_ceil(8) - word).min((PAGE_WORDS - at) as u64);
+            if let Some(place) = self.directory.find(word) {
+                let mut words = self.pages[place][at..at + in_page as usize].iter().zip(word..);
+                if let Some((Word { cuts, .. }, word)) = words.find(|(word, _)| word.cuts != 0) {
+                    return (word * 8 + u64::from(cuts.trailing_zeros())).min(end);
+                }
+            }
+            word += in_page;
+        }
+        end
+    }
+
     #[cold]
     fn new_page(&mut self, word: u64) -> usize {
-        let place = self.cuts.place(word);
-        self.variables.resize(self.cuts.pages.len(), [UNTOUCHED; PAGE_WORDS]);
-        place
+        self.pages.push([Word { first: UNTOUCHED, cuts: 0 }; PAGE_WORDS]);
+        self.directory.add(word)
     }
 
     /// An access that the scan did not see, because the log changed while it was read. Forgets the variables of the word.
     #[cold]
-    fn late_cut(&mut self, start: u64, place: usize) -> u8 {
-        let at = (start / 8) as usize % PAGE_WORDS;
-        self.cuts.cut_at(start);
-        self.variables[place][at] = UNTOUCHED;
-        self.cuts.pages[place][at]
+    fn late_cut(&mut self, start: u64, place: usize) -> Word {
+        let word = &mut self.pages[place][(start / 8) as usize % PAGE_WORDS];
+        *word = Word { first: UNTOUCHED, cuts: word.cuts | 1 << (start % 8) };
+        *word
     }
 
     #[cold]
@@ -281,7 +300,7 @@ impl AddressSpace {
         if context.can_wait && use_of_word != Use::Now {
             return Ok(None);
         }
-        let cuts = self.cuts.pages[place][word as usize % PAGE_WORDS];
+        let cuts = self.pages[place][word as usize % PAGE_WORDS].cuts;
         let mut elements = [None; 8];
         // An area may start within a word: neighbouring globals may share one.
         for byte in (0..8).filter(|byte| cuts & (1 << byte) != 0) {
@@ -303,7 +322,7 @@ impl AddressSpace {
             first.get_or_insert(var.0);
         }
         let first = first.expect("a word is touched where it is cut");
-        self.variables[place][word as usize % PAGE_WORDS] = first;
+        self.pages[place][word as usize % PAGE_WORDS].first = first;
         Ok(Some(first))
     }
 

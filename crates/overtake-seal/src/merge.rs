@@ -85,7 +85,9 @@ struct Cursor<'a> {
     started: bool,
     /// The next record, if it was read before and has to wait.
     waiting: Option<Record>,
-    peeked: Option<Record>,
+    /// The record behind it, if there is one.
+    next: Record,
+    has_next: bool,
     stack: ThreadStack,
     /// The stamps around the current accesses.
     before: Stamp,
@@ -112,7 +114,8 @@ impl<'a> Cursor<'a> {
             reader,
             started: false,
             waiting: None,
-            peeked: None,
+            next: Record::default(),
+            has_next: false,
             stack: ThreadStack::default(),
             before: here,
             after: here,
@@ -126,25 +129,38 @@ impl<'a> Cursor<'a> {
     fn start(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.started, true) {
             self.recent = vec![(Node::ROOT, 0, LocationId::UNKNOWN); RECENT_LOCATIONS];
-            self.peeked = self.reader.next_record()?;
+            self.has_next = self.reader.read_next(&mut self.next)?;
             self.enter_region(self.before.time);
         }
         Ok(())
     }
 
-    fn advance(&mut self) -> Result<Option<Record>> {
-        if self.waiting.is_some() {
-            return Ok(self.waiting.take());
+    /// Moves the next record into `record` and reads the one behind it, in place: records are large, and what was just written in small
+    /// parts is slow to copy.
+    #[inline]
+    fn advance(&mut self, record: &mut Record) -> Result<bool> {
+        if let Some(waiting) = self.waiting.take() {
+            *record = waiting;
+            return Ok(true);
         }
-        let next = self.reader.next_record()?;
-        Ok(std::mem::replace(&mut self.peeked, next))
+        if !self.has_next {
+            return Ok(false);
+        }
+        *record = self.next;
+        self.has_next = self.reader.read_next(&mut self.next)?;
+        Ok(true)
+    }
+
+    #[inline]
+    fn peeked(&self) -> Option<&Record> {
+        self.has_next.then_some(&self.next)
     }
 
     /// A region without stamps starts here, at `time`. Finds the stamp that ends it.
     fn enter_region(&mut self, time: u64) {
         self.is_late = false;
         self.before = Stamp { offset: self.reader.offset(), time };
-        let peeked = self.peeked.as_ref().and_then(stamp_of).map(|time| (self.reader.offset(), time));
+        let peeked = self.peeked().and_then(stamp_of).map(|time| (self.reader.offset(), time));
         let ahead = peeked.or_else(|| self.reader.find_ahead(stamp_of));
         let after = match ahead {
             Some((offset, time)) => Some(Stamp { offset, time }),
@@ -163,7 +179,7 @@ impl<'a> Cursor<'a> {
 
     /// The time of the next record.
     fn moment(&self) -> Option<Moment> {
-        let next = self.waiting.as_ref().or(self.peeked.as_ref())?;
+        let next = self.waiting.as_ref().or(self.peeked())?;
         if let Some(stamp) = stamp_of(next) {
             return Some((stamp.max(self.before.time), rank(next.kind)));
         }
@@ -302,9 +318,9 @@ impl Merger {
     ) -> Result<Option<Moment>> {
         cursor.start()?;
         let mut batch = BATCH;
-        loop {
-            let Some(read) = cursor.advance()? else { return Ok(None) };
-            let mut record = read;
+        let mut record = Record::default();
+        while cursor.advance(&mut record)? {
+            let unmarked = record.words[0];
             let stamp = stamp_of(&record);
             for replaced in self.code.set_time(stamp.unwrap_or(cursor.before.time)) {
                 let (start, bytes) = (replaced.start, replaced.end - replaced.start);
@@ -324,7 +340,8 @@ impl Merger {
             } else {
                 if !self.plain(&record, cursor, thread)? {
                     self.events.truncate(start);
-                    cursor.wait(read);
+                    record.words[0] = unmarked;
+                    cursor.wait(record);
                     return Ok(cursor.moment());
                 }
                 cursor.accesses += u64::from(accessed_bytes(&record) > 0);
@@ -334,7 +351,7 @@ impl Merger {
                 self.flush(out)?;
             }
             batch = batch.saturating_sub(1);
-            let next_is_plain = cursor.peeked.as_ref().is_some_and(|next| stamp_of(next).is_none());
+            let next_is_plain = cursor.peeked().is_some_and(|next| stamp_of(next).is_none());
             if batch > 0 && next_is_plain && stamp.is_none() {
                 continue;
             }
@@ -344,6 +361,7 @@ impl Merger {
             }
             batch = BATCH;
         }
+        Ok(None)
     }
 
     /// Handles a record without a stamp. Returns whether it is done, or has to wait.

@@ -37,7 +37,7 @@ impl Directory {
 
     /// A new page for `word`.
     #[cold]
-    fn add(&mut self, word: u64) -> usize {
+    pub(crate) fn add(&mut self, word: u64) -> usize {
         let place = self.places.len() as u32;
         self.places.insert(word >> PAGE_BITS, place);
         place as usize
@@ -97,25 +97,6 @@ impl Cuts {
         *self.word(address / 8) |= 1 << (address % 8);
     }
 
-    /// The first cut at or behind the start of a word and before `end`; `end` if there is none.
-    #[inline]
-    pub(crate) fn next_cut(&mut self, mut word: u64, end: u64) -> u64 {
-        while word * 8 < end {
-            let page_end = ((word >> PAGE_BITS) + 1) << PAGE_BITS;
-            if let Some(place) = self.directory.find(word) {
-                let from = word as usize % PAGE_WORDS;
-                let until = (end.div_ceil(8).min(page_end) - word) as usize + from;
-                let words = &self.pages[place][from..until];
-                if let Some(at) = words.iter().position(|&cuts| cuts != 0) {
-                    let cut = (word + at as u64) * 8 + u64::from(words[at].trailing_zeros());
-                    return cut.min(end);
-                }
-            }
-            word = page_end;
-        }
-        end
-    }
-
     #[inline]
     fn word(&mut self, word: u64) -> &mut u8 {
         let place = self.place(word);
@@ -124,7 +105,7 @@ impl Cuts {
 
     /// The place of the page of a word; the page is made if it is new.
     #[inline]
-    pub(crate) fn place(&mut self, word: u64) -> usize {
+    fn place(&mut self, word: u64) -> usize {
         match self.directory.find(word) {
             Some(place) => place,
             None => {

@@ -60,6 +60,8 @@ pub(crate) struct Scan {
     pub(crate) shortened: u64,
     /// Whether compiled code called the recorder, not only libc functions that are interposed.
     pub(crate) has_instrumented_code: bool,
+    /// Whether there are locks or atomic operations.
+    pub(crate) has_locks: bool,
 }
 
 /// Longest range of one record. Longer ones are damage and are cut.
@@ -144,6 +146,7 @@ impl Scan {
         self.shortened += other.shortened;
         self.damage.extend(other.damage);
         self.has_instrumented_code |= other.has_instrumented_code;
+        self.has_locks |= other.has_locks;
         self.forks.extend(other.forks);
         self.joins.extend(other.joins);
         self.mortal.extend(other.mortal);
@@ -190,7 +193,8 @@ impl Scan {
         let mut scan = ThreadScan::default();
         let mut last = 0;
         let mut next_piece = 0;
-        while let Some(record) = reader.next_record()? {
+        let mut record = Record::default();
+        while reader.read_next(&mut record)? {
             let bytes = accessed_bytes(&record);
             let is_compiled_in = record.kind == RecordKind::Push || (bytes > 0 && !is_range(record.kind));
             self.has_instrumented_code |= is_compiled_in;
@@ -210,6 +214,7 @@ impl Scan {
                     next_piece = reader.piece_end();
                 }
             }
+            self.has_locks |= takes_lock(record.kind);
             match record.kind {
                 RecordKind::Chunk if scan.start == 0 => scan.start = record.words[0],
                 RecordKind::Fork => {
@@ -250,6 +255,12 @@ pub(crate) fn uses_object(kind: RecordKind) -> bool {
             kind,
             K::SemaphorePost | K::SemaphoreWait | K::BarrierArrive | K::CondSignal | K::CondWait
         )
+}
+
+/// Whether a record takes a lock, or does what locks are made of.
+fn takes_lock(kind: RecordKind) -> bool {
+    use RecordKind as K;
+    matches!(kind, K::Acquire | K::AcquireShared | K::AtomicLoad | K::AtomicStore | K::AtomicRmw)
 }
 
 fn is_range(kind: RecordKind) -> bool {
