@@ -61,6 +61,11 @@ impl Examined {
         }
     }
 
+    /// Whether a race or a deadlock was found, about which the trace tells more.
+    pub fn has_findings(&self) -> bool {
+        self.driver.jobs().iter().any(|job| !job.findings().is_empty())
+    }
+
     /// The results as renderers take them.
     pub fn analysed(&self) -> Analysed<'_> {
         let findings = self.driver.jobs().iter().map(|job| Findings {

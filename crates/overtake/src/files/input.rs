@@ -25,6 +25,16 @@ pub struct Input {
     kept: Option<Kept>,
     /// A pipe was opened before, so nothing is left in it.
     drained: bool,
+    /// The trace while it is made.
+    live: Option<Live>,
+}
+
+/// A trace that is being made.
+struct Live {
+    /// The trace itself, until it is read.
+    source: Option<Box<dyn EventSource>>,
+    /// Writes the file of the trace, if it is not there afterwards.
+    write: Box<dyn Fn() -> Result<(), Error>>,
 }
 
 /// A trace that came through a pipe, sealed in a file without a name.
@@ -48,7 +58,18 @@ enum Source {
 impl Input {
     /// The trace in a file; `-` is standard input.
     pub fn new(path: impl Into<PathBuf>) -> Input {
-        Input { path: path.into(), format: None, salvage: false, kept: None, drained: false }
+        Input { path: path.into(), format: None, salvage: false, kept: None, drained: false, live: None }
+    }
+
+    /// A trace that is being made: read from `source` once, and from the file when that has come to its end. If the file is not there
+    /// then, `write` makes it.
+    pub(crate) fn being_made(
+        path: &Path,
+        source: Box<dyn EventSource>,
+        write: impl Fn() -> Result<(), Error> + 'static,
+    ) -> Input {
+        let live = Live { source: Some(source), write: Box::new(write) };
+        Input { live: Some(live), ..Input::new(path) }
     }
 
     /// The same, read as this format; `None` recognises the format by its content.
@@ -65,7 +86,7 @@ impl Input {
     ///
     /// A strict check happens on the way, because the lines of the text are not known later.
     pub fn make_rereadable(&mut self, strictness: Strictness, listener: &dyn Listener) -> Result<(), Error> {
-        if self.is_file() || self.kept.is_some() {
+        if self.live.is_some() || self.is_file() || self.kept.is_some() {
             return Ok(());
         }
         let file = tempfile::tempfile().map_err(|error| self.failure(error))?;
@@ -105,6 +126,12 @@ impl Input {
 
     /// Opens the trace at its start.
     pub fn open(&mut self) -> Result<Opened, Error> {
+        if let Some(source) = self.live.as_mut().and_then(|live| live.source.take()) {
+            return Ok(self.opened(Format::Otr, Source::Whole(source)));
+        }
+        if let Some(live) = self.live.as_ref().filter(|_| !self.is_file()) {
+            (live.write)()?;
+        }
         if self.kept.is_none() && !self.is_file() && std::mem::replace(&mut self.drained, true) {
             return Err(self.failure("expected a file that can be read more than once, found a pipe"));
         }

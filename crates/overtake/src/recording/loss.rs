@@ -2,6 +2,28 @@
 
 use overtake_seal::{Sealed, ThreadLog};
 
+/// What is missing from a log: all that is needed of [`Sealed`] once the events were written.
+#[derive(Clone, Debug)]
+pub struct Losses {
+    /// What [`losses`] says.
+    pub text: String,
+    /// What [`is_incomplete`] says.
+    pub is_incomplete: bool,
+    /// What [`is_uninstrumented`] says.
+    pub is_uninstrumented: bool,
+}
+
+impl Losses {
+    /// What the log of a sealed trace does not have.
+    pub fn of(sealed: &Sealed) -> Losses {
+        Losses {
+            text: losses(sealed),
+            is_incomplete: is_incomplete(sealed),
+            is_uninstrumented: is_uninstrumented(sealed),
+        }
+    }
+}
+
 /// What is missing from the trace, one line each. Reports on the trace say it as well.
 pub fn missing(sealed: &Sealed) -> String {
     sealed.symbols.program.missing.iter().map(|sentence| format!("missing: {sentence}\n")).collect()

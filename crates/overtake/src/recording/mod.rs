@@ -1,6 +1,7 @@
 //! Runs programs that record themselves, and handles the logs that they leave.
 
 mod leftover;
+mod live;
 mod loss;
 mod outliving;
 mod scratch;
@@ -27,7 +28,8 @@ use crate::{Error, Listener};
 pub use overtake_seal::Sealed;
 
 pub use leftover::{Leftover, leftovers, remove, trusted};
-pub use loss::{coalesced, is_incomplete, is_uninstrumented, losses, missing};
+pub(crate) use live::{Live, Writing};
+pub use loss::{Losses, coalesced, is_incomplete, is_uninstrumented, losses, missing};
 pub use scratch::scratch_directory;
 pub use signals::{Scratch, catch_signals};
 
@@ -251,12 +253,20 @@ fn modules(log: &Path) -> Result<Modules, Error> {
 
 /// Seals a log into the file `out`. Returns what it holds, and the file's size.
 pub fn seal_log(log: &Path, out: &Path) -> Result<(Sealed, u64), Error> {
+    write_sealed(out, |output| {
+        let mut writer = OtrWriter::new(output).map_err(|error| Error::in_file(out, error))?;
+        seal_with(log, modules(log)?, &mut writer).map_err(|error| Error::failed(error.to_string()))
+    })
+}
+
+/// Has a file written, which gets its name when it is complete. Returns its size as well.
+fn write_sealed<T>(
+    out: &Path,
+    write: impl FnOnce(Box<dyn io::Write>) -> Result<T, Error>,
+) -> Result<(T, u64), Error> {
     let (file, output) = OutputFile::create(out)?;
-    let mut writer = OtrWriter::new(output).map_err(|error| Error::in_file(out, error))?;
-    let sealed =
-        seal_with(log, modules(log)?, &mut writer).map_err(|error| Error::failed(error.to_string()))?;
-    drop(writer);
-    Ok((sealed, file.complete()?))
+    let written = write(output)?;
+    Ok((written, file.complete()?))
 }
 
 /// The name of the trace of a process: its program and its number.
