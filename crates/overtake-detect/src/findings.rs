@@ -163,6 +163,9 @@ pub struct Findings {
     extents: FxHashSet<Extent>,
     racy_locations: FxHashSet<LocationId>,
     races: Groups<Race>,
+    /// Per group of races, the event at which its first race was reported. Mostly this is the second access, but the locking discipline may
+    /// name an earlier pair.
+    found_at: Vec<EventIndex>,
     deadlocks: Groups<Deadlock>,
     hinges: Hinges,
     /// Groups of all kinds.
@@ -253,17 +256,24 @@ impl Findings {
     pub(crate) fn report_times(&mut self, race: Race, times: u64) {
         let race = self.hinges.doubted(race);
         self.racy_variables.insert(race.var);
-        self.count(race, times, None);
+        self.count(race, times, None, race.second.at.index);
+    }
+
+    /// Takes a race that is noticed at a later event.
+    #[cold]
+    pub(crate) fn report_late(&mut self, race: Race, at: EventIndex) {
+        self.racy_variables.insert(race.var);
+        self.count(race, 1, None, at);
     }
 
     /// Takes races of all elements of `extent` between the same locations, of which one of the first element is given.
     /// The variables of the other elements are found by [`name_elements`](Self::name_elements).
     pub fn report_extent(&mut self, race: Race, extent: Extent, times: u64) {
         self.extents.insert(extent);
-        self.count(race, extent.elements().saturating_mul(times), Some(extent));
+        self.count(race, extent.elements().saturating_mul(times), Some(extent), race.second.at.index);
     }
 
-    fn count(&mut self, race: Race, races: u64, extent: Option<Extent>) {
+    fn count(&mut self, race: Race, races: u64, extent: Option<Extent>, found_at: EventIndex) {
         debug_assert!(race.first.at.index < race.second.at.index);
         debug_assert!(race.first.at.thread != race.second.at.thread);
         debug_assert!(race.first.kind.conflicts(race.second.kind));
@@ -278,6 +288,9 @@ impl Findings {
             self.racy_locations.insert(second.location);
         }
         self.races.add(&race, extent, races, &mut self.groups);
+        if self.found_at.len() < self.races.groups.len() {
+            self.found_at.push(found_at);
+        }
     }
 
     /// Adds what another log of the same trace holds, as if it had been reported after what this one holds.
@@ -291,6 +304,8 @@ impl Findings {
         self.race_count = self.race_count.saturating_add(other.race_count);
         let renamed = |race: &Race| Race { var: rename(race.var), ..*race };
         self.races.absorb(&other.races, renamed, &mut self.groups);
+        let new = &self.races.groups[self.found_at.len()..];
+        self.found_at.extend(new.iter().map(|group| group.example.second.at.index));
         self.deadlocks.absorb(&other.deadlocks, Deadlock::clone, &mut self.groups);
     }
 

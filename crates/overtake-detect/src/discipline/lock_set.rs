@@ -257,7 +257,7 @@ impl<D: Discipline> LockSet<D> {
             self.with_atomics -= usize::from(freed.atomic.is_some());
             self.free_others.push(variable.others);
         }
-        races.report(Race { var, verdict: Verdict::Suspected, first, second });
+        races.report_late(Race { var, verdict: Verdict::Suspected, first, second }, new.at.index);
         true
     }
 

@@ -1,15 +1,17 @@
 //! Logs of workers that each judged some of the variables, brought together.
 //!
 //! **Answer.** The log that one detector would have made if it had judged all variables in trace order.
-//! **Assumes.** Every finding is a race, reported when its second access is judged, and all races of one event were reported by one
-//! worker. Then trace order of second accesses, and within an event the order of the worker, is the order of discovery.
+//! **Assumes.** Every finding is a race, and all races that are reported at one event were reported by one worker. Then the order of these
+//! events, and within an event the order of the worker, is the order of discovery.
+
+use overtake_trace::EventIndex;
 
 use super::{Findings, Group, Grouped, RaceGroup, take_verdict};
 use crate::race::Race;
 
 impl Findings {
     /// The log of all variables, given the logs of workers that each judged some of them.
-    pub fn merged(parts: &[Findings]) -> Findings {
+    pub fn merged<'a>(parts: &'a [Findings]) -> Findings {
         let mut all = Findings::new();
         for part in parts {
             debug_assert!(part.deadlocks.groups.is_empty(), "a worker finds races only");
@@ -23,25 +25,28 @@ impl Findings {
         }
         all.racy_events.sort_unstable();
         all.racy_events.dedup();
-        let mut groups: Vec<&RaceGroup> = parts.iter().flat_map(|part| &part.races.groups).collect();
+        let of_part = |part: &'a Findings| part.found_at.iter().copied().zip(&part.races.groups);
+        let mut groups: Vec<(EventIndex, &RaceGroup)> = parts.iter().flat_map(of_part).collect();
         // Stable, so that groups of one event stay in the order of their worker.
-        groups.sort_by_key(|group| group.example.second.at.index);
-        for group in groups {
-            all.take_group(group);
+        groups.sort_by_key(|(found_at, _)| *found_at);
+        for (found_at, group) in groups {
+            all.take_group(group, found_at);
         }
         all
     }
 
     /// Adds a group of another log. Its first race comes after those of all groups that were added before.
-    fn take_group(&mut self, group: &RaceGroup) {
+    fn take_group(&mut self, group: &RaceGroup, found_at: EventIndex) {
         let known = self.races.of(&group.example, group.extent, &mut self.groups);
         if known.count == 0 {
             *known = Group { id: known.id, ..*group };
+            self.found_at.push(found_at);
             return;
         }
         known.count = known.count.saturating_add(group.count);
         known.observed = known.observed.saturating_add(group.observed);
-        let sureness = |race: &Race| (race.verdict(), race.second.at.index);
+        // The first race of a group was found before all others.
+        let sureness = |race: &Race| (race.verdict(), *race != known.example, race.second.at.index);
         if sureness(&group.surest) < sureness(&known.surest) {
             known.surest = group.surest;
         }

@@ -20,8 +20,8 @@ impl Findings {
         list(&mut words, self.racy_variables().into_iter().map(|var| var.0.into()));
         list(&mut words, self.racy_locations().into_iter().map(|location| location.0.into()));
         words.push(self.races.groups.len() as u64);
-        for group in &self.races.groups {
-            words.extend([group.count, group.observed]);
+        for (group, found_at) in self.races.groups.iter().zip(&self.found_at) {
+            words.extend([found_at.0, group.count, group.observed]);
             write_race(&mut words, &group.example);
             write_race(&mut words, &group.surest);
             words.push(group.extent.is_some().into());
@@ -42,9 +42,13 @@ impl Findings {
         findings.racy_variables = words.ids(VarId)?.into_iter().collect();
         findings.racy_locations = words.ids(LocationId)?.into_iter().collect();
         for _ in 0..words.next()? {
+            let found_at = EventIndex(words.next()?);
             let group = words.group()?;
             let known = findings.races.of(&group.example, group.extent, &mut findings.groups);
             *known = Group { id: known.id, ..group };
+            if findings.found_at.len() < findings.races.groups.len() {
+                findings.found_at.push(found_at);
+            }
         }
         words.0.is_empty().then_some(findings)
     }
