@@ -53,6 +53,8 @@ struct Area {
     freed_by: Option<ThreadId>,
     /// It was used after that.
     is_misused: bool,
+    /// Only code that is not instrumented has to do with it so far.
+    is_foreign: bool,
 }
 
 /// The name of an area. The text is made only when it is needed: most areas are never named.
@@ -142,6 +144,18 @@ impl AddressSpace {
         }
     }
 
+    /// The heap block at this address was allocated by code that is not instrumented.
+    pub(crate) fn set_foreign(&mut self, start: u64) {
+        if let Some(area) = self.areas.get_mut(&start) {
+            area.is_foreign = true;
+        }
+    }
+
+    /// Whether instrumented code neither allocated nor used the heap block at this address.
+    pub(crate) fn is_foreign(&self, start: u64) -> bool {
+        self.areas.get(&start).is_some_and(|area| area.is_foreign)
+    }
+
     /// Whether an address lies in a block of the heap.
     pub(crate) fn is_heap(&self, address: u64) -> bool {
         self.is_in(address, MemoryKind::Heap)
@@ -193,7 +207,10 @@ impl AddressSpace {
     fn begin(&mut self, start: u64, bytes: u64, memory: Memory, name: AreaName) {
         let end = start.saturating_add(bytes);
         self.clear(start..end);
-        self.areas.insert(start, Area { end, memory, name, array: None, freed_by: None, is_misused: false });
+        self.areas.insert(
+            start,
+            Area { end, memory, name, array: None, freed_by: None, is_misused: false, is_foreign: false },
+        );
     }
 
     /// Ends the areas within a range. An area that starts before it stays (a heap in a mapping), unless it is a freed block.
@@ -326,13 +343,15 @@ impl AddressSpace {
         Ok(Some(first))
     }
 
-    /// Whether the word at an address is in use.
-    fn use_of(&self, address: u64, code: &mut Code) -> Use {
-        let area =
-            self.areas.range(..address.saturating_add(8)).next_back().filter(|(_, area)| area.end > address);
-        match area {
+    /// Whether the word at an address is in use. Instrumented code uses it.
+    fn use_of(&mut self, address: u64, code: &mut Code) -> Use {
+        let area = self.areas.range_mut(..address.saturating_add(8)).next_back();
+        match area.filter(|(_, area)| area.end > address) {
             Some((_, area)) if area.freed_by.is_some() => Use::Before,
-            Some(_) => Use::Now,
+            Some((_, area)) => {
+                area.is_foreign = false;
+                Use::Now
+            }
             None if code.global(address).is_some() || code.module_at(address).is_some() => Use::Now,
             None => Use::Unknown,
         }
@@ -378,7 +397,8 @@ impl AddressSpace {
             let memory = Memory { kind: MemoryKind::Global, bytes: global.bytes, ..Memory::default() };
             let (start, end) = (address - global.offset, address - global.offset + global.bytes);
             let name = AreaName::Given(printable(&global.name));
-            let mut area = Area { end, memory, name, array: None, freed_by: None, is_misused: false };
+            let mut area =
+                Area { end, memory, name, array: None, freed_by: None, is_misused: false, is_foreign: false };
             let array = area.make_array(start, &mut self.names, context)?;
             self.areas.insert(start, area);
             return Ok((array, start));

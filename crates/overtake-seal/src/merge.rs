@@ -11,6 +11,7 @@
 mod accessed;
 mod again;
 mod atomics;
+mod cursor;
 mod faults;
 mod policy;
 
@@ -28,24 +29,22 @@ use crate::code::Code;
 use crate::descriptors::DescriptorVariables;
 use crate::error::Result;
 use crate::kept::Kept;
-use crate::log::{Log, Reader, ThreadLog};
+use crate::log::Log;
 use crate::memory::{AddressSpace, Naming};
 use crate::modules::{Modules, Policy};
 use crate::objects::{Objects, Release, Taken};
 use crate::pages::Cuts;
-use crate::scan::{LONGEST_RANGE, Scan, Stamp, ThreadScan, accessed_bytes, ranges, stamp_of};
-use crate::stacks::{Node, Stacks, ThreadStack};
+use crate::scan::{LONGEST_RANGE, Scan, accessed_bytes, ranges, stamp_of};
+use crate::stacks::Stacks;
 use again::LastWrites;
 pub(crate) use again::Rewritten;
 use atomics::memory_order;
+use cursor::{Cursor, Moment, RECENT_LOCATIONS};
 use faults::Leaks;
 use policy::{HiddenSections, Origin};
 
 /// Accesses of one thread that follow each other. Larger batches compress better and interleave less finely.
 const BATCH: usize = 64;
-
-/// The time of a record, and its rank among records of the same time: what lets others continue comes before what waits.
-type Moment = (u64, u8);
 
 /// Merges a log into `out`. Returns the number of events.
 pub(crate) fn merge(
@@ -76,123 +75,6 @@ pub(crate) fn merge(
     Ok((merger.written, merger.symbols))
 }
 
-/// Where one thread is in its log.
-struct Cursor<'a> {
-    log: &'a ThreadLog,
-    scan: &'a ThreadScan,
-    /// Reading begins at the thread's start, not before: of thousands of threads, few run at the same time.
-    reader: Reader<'a>,
-    started: bool,
-    /// The next record, if it was read before and has to wait.
-    waiting: Option<Record>,
-    /// The record behind it, if there is one.
-    next: Record,
-    has_next: bool,
-    stack: ThreadStack,
-    /// The stamps around the current accesses.
-    before: Stamp,
-    after: Stamp,
-    /// The rest of the current accesses comes as late as possible.
-    is_late: bool,
-    /// The latest time at which the thread may have ended.
-    end: u64,
-    recent: Vec<(Node, u64, LocationId)>,
-    /// How many records of accesses without a stamp were done.
-    accesses: u64,
-}
-
-/// How many recently used locations each thread remembers; a power of two.
-const RECENT_LOCATIONS: usize = 256;
-
-impl<'a> Cursor<'a> {
-    fn new(log: &'a ThreadLog, scan: &'a ThreadScan, end: u64) -> Cursor<'a> {
-        let here = Stamp { offset: 0, time: scan.start };
-        let reader = log.records();
-        Cursor {
-            log,
-            scan,
-            reader,
-            started: false,
-            waiting: None,
-            next: Record::default(),
-            has_next: false,
-            stack: ThreadStack::default(),
-            before: here,
-            after: here,
-            is_late: false,
-            end,
-            recent: Vec::new(),
-            accesses: 0,
-        }
-    }
-
-    fn start(&mut self) -> Result<()> {
-        if !std::mem::replace(&mut self.started, true) {
-            self.recent = vec![(Node::ROOT, 0, LocationId::UNKNOWN); RECENT_LOCATIONS];
-            self.has_next = self.reader.read_next(&mut self.next)?;
-            self.enter_region(self.before.time);
-        }
-        Ok(())
-    }
-
-    /// Moves the next record into `record` and reads the one behind it, in place: records are large, and what was just written in small
-    /// parts is slow to copy.
-    #[inline]
-    fn advance(&mut self, record: &mut Record) -> Result<bool> {
-        if let Some(waiting) = self.waiting.take() {
-            *record = waiting;
-            return Ok(true);
-        }
-        if !self.has_next {
-            return Ok(false);
-        }
-        *record = self.next;
-        self.has_next = self.reader.read_next(&mut self.next)?;
-        Ok(true)
-    }
-
-    #[inline]
-    fn peeked(&self) -> Option<&Record> {
-        self.has_next.then_some(&self.next)
-    }
-
-    /// A region without stamps starts here, at `time`. Finds the stamp that ends it.
-    fn enter_region(&mut self, time: u64) {
-        self.is_late = false;
-        self.before = Stamp { offset: self.reader.offset(), time };
-        let peeked = self.peeked().and_then(stamp_of).map(|time| (self.reader.offset(), time));
-        let ahead = peeked.or_else(|| self.reader.find_ahead(stamp_of));
-        let after = match ahead {
-            Some((offset, time)) => Some(Stamp { offset, time }),
-            None => self.scan.stamp_from(self.reader.piece_end()),
-        };
-        let end = Stamp { offset: self.reader.piece_end().max(self.before.offset + 1), time: self.end };
-        self.after = after.unwrap_or(end);
-        self.after.time = self.after.time.max(time);
-    }
-
-    /// This record and the accesses after it come as late as possible.
-    fn wait(&mut self, record: Record) {
-        self.waiting = Some(record);
-        self.is_late = true;
-    }
-
-    /// The time of the next record.
-    fn moment(&self) -> Option<Moment> {
-        let next = self.waiting.as_ref().or(self.peeked())?;
-        if let Some(stamp) = stamp_of(next) {
-            return Some((stamp.max(self.before.time), rank(next.kind)));
-        }
-        if self.is_late {
-            return Some((self.after.time, 0));
-        }
-        let length = self.after.offset.saturating_sub(self.before.offset).max(1);
-        let done = (self.reader.offset() - self.before.offset).min(length);
-        let time = u128::from(self.after.time - self.before.time) * u128::from(done) / u128::from(length);
-        Some((self.before.time + time as u64, 1))
-    }
-}
-
 /// Marks the program counter of a record with its map.
 #[inline]
 fn mark(record: &mut Record, code: &Code) {
@@ -200,16 +82,6 @@ fn mark(record: &mut Record, code: &Code) {
         RecordKind::Push => record.value = code.marked(record.value),
         RecordKind::Cut | RecordKind::Chunk | RecordKind::ThreadName => {}
         _ => record.words[0] = code.marked(record.words[0]),
-    }
-}
-
-/// The order of records with equal stamps, which occur if the clock is coarse.
-fn rank(kind: RecordKind) -> u8 {
-    use RecordKind as K;
-    match kind {
-        K::Acquire | K::AcquireShared | K::Wait | K::SemaphoreWait | K::BarrierLeave => 2,
-        K::CondWake | K::Join | K::ThreadStart | K::FdWait | K::FdMerge | K::Alloc | K::Map => 2,
-        _ => 0,
     }
 }
 
@@ -566,6 +438,7 @@ impl Merger {
     /// Memory that is allocated, freed, mapped, unmapped, or not checked.
     fn change_memory(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
         let (address, number) = (record.value, record.words[2]);
+        let is_foreign = !self.origin(record.words[0]).is_instrumented;
         let Merger { symbols, code, memory, objects, events, .. } = self;
         match record.kind {
             RecordKind::Alloc => {
@@ -574,6 +447,9 @@ impl Merger {
                 let more = u64::from(record.extra);
                 let mut naming = Naming { symbols, code, thread, location, can_wait: false, events };
                 memory.alloc(address, (bytes, more), is_access, location, &mut naming)?;
+                if is_foreign {
+                    memory.set_foreign(address);
+                }
             }
             RecordKind::Map => {
                 objects.forget(address, number);
@@ -582,7 +458,11 @@ impl Merger {
             }
             RecordKind::Unmap => memory.unmap(address, number),
             RecordKind::Benign => memory.ignore(address, number.min(LONGEST_RANGE)),
-            RecordKind::Free => return self.free(address, record.extra == 0, thread, location),
+            RecordKind::Free => {
+                // What a library allocates and frees by itself, it orders by itself, by means that are not seen.
+                let is_access = record.extra == 0 && !(is_foreign && memory.is_foreign(address));
+                return self.free(address, is_access, thread, location);
+            }
             _ => {}
         }
         Ok(())

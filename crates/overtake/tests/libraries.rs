@@ -54,12 +54,16 @@ fn races_are_those_of_the_library_that_was_there_at_the_time() {
 
 /// A library that was compiled without us: it copies memory, and hands pointers over in a queue under a lock of its own.
 const QUIET_LIBRARY: &str = "#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *box;
 char copied[64];
 void copy(const char *from, unsigned long bytes) { memcpy(copied, from, bytes); }
+static void *volatile own;
+void make_own(void) { own = malloc(64); }
+void end_own(void) { while (!own) usleep(1000); free(own); }
 void send_letter(void *letter) { pthread_mutex_lock(&lock); box = letter; pthread_mutex_unlock(&lock); }
 void *receive_letter(void) {
     for (;;) {
@@ -93,20 +97,34 @@ int main(int count, char **arguments) {
 }
 ";
 
-fn with_quiet_library(directory: &Path) -> PathBuf {
+/// The library hands a block over by means that nobody sees; the program does not use it.
+const BYSTANDER: &str = "#include <pthread.h>
+void make_own(void), end_own(void);
+int calls;
+static void *work(void *unused) { end_own(); return unused; }
+int main(void) {
+    pthread_t thread;
+    calls++;
+    pthread_create(&thread, 0, work, 0);
+    make_own();
+    return pthread_join(thread, 0);
+}
+";
+
+fn with_quiet_library(directory: &Path, user: &str) -> PathBuf {
     let library = directory.join("libquiet.so");
     let source = directory.join("quiet.c");
     std::fs::write(&source, QUIET_LIBRARY).expect("writable");
     succeed(command("cc").args(["-O1", "-shared", "-fPIC", "-pthread", "-o"]).arg(&library).arg(&source));
     let search = format!("-Wl,-rpath,{}", directory.display());
     let library = library.to_string_lossy().into_owned();
-    compiled(directory, "user", USER, &["-pthread", "-Wl,--no-as-needed", &library, &search])
+    compiled(directory, "user", user, &["-pthread", "-Wl,--no-as-needed", &library, &search])
 }
 
 #[test]
 fn what_a_library_without_instrumentation_copies_counts_as_its_policy_says() {
     let directory = tempfile::tempdir().expect("writable");
-    let program = with_quiet_library(directory.path());
+    let program = with_quiet_library(directory.path(), USER);
     let only_sync = "ignore_noninstrumented_modules=1";
     for (options, modules, code) in [
         ("", "", 66),
@@ -126,7 +144,7 @@ fn what_a_library_without_instrumentation_copies_counts_as_its_policy_says() {
 #[test]
 fn a_pointer_that_a_library_hands_over_under_its_lock_is_handed_over_in_every_order() {
     let directory = tempfile::tempdir().expect("writable");
-    let program = with_quiet_library(directory.path());
+    let program = with_quiet_library(directory.path(), USER);
     for _ in 0..3 {
         let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
@@ -138,9 +156,19 @@ fn a_pointer_that_a_library_hands_over_under_its_lock_is_handed_over_in_every_or
 }
 
 #[test]
+fn what_a_library_allocates_and_frees_by_itself_is_no_race() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = with_quiet_library(directory.path(), BYSTANDER);
+    for _ in 0..3 {
+        let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+}
+
+#[test]
 fn a_policy_that_is_none_is_refused() {
     let directory = tempfile::tempdir().expect("writable");
-    let program = with_quiet_library(directory.path());
+    let program = with_quiet_library(directory.path(), USER);
     let output = overtake().env("OVERTAKE_MODULES", "libquiet").args(["run", "--"]).arg(&program).output();
     let output = output.expect("it starts");
     assert!(said(&output).contains("OVERTAKE_MODULES: expected NAME=record"), "{}", said(&output));

@@ -18,7 +18,7 @@ use crate::modules::Policy;
 #[derive(Clone, Copy)]
 pub(super) struct Origin {
     policy: Policy,
-    is_instrumented: bool,
+    pub(super) is_instrumented: bool,
 }
 
 /// Sections whose accesses are not seen.
@@ -32,7 +32,7 @@ pub(super) struct HiddenSections {
 
 impl Merger {
     /// What is known of the code that made a record.
-    fn origin(&mut self, pc: u64) -> Origin {
+    pub(super) fn origin(&mut self, pc: u64) -> Origin {
         if pc == 0 {
             return Origin { policy: Policy::Record, is_instrumented: true };
         }
