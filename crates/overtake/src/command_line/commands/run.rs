@@ -80,13 +80,23 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     if is_clean && failures.is_empty() && !said.is_off {
         console.say(&clean);
     }
+    outcome(told, said.exit_code, &failures, exit_code(recording.status), console)
+}
+
+/// `TSAN_OPTIONS` may choose the exit code of races. If it is 0, the program's own code or what was not checked decides.
+fn outcome(
+    told: Outcome,
+    chosen: Option<u8>,
+    failures: &[String],
+    programs_code: u8,
+    console: Console,
+) -> Outcome {
     match told {
-        // `TSAN_OPTIONS` may choose the exit code of races. If it is 0, the program's own code or what was not checked decides.
-        Ok(Verdict::Races) if said.exit_code != Some(0) => {
+        Ok(Verdict::Races) if chosen != Some(0) => {
             failures.iter().for_each(|failure| console.say(failure));
-            Ok(said.exit_code.map_or(Verdict::Races, Verdict::Program))
+            Ok(chosen.map_or(Verdict::Races, Verdict::Program))
         }
-        _ if failures.is_empty() => Ok(Verdict::Program(exit_code(recording.status))),
+        _ if failures.is_empty() => Ok(Verdict::Program(programs_code)),
         _ => Err(Error::failed(failures.join("\n"))),
     }
 }
