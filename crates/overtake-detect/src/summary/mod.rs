@@ -45,7 +45,7 @@ pub(crate) use analysis::{Collector, Method, beyond};
 pub(crate) use chosen::{Before, Chosen, any_exclude};
 pub(crate) use doubt::{READINGS as DOUBTS, doubt};
 pub(crate) use finder::Limits;
-pub(crate) use support::Support;
+pub(crate) use support::{SUPPORT_READINGS, support};
 
 /// What a closer look at a pair of accesses says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -117,6 +117,12 @@ impl Search {
         Search { figures, ..self }
     }
 
+    /// Whether no candidate is left for the rest of the reading.
+    fn is_over(&self) -> bool {
+        let is_idle = !self.collector.builder.is_recording() && self.active.is_empty();
+        is_idle && self.entered == self.candidates.len()
+    }
+
     fn looks_at_all(&self) -> bool {
         self.reading + 1 == LOOK_BACK.len()
     }
@@ -257,6 +263,9 @@ impl Pass for Search {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
         if self.known.groups.is_empty() {
             findings.groups().iter().for_each(|group| self.known.note(&group.example));
+        }
+        if self.is_over() {
+            return;
         }
         if self.census.no_block_matters {
             blocks.leave_out();

@@ -97,6 +97,14 @@ impl Census {
         Census { everything: true, ..Census::default() }
     }
 
+    /// Says that these variables and locks can matter, and nothing about threads: all state is kept to the end.
+    pub(crate) fn of(variables: impl Iterator<Item = VarId>, locks: impl Iterator<Item = LockId>) -> Census {
+        let mut census = Census::default();
+        variables.for_each(|var| census.variables.set(var.index()));
+        locks.for_each(|lock| census.locks.set(lock.index()));
+        census
+    }
+
     /// Whether it tells what can matter from what cannot.
     pub(crate) fn is_filtered(&self) -> bool {
         !self.everything

@@ -10,7 +10,7 @@ use crate::passes::{After, Analysis, Pass};
 use crate::race::Verdict;
 use crate::run::{LiveBlocks, feed, visit};
 use crate::settings::{OptionError, Options};
-use crate::summary::Support;
+use crate::summary::{SUPPORT_READINGS, support};
 
 /// Starts `wcp`.
 pub(crate) fn start(_: &Options) -> Result<Analysis, OptionError> {
@@ -38,7 +38,7 @@ impl Pass for First {
     }
 
     fn readings(&self) -> u32 {
-        2 + Support::READINGS
+        2 + SUPPORT_READINGS
     }
 }
 
@@ -50,12 +50,16 @@ impl Pass for Weak {
         feed(&mut self.0, blocks, checked, findings);
     }
 
-    fn end(self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {
+    fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         let races = findings.groups().iter().map(|group| group.example);
         let suspected: Vec<_> = races.filter(|race| race.verdict == Verdict::Suspected).collect();
         match suspected.is_empty() {
             true => After::Done(self),
-            false => After::Pass(Box::new(Support::new(&suspected, self.figures()))),
+            false => {
+                let mut census = self.0.census().for_schedules();
+                census.look_for_blocks(&symbols.variables);
+                After::Pass(Box::new(support(&suspected, census, self.figures())))
+            }
         }
     }
 
@@ -64,7 +68,7 @@ impl Pass for Weak {
     }
 
     fn readings(&self) -> u32 {
-        1 + Support::READINGS
+        1 + SUPPORT_READINGS
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {

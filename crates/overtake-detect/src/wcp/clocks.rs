@@ -34,8 +34,8 @@ struct ThreadState {
     open: Vec<Open>,
     /// The accesses since the first of the open sections began, and whether they write.
     accesses: Vec<(Slot, bool)>,
-    /// Sections begun so far.
-    begun: u32,
+    /// The number of the section that it began last.
+    begun: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,12 +63,25 @@ struct Atomic {
     end: Stamp,
 }
 
-/// Which thread noted an access to a variable last, within which of its sections, and which kinds.
+/// The last section in which an access to a variable was noted, and which kinds: the number of the section times four, and two bits.
 #[derive(Clone, Copy, Default, Debug)]
-struct Noted {
-    thread: u32,
-    begun: u32,
-    kinds: u8,
+pub(super) struct Noted(u64);
+
+impl Noted {
+    const READ: u64 = 1;
+    const WRITE: u64 = 2;
+
+    /// Notes an access within a section. False if it says nothing new: a write conflicts with all that a read conflicts with.
+    #[inline]
+    fn note(&mut self, section: u64, writes: bool) -> bool {
+        if self.0 >> 2 != section {
+            self.0 = section << 2;
+        }
+        let kind = if writes { Noted::WRITE } else { Noted::READ };
+        let is_new = self.0 & 3 < kind;
+        self.0 |= kind;
+        is_new
+    }
 }
 
 /// All clocks.
@@ -80,8 +93,8 @@ pub(super) struct Clocks {
     /// What each poster knew. A thread's own posts order nothing weakly.
     posts: IdVec<SyncId, Vec<Stamp>>,
     atomics: FxHashMap<Slot, Vec<Atomic>>,
-    /// By slot.
-    noted: Vec<Noted>,
+    /// Sections begun so far.
+    begun: u64,
     sections: Sections,
     store: Store,
     /// The next sweep comes after so many ends of sections.
@@ -125,20 +138,16 @@ fn settle(settled: &mut Range<usize>, thread: usize) {
     }
 }
 
-/// Noted as a read, and as a write.
-const READ: u8 = 1;
-const WRITE: u8 = 2;
-
 impl Clocks {
-    /// Clocks of a trace in which so many variables matter, and threads live so long.
-    pub(super) fn new(slots: usize, lives: IdVec<ThreadId, Life>) -> Clocks {
+    /// Clocks of a trace in which threads live so long.
+    pub(super) fn new(lives: IdVec<ThreadId, Life>) -> Clocks {
         Clocks {
             threads: IdVec::new(),
             lives,
             locks: IdVec::new(),
             posts: IdVec::new(),
             atomics: FxHashMap::default(),
-            noted: vec![Noted::default(); slots],
+            begun: 0,
             sections: Sections::default(),
             store: Store::default(),
             sweep_after: SWEEP_AFTER,
@@ -173,9 +182,9 @@ impl Clocks {
 
     /// An access begins: rule (a), and the order of atomic accesses to the variable.
     #[inline]
-    pub(super) fn access(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
+    pub(super) fn access(&mut self, thread: ThreadId, var: Slot, kind: AccessKind, noted: &mut Noted) {
         if !self.threads[thread].open.is_empty() {
-            self.access_in_section(thread, var, kind);
+            self.access_in_section(thread, var, kind, noted);
         }
         if kind.is_atomic() {
             self.join_atomics(thread, var, kind);
@@ -183,19 +192,13 @@ impl Clocks {
     }
 
     /// An access like one that was noted since the last section began says nothing new: no section ended since that excludes an
-    /// open one, and a write conflicts with all that a read conflicts with.
-    fn access_in_section(&mut self, thread: ThreadId, var: Slot, kind: AccessKind) {
-        let Clocks { threads, sections, noted, store, .. } = self;
+    /// open one.
+    fn access_in_section(&mut self, thread: ThreadId, var: Slot, kind: AccessKind, noted: &mut Noted) {
+        let Clocks { threads, sections, store, .. } = self;
         let ThreadState { open, weak, accesses, begun, .. } = &mut threads[thread];
-        let known = &mut noted[var.0 as usize];
-        if (known.thread, known.begun) != (thread.0, *begun) {
-            *known = Noted { thread: thread.0, begun: *begun, kinds: 0 };
-        }
-        let new = if kind.writes() { WRITE } else { READ };
-        if known.kinds >= new {
+        if !noted.note(*begun, kind.writes()) {
             return;
         }
-        known.kinds |= new;
         accesses.push((var, kind.writes()));
         for &Open { own, .. } in open.iter() {
             for end in sections.conflicting(own, var, kind.writes()) {
@@ -239,7 +242,8 @@ impl Clocks {
             state.learned.join_all(&shared[0]);
             state.weak.join_all(&shared[1]);
         }
-        state.begun = state.begun.wrapping_add(1);
+        self.begun += 1;
+        state.begun = self.begun;
         let (first_access, acquired) = (state.accesses.len(), state.now.time);
         state.open.push(Open { own: Own { thread, lock, mode }, acquired, first_access });
     }
@@ -319,17 +323,15 @@ impl Clocks {
 
     /// Drops what all threads know that have events left, and the clocks of threads that are not heard of again.
     fn sweep(&mut self, now: EventIndex) {
-        let known = self.known_to_all(now);
+        let (known, asked) = self.known_to_all(now);
         let Clocks { threads, lives, atomics, sections, store, .. } = self;
         let left = sections.sweep(&known, store);
         atomics.retain(|_, accesses| {
             accesses.retain(|access| known.keeps(access.end, store));
             !accesses.is_empty()
         });
-        let mut alive = 0;
         for (place, state) in threads.iter_mut().enumerate() {
             let is_over = lives[ThreadId::from_index(place)].last_mention < Some(now);
-            alive += usize::from(!is_over);
             let last = Epoch { time: state.now.time - 1, ..state.now };
             if is_over && known.covers(last) {
                 settle(&mut store.settled, place);
@@ -339,26 +341,32 @@ impl Clocks {
                 state.weak.forget(store);
             }
         }
-        let unsettled = threads.len() - store.settled.len();
-        self.sweep_after = SWEEP_AFTER.max(left).max(alive * unsettled / 16);
+        let unsettled = known.threads().saturating_sub(store.settled.len());
+        self.sweep_after = SWEEP_AFTER.max(left).max(asked * unsettled / 16);
     }
 
-    /// What all threads that have events left know weakly, or will know when they start.
-    fn known_to_all(&self, now: EventIndex) -> Known {
-        let mut known = Known::everything(self.threads.len());
-        let mut asked = FxHashSet::default();
-        let alive =
-            self.threads.enumerate().filter(|(thread, _)| self.lives[*thread].last_event >= Some(now));
-        for (thread, state) in alive {
+    /// What all threads that have events left know weakly, or will know when they start; and how many clocks that took.
+    fn known_to_all(&self, now: EventIndex) -> (Known, usize) {
+        let mut starters = FxHashSet::default();
+        let mut clocks = Vec::new();
+        for (thread, state) in self.threads.enumerate() {
+            if self.lives[thread].last_event < Some(now) {
+                continue;
+            }
             match self.starter(thread) {
-                None => known.limit_to(&state.weak.clock, thread, &self.store.settled),
-                Some(starter) if asked.insert(starter) => {
-                    known.limit_to(&self.threads[starter].learned.clock, starter, &self.store.settled);
+                None => clocks.push((thread, &state.weak.clock)),
+                Some(starter) if starters.insert(starter) => {
+                    clocks.push((starter, &self.threads[starter].learned.clock));
                 }
                 Some(_) => {}
             }
         }
-        known
+        let threads = clocks.iter().map(|(own, clock)| clock.times().len().max(own.index() + 1)).max();
+        let mut known = Known::everything(threads.unwrap_or(0));
+        for (own, clock) in &clocks {
+            known.limit_to(clock, *own, &self.store.settled);
+        }
+        (known, clocks.len())
     }
 
     /// Of a thread that is yet to be forked: the nearest of the threads that start it which is at work.
@@ -380,7 +388,6 @@ impl Clocks {
             + self.threads.table_bytes()
             + self.lives.table_bytes()
             + self.locks.table_bytes()
-            + self.noted.capacity() * size_of::<Noted>()
             + self.atomics.len() * size_of::<(Slot, Vec<Atomic>)>()
             + self.sections.state_bytes()
             + self.store.heap_bytes()

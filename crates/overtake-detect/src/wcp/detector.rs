@@ -12,7 +12,7 @@ use overtake_clock::{Epoch, Time};
 use overtake_trace::{EventIndex, LocationId, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use smallvec::SmallVec;
 
-use super::clocks::Clocks;
+use super::clocks::{Clocks, Noted};
 use super::survey::{Census, Slot};
 use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::{Detector, LockMode};
@@ -30,8 +30,15 @@ struct Seen {
     kind: AccessKind,
 }
 
-// Two of them and their number are a cache line.
-const _: () = assert!(size_of::<SmallVec<[Seen; 2]>>() <= 64);
+/// What is known of a variable: a cache line.
+#[derive(Default, Debug)]
+#[repr(align(64))]
+struct Variable {
+    seen: SmallVec<[Seen; 2]>,
+    noted: Noted,
+}
+
+const _: () = assert!(size_of::<Variable>() == 64);
 
 impl Seen {
     fn access(self) -> Access {
@@ -53,7 +60,7 @@ pub(crate) struct WeakOrder {
     clocks: Clocks,
     census: Census,
     /// By slot.
-    variables: Vec<SmallVec<[Seen; 2]>>,
+    variables: Vec<Variable>,
     /// How many accesses there is room for besides.
     more_seen: usize,
     suspected: u64,
@@ -63,19 +70,24 @@ impl WeakOrder {
     /// A detector for a trace in which this matters.
     pub(super) fn new(mut census: Census) -> WeakOrder {
         WeakOrder {
-            clocks: Clocks::new(census.slot_count, std::mem::take(&mut census.lives)),
-            variables: vec![SmallVec::new(); census.slot_count],
+            clocks: Clocks::new(std::mem::take(&mut census.lives)),
+            variables: std::iter::repeat_with(Variable::default).take(census.slot_count).collect(),
             census,
             more_seen: 0,
             suspected: 0,
         }
     }
 
+    /// What matters.
+    pub(super) fn census(&self) -> &Census {
+        &self.census
+    }
+
     fn judge(&mut self, access: Access, var: VarId, slot: Slot, findings: &mut Findings) {
         let WeakOrder { clocks, variables, more_seen, suspected, .. } = self;
         let Access { at: At { index, thread, location }, kind } = access;
         let now = Seen { index, thread, location, time: clocks.time(thread), kind };
-        let seen = &mut variables[slot.0 as usize];
+        let seen = &mut variables[slot.0 as usize].seen;
         let mut kept = 0;
         for place in 0..seen.len() {
             let known = seen[place];
@@ -101,7 +113,7 @@ impl WeakOrder {
     fn access_to_each(&mut self, at: At, touch: Touch<'_>, findings: &mut Findings) {
         for (var, kind) in touch.each() {
             if let Some(slot) = self.census.slot(var) {
-                self.clocks.access(at.thread, slot, kind);
+                self.clocks.access(at.thread, slot, kind, &mut self.variables[slot.0 as usize].noted);
             }
         }
         for (var, kind) in touch.each() {
@@ -133,7 +145,8 @@ impl Detector for WeakOrder {
         if touch.block.is_some() || touch.kind.is_atomic() {
             self.access_to_each(at, touch, findings);
         } else if let Some(slot) = self.census.slot(touch.var) {
-            self.clocks.access(at.thread, slot, touch.kind);
+            let noted = &mut self.variables[slot.0 as usize].noted;
+            self.clocks.access(at.thread, slot, touch.kind, noted);
             self.judge(Access { at, kind: touch.kind }, touch.var, slot, findings);
         }
     }
@@ -169,7 +182,7 @@ impl Detector for WeakOrder {
     fn state_bytes(&self) -> usize {
         self.clocks.state_bytes()
             + self.census.state_bytes()
-            + self.variables.capacity() * size_of::<SmallVec<[Seen; 2]>>()
+            + self.variables.capacity() * size_of::<Variable>()
             + self.more_seen * size_of::<Seen>()
     }
 

@@ -7,6 +7,7 @@ use overtake_trace::{EventIndex, IdVec, LockId, MemoryOrder, Sizes, SyncId, Thre
 
 use crate::access::At;
 use crate::detector::LockMode;
+use crate::syncp;
 use crate::visitor::{Touch, Visitor};
 
 /// Who uses a variable or a lock.
@@ -94,6 +95,13 @@ impl Census {
     #[inline]
     pub(super) fn is_shared(&self, lock: LockId) -> bool {
         self.locks.get(lock).is_some_and(|used| used.is_shared)
+    }
+
+    /// The same for a search for schedules: what no two threads use matters for no schedule either.
+    pub(super) fn for_schedules(&self) -> syncp::Census {
+        let variables = self.slots.enumerate().filter(|(_, slot)| **slot != 0).map(|(var, _)| var);
+        let locks = self.locks.enumerate().filter(|(_, used)| used.is_shared).map(|(lock, _)| lock);
+        syncp::Census::of(variables, locks)
     }
 
     pub(super) fn state_bytes(&self) -> usize {

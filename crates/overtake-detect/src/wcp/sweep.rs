@@ -10,7 +10,7 @@ use overtake_trace::ThreadId;
 
 use super::store::Store;
 
-/// By thread, the time up to which all others know it weakly.
+/// By thread, the time up to which all others know it weakly. Nobody knows anything of threads beyond the end.
 #[derive(Debug)]
 pub(super) struct Known(Vec<Time>);
 
@@ -20,9 +20,15 @@ impl Known {
         Known(vec![Time::MAX; threads])
     }
 
+    /// How many threads somebody may know of.
+    pub(super) fn threads(&self) -> usize {
+        self.0.len()
+    }
+
     /// Only what `clock`, the clock of `own`, knows of other threads. It knows all of the `settled` threads.
     pub(super) fn limit_to(&mut self, clock: &VectorClock, own: ThreadId, settled: &Range<usize>) {
-        for thread in (0..settled.start).chain(settled.end..self.0.len()) {
+        let threads = self.0.len();
+        for thread in (0..settled.start.min(threads)).chain(settled.end..threads) {
             if thread != own.0 as usize {
                 self.0[thread] = self.0[thread].min(clock.get(thread as u32));
             }
@@ -30,7 +36,7 @@ impl Known {
     }
 
     pub(super) fn covers(&self, epoch: Epoch) -> bool {
-        epoch.time <= self.0[epoch.thread as usize]
+        epoch.time <= self.0.get(epoch.thread as usize).copied().unwrap_or(0)
     }
 
     /// Whether somebody may have to learn this. If not, its reference is given back.
