@@ -63,9 +63,43 @@ pub struct Job {
     pub stopped_at: Option<u64>,
     /// The most state it held at the end of a block.
     pub peak_state_bytes: usize,
+    /// Which job does its work on the way. Their time and state until then count for both.
+    included_in: Option<usize>,
 }
 
 impl Job {
+    /// Starts the detector at a place among some that run together.
+    fn start(
+        at: usize,
+        entries: &[&'static Entry],
+        options: &Options,
+    ) -> std::result::Result<Job, OptionError> {
+        let entry = entries[at];
+        let analysis = entry.analysis(options)?;
+        let place_of = |is_it: &dyn Fn(&Entry) -> bool| entries.iter().position(|other| is_it(other));
+        // A detector that may be stopped does its own work. Of several that are the same, the first is included.
+        let is_first = place_of(&|other| other.name == entry.name) == Some(at);
+        let may_share = options.allowance.is_unlimited() && is_first;
+        let included_in = place_of(&|other| other.does_work_of(entry)).filter(|_| may_share);
+        let includes =
+            entry.includes.filter(|_| may_share && place_of(&|other| entry.does_work_of(other)).is_some());
+        let analysis = match (included_in, includes) {
+            (Some(_), _) => Analysis::included_elsewhere(),
+            (None, Some(included)) => (included.start)(options)?,
+            (None, None) => analysis,
+        };
+        Ok(Job {
+            entry,
+            analysis,
+            outcome: Outcome::AnotherPass,
+            time: Duration::ZERO,
+            events_read: 0,
+            stopped_at: None,
+            peak_state_bytes: 0,
+            included_in,
+        })
+    }
+
     /// The races found.
     pub fn findings(&self) -> &Findings {
         self.analysis.findings()
@@ -79,6 +113,11 @@ impl Job {
     /// What people must know to understand the result.
     pub fn remarks(&self) -> Vec<String> {
         self.analysis.remarks()
+    }
+
+    /// Whether it reads the trace: it is not done, and no other job does its work.
+    fn is_at_work(&self) -> bool {
+        self.outcome == Outcome::AnotherPass && self.included_in.is_none()
     }
 
     fn timed<T>(&mut self, work: impl FnOnce(&mut Analysis) -> T) -> T {
@@ -97,17 +136,7 @@ impl Driver {
         options: &Options,
         strictness: Strictness,
     ) -> std::result::Result<Driver, OptionError> {
-        let jobs = entries.iter().map(|&entry| {
-            Ok(Job {
-                entry,
-                analysis: entry.analysis(options)?,
-                outcome: Outcome::AnotherPass,
-                time: Duration::ZERO,
-                events_read: 0,
-                stopped_at: None,
-                peak_state_bytes: 0,
-            })
-        });
+        let jobs = (0..entries.len()).map(|at| Job::start(at, entries, options));
         let jobs = jobs.collect::<std::result::Result<_, _>>()?;
         Ok(Driver {
             strictness,
@@ -148,7 +177,7 @@ impl Driver {
             self.reading += start.elapsed();
             self.events += checked.len() as u64;
             let next = EventIndex(checked.first().0 + checked.len() as u64);
-            for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
+            for job in self.jobs.iter_mut().filter(|job| job.is_at_work()) {
                 job.timed(|analysis| analysis.feed(&checked));
                 job.events_read = job.events_read.max(self.events);
                 if self.allowance.is_exceeded(job.time, job.peak_state_bytes) {
@@ -174,13 +203,26 @@ impl Driver {
         for job in self.jobs.iter_mut().filter(|job| job.stopped_at.is_some()) {
             job.analysis.abandon(symbols);
         }
-        for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
+        for job in self.jobs.iter_mut().filter(|job| job.is_at_work()) {
             job.outcome = job.timed(|analysis| analysis.end_of_trace(symbols));
+        }
+        for at in 0..self.jobs.len() {
+            self.hand_over_to(at);
         }
         match self.jobs.iter().any(|job| job.outcome == Outcome::AnotherPass) {
             true if !self.is_enough() => Outcome::AnotherPass,
             _ => Outcome::Done,
         }
+    }
+
+    /// Gives a job what another one did for it, if that is done.
+    fn hand_over_to(&mut self, at: usize) {
+        let Some(by) = self.jobs[at].included_in else { return };
+        let giver = &mut self.jobs[by];
+        let Some((analysis, outcome)) = giver.analysis.take_included() else { return };
+        let (time, events_read, peak_state_bytes) = (giver.time, giver.events_read, giver.peak_state_bytes);
+        let job = &mut self.jobs[at];
+        *job = Job { analysis, outcome, time, events_read, peak_state_bytes, included_in: None, ..*job };
     }
 
     /// Whether the first finding was asked for, and is there.
@@ -224,7 +266,7 @@ mod tests {
     use super::*;
     use crate::passes::{After, Pass};
     use crate::race::Verdict;
-    use crate::registry::{Notion, Promise};
+    use crate::registry::{Included, Notion, Promise};
     use crate::run::LiveBlocks;
     use overtake_trace::{Checked, Position, Trace};
 
@@ -300,6 +342,54 @@ mod tests {
         assert_eq!(driver.jobs().iter().map(|job| job.events_read).collect::<Vec<_>>(), [3, 3]);
         assert_eq!(driver.jobs().iter().map(|job| job.peak_state_bytes).collect::<Vec<_>>(), [3, 6]);
         assert_eq!((driver.events(), driver.repairs().total(), blocks), (3, 1, 4));
+    }
+
+    /// Does the work of `one` on the way, and then goes on.
+    struct Outer;
+
+    impl Pass for Outer {
+        fn feed(&mut self, _: &Checked<'_>, _: &mut LiveBlocks, _: &mut Findings) {}
+
+        fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+            let included = Box::new(After::Done(Box::new(Counter { passes_left: 0, events: 77 })));
+            let own = Box::new(After::Pass(Box::new(Counter { passes_left: 1, events: 0 })));
+            After::Split { own, included, found: Box::default() }
+        }
+
+        fn state_bytes(&self) -> usize {
+            5
+        }
+
+        fn readings(&self) -> u32 {
+            2
+        }
+    }
+
+    fn outer(_: &Options) -> Result<Analysis, OptionError> {
+        Ok(Analysis::new(Outer))
+    }
+
+    const OUTER: Entry =
+        Entry { name: "outer", includes: Some(Included { name: "one", start: outer }), ..TWO };
+
+    #[test]
+    fn one_run_serves_a_detector_and_the_one_whose_work_it_does() {
+        let trace = Trace::parse_std(TRACE).expect("a good trace");
+        let states = |entries: &[&'static Entry], options: &Options| {
+            let mut driver = Driver::start(entries, options, Strictness::Repair).expect("counters");
+            while driver.pass(&mut trace.source(), &mut |_| ()).expect("a trace in memory")
+                == Outcome::AnotherPass
+            {}
+            let states = driver.jobs().iter().map(|job| (job.analysis.state_bytes(), job.events_read));
+            states.collect::<Vec<_>>()
+        };
+        let any = Options::default();
+        assert_eq!(states(&[&ONE, &OUTER], &any), [(77, 3), (3, 3)]);
+        assert_eq!(states(&[&OUTER, &ONE, &ONE], &any), [(3, 3), (77, 3), (3, 3)]);
+        assert_eq!(states(&[&OUTER], &any), [(6, 3)], "alone it is what its row starts");
+        let allowance = Allowance { state_bytes: Some(1 << 20), time: None };
+        let limited = Options { allowance, ..Options::default() };
+        assert_eq!(states(&[&ONE, &OUTER], &limited), [(3, 3), (6, 3)], "each may be stopped");
     }
 
     #[test]

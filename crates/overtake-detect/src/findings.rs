@@ -19,7 +19,7 @@ use crate::race::{Race, Verdict};
 /// A finding that is grouped with others like it.
 pub(crate) trait Grouped: Clone {
     /// What findings of one group have in common.
-    type Key: Eq + Hash;
+    type Key: Clone + Eq + Hash;
 
     /// The key. `extent` are the elements that race together, if they do.
     fn key(&self, extent: Option<Extent>) -> Self::Key;
@@ -60,7 +60,7 @@ fn take_verdict<F: Grouped>(group: &mut Group<F>, finding: &F) {
 }
 
 /// The groups of one kind of finding.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Groups<F: Grouped> {
     groups: Vec<Group<F>>,
     positions: FxHashMap<F::Key, u32>,
@@ -155,7 +155,7 @@ impl Distances {
 }
 
 /// Where detectors report what they find. Groups findings and keeps the metrics of races.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Findings {
     racy_events: Vec<EventIndex>,
     racy_variables: FxHashSet<VarId>,

@@ -16,7 +16,7 @@ pub struct Hinge {
 }
 
 /// Which races hinge on racy reads, and on which.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Hinges {
     /// The event of each thread from which on its actions depend on what a racy read saw.
     doubts: FxHashMap<ThreadId, (EventIndex, Hinge)>,

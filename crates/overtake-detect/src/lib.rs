@@ -45,8 +45,8 @@ pub use hinge::Hinge;
 pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
 pub use registry::{
-    DETECTORS, Distribution, Entry, Notion, Promise, ReadWindows, Reads, Registry, Silence, Stand, Unasked,
-    Witness, find, one_pass,
+    DETECTORS, Distribution, Entry, Included, Notion, Promise, ReadWindows, Reads, Registry, Silence, Stand,
+    Unasked, Witness, find, one_pass,
 };
 pub use run::{LiveBlocks, feed, visit};
 pub use sampling::{

@@ -3,6 +3,9 @@
 //! An [`Analysis`] is a chain of passes over the same events. A [`Pass`] sees the whole trace, block by block; at its end
 //! it is done or makes the next pass, which begins with what it found out. The analysis keeps what all passes share: the
 //! log of findings, and which heap blocks are allocated.
+//!
+//! A detector may do the work of another one on the way. Where both are wanted, a pass can end with a [`After::Split`]: from there on
+//! the other one is an analysis of its own, with what was found until then.
 
 use overtake_trace::{Checked, Symbols};
 
@@ -53,6 +56,15 @@ pub enum After {
     Done(Box<dyn Pass>),
     /// Another pass.
     Pass(Box<dyn Pass>),
+    /// Two analyses go on from here.
+    Split {
+        /// What comes in this one.
+        own: Box<After>,
+        /// What comes in the one of the detector whose work was done on the way.
+        included: Box<After>,
+        /// What that one has found.
+        found: Box<Findings>,
+    },
 }
 
 /// A detector at work on one trace, in as many passes as it needs.
@@ -60,12 +72,28 @@ pub struct Analysis {
     pass: Box<dyn Pass>,
     blocks: LiveBlocks,
     findings: Findings,
+    /// The analysis of the detector whose work was done on the way, if it is wanted, until it is taken.
+    included: Option<Box<(Analysis, Outcome)>>,
 }
 
 impl Analysis {
     /// An analysis that begins with `first`.
     pub fn new(first: impl Pass + 'static) -> Analysis {
-        Analysis { pass: Box::new(first), blocks: LiveBlocks::new(), findings: Findings::new() }
+        Analysis::going_on(Box::new(first), Findings::new())
+    }
+
+    fn going_on(pass: Box<dyn Pass>, findings: Findings) -> Analysis {
+        Analysis { pass, blocks: LiveBlocks::new(), findings, included: None }
+    }
+
+    /// Stands in for an analysis that another one does on the way.
+    pub(crate) fn included_elsewhere() -> Analysis {
+        Analysis::new(Nothing)
+    }
+
+    /// The analysis of the detector whose work was done on the way, and what remains to be done in it.
+    pub(crate) fn take_included(&mut self) -> Option<(Analysis, Outcome)> {
+        self.included.take().map(|included| *included)
     }
 
     /// An analysis in one pass, in which the detector sees every event.
@@ -83,7 +111,18 @@ impl Analysis {
         let readings = self.pass.readings();
         let pass = std::mem::replace(&mut self.pass, Box::new(Nothing));
         self.blocks = LiveBlocks::new();
-        match pass.end(symbols, &mut self.findings) {
+        let after = pass.end(symbols, &mut self.findings);
+        self.go_on(after, readings, symbols)
+    }
+
+    fn go_on(&mut self, after: After, readings: u32, symbols: &Symbols) -> Outcome {
+        match after {
+            After::Split { own, included, found } => {
+                let mut other = Analysis::going_on(Box::new(Nothing), *found);
+                let outcome = other.go_on(*included, readings, symbols);
+                self.included = Some(Box::new((other, outcome)));
+                self.go_on(*own, readings, symbols)
+            }
             After::Done(last) => {
                 self.pass = last;
                 self.findings.name_elements(symbols);

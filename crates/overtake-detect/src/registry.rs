@@ -175,6 +175,15 @@ pub struct Stand {
     pub suits: fn(threads: u64, locks: u64) -> bool,
 }
 
+/// Another detector whose work a detector does on the way: if both are asked for, one run serves both.
+#[derive(Clone, Copy, Debug)]
+pub struct Included {
+    /// The name of the other detector.
+    pub name: &'static str,
+    /// Starts an analysis that hands out what the other one finds ([`After::Split`](crate::After::Split)).
+    pub start: fn(&Options) -> Result<Analysis, OptionError>,
+}
+
 /// Whether several workers can share the work of a detector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distribution {
@@ -210,6 +219,8 @@ pub struct Entry {
     pub unasked: Unasked,
     /// Which detector it takes the place of where that is faster.
     pub stand: Option<Stand>,
+    /// Which detector's work it does on the way.
+    pub includes: Option<Included>,
     /// How its work is shared by several workers.
     pub distribution: Distribution,
     /// The most time on the lock-heavy benchmark, as a multiple of the time of `wc -l` on the same events.
@@ -232,6 +243,7 @@ impl Entry {
         silence: Silence::Nothing,
         unasked: Unasked::Never,
         stand: None,
+        includes: None,
         distribution: Distribution::Sequential,
         speed_goal: None,
         start: |_| Err(OptionError("expected a detector, found a row without one".into())),
@@ -240,6 +252,11 @@ impl Entry {
     /// What its answer means: its verdict, its notion and its promise.
     pub fn meaning(&self) -> String {
         format!("{}; {}: {}", self.verdict.word(), self.notion.describe(), self.promise.describe())
+    }
+
+    /// Whether it does the work of another detector on the way.
+    pub(crate) fn does_work_of(&self, other: &Entry) -> bool {
+        self.includes.is_some_and(|included| included.name == other.name)
     }
 
     /// Starts an analysis, if the settings that it uses are in range.
@@ -396,7 +413,8 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         options: &["no-filter", "instances"],
         witness: Witness::AnyLockOrder,
-        start: crate::osr::start_full,
+        includes: Some(Included { name: "syncp", start: crate::osr::start_full::<true> }),
+        start: crate::osr::start_full::<false>,
         ..Entry::BASIC
     },
     Entry {
@@ -407,7 +425,8 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         options: &["window", "no-filter", "instances"],
         witness: Witness::AnyLockOrder,
-        start: crate::osr::start_short,
+        includes: Some(Included { name: "short-syncp", start: crate::osr::start_short::<true> }),
+        start: crate::osr::start_short::<false>,
         ..Entry::BASIC
     },
     Entry {

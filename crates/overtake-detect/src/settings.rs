@@ -57,6 +57,11 @@ pub struct Allowance {
 }
 
 impl Allowance {
+    /// Whether a detector may take whatever it needs.
+    pub fn is_unlimited(self) -> bool {
+        self == Allowance::default()
+    }
+
     /// Whether this much is more than is allowed.
     pub fn is_exceeded(self, time: Duration, state_bytes: usize) -> bool {
         self.time.is_some_and(|most| time > most) || self.state_bytes.is_some_and(|most| state_bytes > most)

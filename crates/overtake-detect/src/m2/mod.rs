@@ -30,5 +30,5 @@ use crate::summary::{Limits, Method, beyond};
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
     let limits = Limits { window: u64::MAX, instances: options.instances() };
     let method = Method::Saturation(options.schedule_limit);
-    Ok(beyond::<false>(method, limits, !options.no_filter))
+    Ok(beyond::<false>(method, limits, !options.no_filter, false))
 }

@@ -23,14 +23,14 @@ use crate::passes::Analysis;
 use crate::settings::{OptionError, Options};
 use crate::summary::{Limits, Method, beyond};
 
-/// Starts `osr`.
-pub(crate) fn start_full(options: &Options) -> Result<Analysis, OptionError> {
+/// Starts `osr`, and hands out what `syncp` finds if that is wanted.
+pub(crate) fn start_full<const WITH_SYNCP: bool>(options: &Options) -> Result<Analysis, OptionError> {
     let limits = Limits { window: u64::MAX, instances: options.instances() };
-    Ok(beyond::<false>(Method::Reversal, limits, !options.no_filter))
+    Ok(beyond::<false>(Method::Reversal, limits, !options.no_filter, WITH_SYNCP))
 }
 
-/// Starts `short-osr`.
-pub(crate) fn start_short(options: &Options) -> Result<Analysis, OptionError> {
+/// Starts `short-osr`, and hands out what `short-syncp` finds if that is wanted.
+pub(crate) fn start_short<const WITH_SYNCP: bool>(options: &Options) -> Result<Analysis, OptionError> {
     let limits = Limits { window: options.window, instances: options.instances() };
-    Ok(beyond::<true>(Method::Reversal, limits, !options.no_filter))
+    Ok(beyond::<true>(Method::Reversal, limits, !options.no_filter, WITH_SYNCP))
 }

@@ -1,5 +1,6 @@
 //! The passes behind `osr`, `short-osr` and `m2`: the survey of `syncp` and beside it the locks that accesses have in common; then `syncp`
-//! itself and beside it the search for pairs that it leaves open; then, if there are such pairs, a closer look at them.
+//! itself and beside it the search for pairs that it leaves open; then, if there are such pairs, a closer look at them. Where `syncp` is
+//! wanted as well, its findings are handed out before the closer look.
 
 use overtake_trace::{Checked, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId};
 
@@ -28,11 +29,16 @@ pub(crate) enum Method {
     Support,
 }
 
-/// An analysis by the given method.
-pub(crate) fn beyond<const BOUNDED: bool>(method: Method, limits: Limits, filter: bool) -> Analysis {
+/// An analysis by the given method, which hands out what `syncp` finds if that is wanted.
+pub(crate) fn beyond<const BOUNDED: bool>(
+    method: Method,
+    limits: Limits,
+    filter: bool,
+    with_syncp: bool,
+) -> Analysis {
     let cover = filter.then(Cover::default);
     let blocks = LiveBlocks::new();
-    Analysis::new(First::<BOUNDED> { method, limits, survey: Survey::new(filter), cover, blocks })
+    Analysis::new(First::<BOUNDED> { method, limits, survey: Survey::new(filter), cover, blocks, with_syncp })
 }
 
 /// The first pass: the survey and, if variables are filtered, what protects them.
@@ -43,6 +49,7 @@ struct First<const BOUNDED: bool> {
     cover: Option<Cover>,
     /// The heap blocks that `cover` follows.
     blocks: LiveBlocks,
+    with_syncp: bool,
 }
 
 impl<const BOUNDED: bool> Pass for First<BOUNDED> {
@@ -54,12 +61,14 @@ impl<const BOUNDED: bool> Pass for First<BOUNDED> {
     }
 
     /// Where no variable matters, there is no race to be found, and the trace need not be read again.
-    fn end(self: Box<Self>, symbols: &Symbols, _: &mut Findings) -> After {
-        let First { method, limits, survey, cover, .. } = *self;
+    fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
+        let First { method, limits, survey, cover, with_syncp, .. } = *self;
         let mut census = survey.into_census();
         census.look_for_blocks(&symbols.variables);
         if !census.any_variable_matters() {
-            return After::Done(Box::new(Searched::nothing(method, 0)));
+            let own = After::Done(Box::new(Searched::nothing(method, 0)));
+            let syncp = SyncPreserving::<BOUNDED>::new(limits.window, census);
+            return if with_syncp { split(own, syncp, symbols, findings) } else { own };
         }
         let open = cover.map(|cover| cover.open_variables(&census));
         After::Pass(Box::new(Second::<BOUNDED> {
@@ -67,6 +76,7 @@ impl<const BOUNDED: bool> Pass for First<BOUNDED> {
             syncp: SyncPreserving::new(limits.window, census.clone()),
             finder: Finder::new(census, open, limits),
             blocks: LiveBlocks::new(),
+            with_syncp,
         }))
     }
 
@@ -85,6 +95,7 @@ struct Second<const BOUNDED: bool> {
     syncp: SyncPreserving<BOUNDED>,
     finder: Finder,
     blocks: LiveBlocks,
+    with_syncp: bool,
 }
 
 impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
@@ -100,14 +111,16 @@ impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
     }
 
     fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
-        let Second { method, finder: Finder { census, candidates, not_judged, .. }, .. } = *self;
-        match candidates.is_empty() {
+        let Second { method, syncp, finder, with_syncp, .. } = *self;
+        let Finder { census, candidates, not_judged, .. } = finder;
+        let own = match candidates.is_empty() {
             true => {
                 let searched = Searched::nothing(method, not_judged);
                 doubt(symbols, findings, census, Box::new(searched))
             }
             false => After::Pass(Box::new(Search::new(method, census, candidates, not_judged))),
-        }
+        };
+        if with_syncp { split(own, syncp, symbols, findings) } else { own }
     }
 
     fn state_bytes(&self) -> usize {
@@ -116,6 +129,40 @@ impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
 
     fn readings(&self) -> u32 {
         1 + READINGS + doubt::READINGS
+    }
+}
+
+/// From here on `syncp` is an analysis of its own. If it is done, only its figures are kept.
+fn split<const BOUNDED: bool>(
+    own: After,
+    syncp: SyncPreserving<BOUNDED>,
+    symbols: &Symbols,
+    findings: &Findings,
+) -> After {
+    let mut found = findings.clone();
+    let included = match Pass::end(Box::new(syncp), symbols, &mut found) {
+        After::Done(last) => After::Done(Box::new(Figures(last.figures()))),
+        after => after,
+    };
+    After::Split { own: Box::new(own), included: Box::new(included), found: Box::new(found) }
+}
+
+/// What remains of an analysis that is done.
+struct Figures(Vec<(&'static str, u64)>);
+
+impl Pass for Figures {
+    fn feed(&mut self, _: &Checked<'_>, _: &mut LiveBlocks, _: &mut Findings) {}
+
+    fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
+        After::Done(self)
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        self.0.clone()
     }
 }
 

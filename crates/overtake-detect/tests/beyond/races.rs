@@ -10,6 +10,7 @@ use overtake_oracle::{
 };
 use overtake_trace::{EventIndex, Trace};
 
+use crate::common::run_together;
 use crate::{find, find_with};
 
 fn shapes(events: u32) -> Vec<Shape> {
@@ -55,6 +56,36 @@ fn osr_reports_exactly_the_accesses_in_races_of_either_kind() {
             let mut options = Options::default();
             (options.instances, options.no_filter) = (0, no_filter);
             find_with("osr", &options, trace, |findings| agree(findings, &expected))?;
+        }
+        Ok(())
+    });
+}
+
+/// What a detector found, spelled out.
+fn all_of(findings: &Findings) -> String {
+    format!("{:?} {:?}", findings.racy_events(), findings.groups())
+}
+
+#[test]
+fn together_with_the_detector_that_they_include_they_find_what_each_finds_alone() {
+    for_each_random_trace(&shapes(28), random_traces(2_000), |trace| {
+        for recorded in [false, true] {
+            let mut trace = trace.clone();
+            if recorded {
+                trace.symbols.program.pid = 1;
+            }
+            for names in [["syncp", "osr"], ["short-osr", "short-syncp"]] {
+                let entries = names.map(|name| overtake_detect::find(name).expect("a row"));
+                let mut options = Options::default();
+                options.window = 12;
+                let together = run_together(&entries, &options, &trace, |jobs| {
+                    [0, 1].map(|at| all_of(jobs[at].findings()))
+                });
+                for (name, together) in names.into_iter().zip(together) {
+                    let alone = find_with(name, &options, &trace, all_of);
+                    same(name, [alone], [together])?;
+                }
+            }
         }
         Ok(())
     });
