@@ -8,8 +8,22 @@ use std::process::ExitCode;
 
 use overtake_book::Book;
 
+const USAGE: &str = "usage: overtake-book [DIRECTORY]
+
+Writes the book of the repository in the working directory, by default to target/book.
+Exit code 1 if a link leads nowhere.";
+
 fn main() -> ExitCode {
-    let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/book"), PathBuf::from);
+    let mut arguments = std::env::args_os().skip(1);
+    let directory = arguments.next().map_or_else(|| PathBuf::from("target/book"), PathBuf::from);
+    if directory == Path::new("-h") || directory == Path::new("--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    if directory.as_os_str().as_encoded_bytes().starts_with(b"-") || arguments.next().is_some() {
+        eprintln!("overtake-book: one directory at most\n{USAGE}");
+        return ExitCode::from(2);
+    }
     match build(&directory) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -171,7 +171,7 @@ impl Case<'_> {
         let objects = listed(self.facts.common.objects.iter().take(MOST_NAMED).map(name).collect());
         (!objects.is_empty()).then(|| {
             format!(
-                "They meet at {objects}, but no post after the one access is waited for before the other."
+                "Both threads also signal or wait through {objects}, but no signal sent after the one access is waited for before the other."
             )
         })
     }

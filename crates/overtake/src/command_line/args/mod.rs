@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
 
-    /// Print everything that is known about each race
+    /// Print everything that is known about each race, and what each detector counted
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 
