@@ -11,6 +11,7 @@ use std::hash::Hash;
 use overtake_trace::{EventIndex, Id, LocationId, Symbols, ThreadId, VarId, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::access::At;
 use crate::extent::{Extent, ExtentSet};
 use crate::finding::{Deadlock, Finding};
 use crate::hinge::{Hinge, Hinges};
@@ -322,6 +323,17 @@ impl Findings {
                 self.racy_variables.insert(var);
             }
         }
+    }
+
+    /// Gives the accesses of races the threads that `name` puts in.
+    pub(crate) fn name_threads(&mut self, name: &dyn Fn(&mut At)) {
+        for group in &mut self.races.groups {
+            for race in [&mut group.example, &mut group.surest] {
+                name(&mut race.first.at);
+                name(&mut race.second.at);
+            }
+        }
+        self.hinges.reads_mut().for_each(name);
     }
 
     /// A race that was reported turns out to be surer.

@@ -53,6 +53,11 @@ impl Hinges {
         race
     }
 
+    /// Every read that some race hinges on.
+    pub(crate) fn reads_mut(&mut self) -> impl Iterator<Item = &mut At> {
+        self.of.values_mut().flatten().map(|hinge| &mut hinge.read)
+    }
+
     /// The reads that a race hinges on, the first few of them in trace order.
     pub(crate) fn of(&self, race: &Race) -> &[Hinge] {
         self.of.get(&key(race)).map_or(&[], Vec::as_slice)

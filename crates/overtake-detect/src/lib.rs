@@ -27,6 +27,7 @@ mod sampling;
 mod settings;
 mod slimstate;
 mod sources;
+mod succession;
 mod summary;
 mod syncp;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use overtake_trace::{Checked, Symbols};
 use crate::detector::Detector;
 use crate::findings::Findings;
 use crate::run::{LiveBlocks, feed};
+use crate::succession::Succession;
 
 /// What remains to be done after a pass over the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +75,8 @@ pub struct Analysis {
     findings: Findings,
     /// The analysis of the detector whose work was done on the way, if it is wanted, until it is taken.
     included: Option<Box<(Analysis, Outcome)>>,
+    /// If threads that come one after the other share a number.
+    succession: Option<Succession>,
 }
 
 impl Analysis {
@@ -83,7 +86,7 @@ impl Analysis {
     }
 
     fn going_on(pass: Box<dyn Pass>, findings: Findings) -> Analysis {
-        Analysis { pass, blocks: LiveBlocks::new(), findings, included: None }
+        Analysis { pass, blocks: LiveBlocks::new(), findings, included: None, succession: None }
     }
 
     /// Stands in for an analysis that another one does on the way.
@@ -96,6 +99,11 @@ impl Analysis {
         self.included.take().map(|included| *included)
     }
 
+    /// The same analysis, in which threads that come one after the other share a number after so many threads.
+    pub(crate) fn sharing_numbers_after(self, own_numbers: u64) -> Analysis {
+        Analysis { succession: Some(Succession::after(own_numbers)), ..self }
+    }
+
     /// An analysis in one pass, in which the detector sees every event.
     pub fn one_pass(detector: impl Detector + 'static) -> Analysis {
         Analysis::new(Detection(detector))
@@ -103,7 +111,13 @@ impl Analysis {
 
     /// Takes the next checked block.
     pub fn feed(&mut self, checked: &Checked<'_>) {
-        self.pass.feed(checked, &mut self.blocks, &mut self.findings);
+        let Analysis { pass, blocks, findings, succession, .. } = self;
+        match succession {
+            None => pass.feed(checked, blocks, findings),
+            Some(succession) => {
+                succession.renumber(checked, |renumbered| pass.feed(renumbered, blocks, findings));
+            }
+        }
     }
 
     /// The trace is over; `symbols` are its names.
@@ -119,18 +133,20 @@ impl Analysis {
         match after {
             After::Split { own, included, found } => {
                 let mut other = Analysis::going_on(Box::new(Nothing), *found);
+                other.succession.clone_from(&self.succession);
                 let outcome = other.go_on(*included, readings, symbols);
                 self.included = Some(Box::new((other, outcome)));
                 self.go_on(*own, readings, symbols)
             }
             After::Done(last) => {
                 self.pass = last;
-                self.findings.name_elements(symbols);
+                self.name(symbols);
                 Outcome::Done
             }
             After::Pass(next) => {
                 debug_assert!(next.readings() < readings, "more passes than the first one announced");
                 self.pass = next;
+                self.succession.iter_mut().for_each(Succession::begin_pass);
                 Outcome::AnotherPass
             }
         }
@@ -138,7 +154,15 @@ impl Analysis {
 
     /// The analysis is stopped in the middle of a pass: what it found until now is named, and nothing more is looked at.
     pub fn abandon(&mut self, symbols: &Symbols) {
+        self.name(symbols);
+    }
+
+    /// Findings get the names of the trace.
+    fn name(&mut self, symbols: &Symbols) {
         self.findings.name_elements(symbols);
+        if let Some(succession) = self.succession.take().filter(|succession| !succession.is_empty()) {
+            self.findings.name_threads(&|at| succession.name(at));
+        }
     }
 
     /// What was found so far.

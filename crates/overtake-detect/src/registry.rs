@@ -13,6 +13,7 @@ use crate::passes::Analysis;
 use crate::race::Verdict;
 use crate::sampling::{Effort, RandomAccess, Sample, SampleError};
 use crate::settings::{OptionError, Options};
+use crate::succession::OWN_NUMBERS;
 
 /// Which order between events a detector asks about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -223,6 +224,9 @@ pub struct Entry {
     pub includes: Option<Included>,
     /// How its work is shared by several workers.
     pub distribution: Distribution,
+    /// Whether threads of a recording that come one after the other, by fork and join, may count as one thread: so that its clocks stay
+    /// short.
+    pub merges_threads: bool,
     /// The most time on the lock-heavy benchmark, as a multiple of the time of `wc -l` on the same events.
     pub speed_goal: Option<f64>,
     /// Starts an analysis.
@@ -245,6 +249,7 @@ impl Entry {
         stand: None,
         includes: None,
         distribution: Distribution::Sequential,
+        merges_threads: false,
         speed_goal: None,
         start: |_| Err(OptionError("expected a detector, found a row without one".into())),
     };
@@ -262,7 +267,8 @@ impl Entry {
     /// Starts an analysis, if the settings that it uses are in range.
     pub fn analysis(&self, options: &Options) -> Result<Analysis, OptionError> {
         options.check(self.options)?;
-        (self.start)(options)
+        let analysis = (self.start)(options)?;
+        Ok(if self.merges_threads { analysis.sharing_numbers_after(OWN_NUMBERS) } else { analysis })
     }
 }
 
@@ -323,6 +329,7 @@ pub static DETECTORS: &[Entry] = &[
         unasked: Unasked::Always,
         speed_goal: Some(9.0),
         distribution: Distribution::ByVariable,
+        merges_threads: true,
         start: one_pass::<HappensBefore>,
         ..Entry::BASIC
     },
@@ -334,6 +341,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         speed_goal: Some(6.0),
         distribution: Distribution::ByVariable,
+        merges_threads: true,
         start: one_pass::<FastTrack>,
         ..Entry::BASIC
     },
@@ -344,6 +352,7 @@ pub static DETECTORS: &[Entry] = &[
         promise: Promise::ExactVariables,
         verdict: Verdict::Observed,
         options: &["partitions", "small-array", "commit-buffer"],
+        merges_threads: true,
         start: crate::slimstate::start,
         ..Entry::BASIC
     },
@@ -355,6 +364,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         witness: Witness::LockOrderKept,
         speed_goal: Some(15.0),
+        merges_threads: true,
         start: hb::shb::start,
         ..Entry::BASIC
     },
@@ -366,6 +376,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         options: &["window"],
         speed_goal: Some(12.0),
+        merges_threads: true,
         start: hb::short::start,
         ..Entry::BASIC
     },
@@ -377,6 +388,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         silence: Silence::OrderedInThisRun,
         stand: Some(Stand { instead_of: "hb", suits: hb::lockstamp::suits }),
+        merges_threads: true,
         start: hb::lockstamp::start,
         ..Entry::BASIC
     },
@@ -390,6 +402,7 @@ pub static DETECTORS: &[Entry] = &[
         witness: Witness::LockOrderKept,
         silence: Silence::OrderedWhileLocksKeepTheirs,
         unasked: Unasked::IfShort,
+        merges_threads: true,
         start: crate::syncp::start_full,
         ..Entry::BASIC
     },
@@ -402,6 +415,7 @@ pub static DETECTORS: &[Entry] = &[
         options: &["window", "no-filter"],
         witness: Witness::LockOrderKept,
         unasked: Unasked::IfLong,
+        merges_threads: true,
         start: crate::syncp::start_short,
         ..Entry::BASIC
     },
@@ -447,6 +461,7 @@ pub static DETECTORS: &[Entry] = &[
         promise: Promise::FirstReport,
         verdict: Verdict::Suspected,
         witness: Witness::AnyLockOrder,
+        merges_threads: true,
         start: crate::wcp::start,
         ..Entry::BASIC
     },
@@ -501,6 +516,7 @@ pub static DETECTORS: &[Entry] = &[
         promise: Promise::Sampled,
         verdict: Verdict::Observed,
         options: &["rate", "period", "seed"],
+        merges_threads: true,
         start: crate::sampling::start_pacer,
         ..Entry::BASIC
     },
@@ -511,6 +527,7 @@ pub static DETECTORS: &[Entry] = &[
         promise: Promise::Sampled,
         verdict: Verdict::Observed,
         options: &["rate", "seed"],
+        merges_threads: true,
         start: crate::sampling::start_sampled,
         ..Entry::BASIC
     },

@@ -53,6 +53,17 @@ fn read(trace: &Trace, mut take: impl FnMut(&Checked<'_>)) -> Symbols {
     source.symbols().clone()
 }
 
+/// A stream of random numbers, from a seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
 /// A thread takes a lock or gives it back.
 pub(crate) struct LockStep {
     pub(crate) thread: ThreadId,
@@ -77,15 +88,11 @@ impl LocksByRule {
 
 /// Runs random steps of a well-formed trace of three threads and nine locks; after each step `look` sees the step and who holds what.
 pub(crate) fn random_lock_steps(steps: usize, mut look: impl FnMut(LockStep, &LocksByRule)) {
-    let mut state = 3_u64;
-    let mut random = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut random = Random(3);
     let mut locks = LocksByRule((0..9).map(|_| Holders::default()).collect());
     for _ in 0..steps {
-        let (thread, number) = (ThreadId(random(3) as u32), random(9) as usize);
-        let wanted = if random(3) == 0 { LockMode::Shared } else { LockMode::Exclusive };
+        let (thread, number) = (ThreadId(random.below(3) as u32), random.below(9) as usize);
+        let wanted = if random.below(3) == 0 { LockMode::Shared } else { LockMode::Exclusive };
         let lock = LockId::from_index(number);
         let holders = &mut locks.0[number];
         let step = match holders.mode_of(thread) {

@@ -56,15 +56,17 @@ pub(crate) fn merge(
     let mut merger = Merger::new(log, &mut scan, modules)?;
     merger.keep(Kept::of(log, &scan));
     let mut queue = BinaryHeap::new();
-    let mut threads = Vec::new();
-    for (at, (thread_log, thread_scan)) in log.threads.iter().zip(&scan.threads).enumerate() {
-        threads.push(Cursor::new(thread_log, thread_scan, scan.end_of(thread_log.number)));
-        queue.push(Reverse(((thread_scan.start, 0), at)));
-    }
+    // Of many threads, few run at the same time: each has a cursor only while it does.
+    let mut cursors: Vec<Option<Cursor<'_>>> = log.threads.iter().map(|_| None).collect();
+    queue.extend(scan.threads.iter().enumerate().map(|(at, thread)| Reverse(((thread.start, 0), at))));
     while let Some(Reverse((_, at))) = queue.pop() {
         let others = queue.peek().map(|Reverse((moment, _))| *moment);
-        if let Some(moment) = merger.go_on(&mut threads[at], ThreadId(at as u32), others, out)? {
-            queue.push(Reverse((moment, at)));
+        let cursor = cursors[at].get_or_insert_with(|| {
+            Cursor::new(&log.threads[at], &scan.threads[at], scan.end_of(log.threads[at].number))
+        });
+        match merger.go_on(cursor, ThreadId(at as u32), others, out)? {
+            Some(moment) => queue.push(Reverse((moment, at))),
+            None => cursors[at] = None,
         }
     }
     merger.report_leaks(log)?;

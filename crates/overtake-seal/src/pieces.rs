@@ -60,10 +60,33 @@ struct Finder {
     length: u64,
     contents: Contents,
     maps: BTreeMap<u64, Vec<u8>>,
-    /// For each thread number: its chunks by their numbers, and the thread's header.
-    threads: BTreeMap<u32, (BTreeMap<u64, Extent>, Option<ThreadHeader>)>,
+    /// What was found of each thread, by its number.
+    threads: BTreeMap<u32, FoundThread>,
     /// The slots that threads used.
     slots: Vec<(u64, ThreadHeader)>,
+}
+
+/// What was found of a thread.
+#[derive(Default)]
+struct FoundThread {
+    /// Its chunks with their numbers, in order. Most threads of a program with many have one.
+    chunks: Vec<(u64, Extent)>,
+    header: Option<ThreadHeader>,
+}
+
+impl FoundThread {
+    /// Takes a chunk; of two with one number, the later one counts.
+    fn take(&mut self, number: u64, extent: Extent) {
+        match self.chunks.binary_search_by_key(&number, |(number, _)| *number) {
+            Ok(at) => self.chunks[at].1 = extent,
+            Err(at) => {
+                if self.chunks.is_empty() {
+                    self.chunks.reserve_exact(1);
+                }
+                self.chunks.insert(at, (number, extent));
+            }
+        }
+    }
 }
 
 impl Finder {
@@ -159,7 +182,7 @@ impl Finder {
     }
 
     fn take_chunk(&mut self, offset: u64, header: &PieceHeader, is_last: bool) -> io::Result<()> {
-        let (chunks, facts) = self.threads.entry(header.thread).or_default();
+        let thread = self.threads.entry(header.thread).or_default();
         let mut bytes = header.bytes;
         let mut known = None;
         if is_last && let Some(records) = bytes.checked_sub(THREAD_HEADER_BYTES as u64) {
@@ -168,8 +191,8 @@ impl Finder {
             self.file.read_exact_at(&mut room, offset + records)?;
             known = ThreadHeader::read(&room);
         }
-        *facts = facts.or(known);
-        chunks.insert(header.number, Extent { start: 0, offset, bytes, header: Some(*header) });
+        thread.header = thread.header.or(known);
+        thread.take(header.number, Extent { start: 0, offset, bytes, header: Some(*header) });
         Ok(())
     }
 
@@ -192,23 +215,23 @@ impl Finder {
                 last = Some((tail.number, Extent { start: 0, offset, bytes, header: None }));
             }
         }
-        let (chunks, facts) = self.threads.entry(header.number).or_default();
+        let thread = self.threads.entry(header.number).or_default();
         if let Some((number, extent)) = last
-            && chunks.last_key_value().is_none_or(|(&written, _)| number > written)
+            && thread.chunks.last().is_none_or(|(written, _)| number > *written)
         {
-            chunks.insert(number, extent);
+            thread.take(number, extent);
         }
-        facts.get_or_insert(*header);
+        thread.header.get_or_insert(*header);
         Ok(())
     }
 
     fn complete(self, path: &Path) -> io::Result<Contents> {
         let Finder { mut contents, maps, threads, .. } = self;
         contents.maps = maps.into_values().collect();
-        for (number, (chunks, facts)) in threads {
-            let mut extents: Vec<Extent> = Vec::new();
+        for (number, FoundThread { chunks, header }) in threads {
+            let mut extents = Vec::with_capacity(chunks.len());
             let mut next = if contents.dropped_bytes == 0 { Some(0) } else { None };
-            let starts_late = chunks.first_key_value().is_some_and(|(&first, _)| first > 0);
+            let starts_late = chunks.first().is_some_and(|(first, _)| *first > 0);
             let mut start = 0;
             for (chunk, extent) in chunks {
                 if next.is_some_and(|next| next != chunk) {
@@ -220,7 +243,7 @@ impl Finder {
                 extents.push(Extent { start, ..extent });
                 start += extent.bytes;
             }
-            let mut thread = ThreadLog::new(path, number, facts, extents);
+            let mut thread = ThreadLog::new(path, number, header, extents);
             thread.starts_late = starts_late && contents.dropped_bytes > 0;
             contents.threads.push(thread);
         }

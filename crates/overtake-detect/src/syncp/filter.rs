@@ -134,15 +134,17 @@ impl Census {
             let joins = self.joins.get(thread).map_or(&[][..], Vec::as_slice);
             joins[joins.partition_point(|join| join.at < now)..].iter()
         };
-        let first = to_come(thread).take_while(|join| join.needed_before < Some(now));
-        let mut joined: Vec<_> = first.map(|join| join.child).collect();
-        let mut seen: FxHashSet<_> = joined.iter().copied().chain([thread]).collect();
+        let mut joins: Vec<_> =
+            to_come(thread).take_while(|join| join.needed_before < Some(now)).copied().collect();
+        let mut seen: FxHashSet<_> = joins.iter().map(|join| join.child).chain([thread]).collect();
         let mut next = 0;
-        while let Some(&child) = joined.get(next) {
-            joined.extend(to_come(child).map(|join| join.child).filter(|&child| seen.insert(child)));
+        while let Some(&PlannedJoin { at, child, .. }) = joins.get(next) {
+            // What the child joins later, it does not bring: another thread may have its number by then.
+            let brought = to_come(child).take_while(|join| join.at < at);
+            joins.extend(brought.filter(|join| seen.insert(join.child)).copied());
             next += 1;
         }
-        joined
+        joins.into_iter().map(|join| join.child).collect()
     }
 
     /// Finds out whether any heap block can matter: if none can, nobody needs to know which block an access lies in.

@@ -62,12 +62,18 @@ fn group_of(line: u64) -> usize {
 /// Where each thread last wrote a variable, as far as it may write the variable again.
 pub(super) struct LastWrites {
     rewritten: Rewritten,
-    places: FxHashMap<(ThreadId, VarId), LocationId>,
+    /// By variable: the thread that wrote it last, and where. Neighbours are written together, so that this is faster than a hash table.
+    places: Vec<(ThreadId, LocationId)>,
+    /// What other threads wrote before.
+    of_others: FxHashMap<(ThreadId, VarId), LocationId>,
 }
+
+/// Stands for a thread where there was no write yet.
+const NOBODY: ThreadId = ThreadId(u32::MAX);
 
 impl LastWrites {
     pub(super) fn new(rewritten: Rewritten) -> LastWrites {
-        LastWrites { rewritten, places: FxHashMap::default() }
+        LastWrites { rewritten, places: Vec::new(), of_others: FxHashMap::default() }
     }
 
     #[inline]
@@ -75,8 +81,23 @@ impl LastWrites {
         self.rewritten.may_have(address, bytes)
     }
 
+    #[inline]
     pub(super) fn note(&mut self, thread: ThreadId, var: VarId, location: LocationId) {
-        self.places.insert((thread, var), location);
+        let at = var.0 as usize;
+        if at >= self.places.len() {
+            self.places.resize(at + 1, (NOBODY, LocationId::UNKNOWN));
+        }
+        let (before, place) = std::mem::replace(&mut self.places[at], (thread, location));
+        if before != thread && before != NOBODY {
+            self.of_others.insert((before, var), place);
+        }
+    }
+
+    fn place(&self, thread: ThreadId, var: VarId) -> Option<LocationId> {
+        match self.places.get(var.0 as usize) {
+            Some(&(by, place)) if by == thread => Some(place),
+            _ => self.of_others.get(&(thread, var)).copied(),
+        }
     }
 }
 
@@ -89,7 +110,7 @@ impl Merger {
         let mut naming = Naming { symbols, code, thread, location, can_wait: false, events };
         for (address, bytes) in ranges(record) {
             memory.variables(address, bytes, &mut naming, |var, events| {
-                let place = last_writes.places.get(&(thread, var)).copied().unwrap_or(location);
+                let place = last_writes.place(thread, var).unwrap_or(location);
                 events.push(Event::new(thread, Action::Write(var), place));
             })?;
         }

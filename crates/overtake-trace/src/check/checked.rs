@@ -18,6 +18,17 @@ pub struct Checked<'a> {
     pub(super) length: usize,
     pub(super) insertions: &'a [Insertion],
     pub(super) symbols: &'a Symbols,
+    /// A thread is forked or joined in it.
+    pub(super) forks_or_joins: bool,
+    /// No thread of the trace so far ran before its fork or after its join.
+    pub(super) lives_are_orderly: bool,
+}
+
+/// Room for a block whose events name other threads.
+#[derive(Clone, Default, Debug)]
+pub struct Renumbered {
+    block: Block,
+    insertions: Vec<Insertion>,
 }
 
 /// Consecutive events of a checked block. Event `i` of the run has index `first + i`.
@@ -62,6 +73,38 @@ impl<'a> Checked<'a> {
             (start < end)
                 .then(|| Run { first: place(block.first, places, start), events: &block.events[start..end] })
         })
+    }
+
+    /// Whether a thread is forked or joined in this block.
+    pub fn forks_or_joins(&self) -> bool {
+        self.forks_or_joins
+    }
+
+    /// Whether no thread ran before its fork or after its join, up to the end of this block.
+    pub fn lives_are_orderly(&self) -> bool {
+        self.lives_are_orderly
+    }
+
+    /// The same block with other threads. `renumber` is called with each event and its index, in order; it may change the thread, and
+    /// which thread a fork or join names.
+    pub fn renumbered<'b>(
+        &'b self,
+        room: &'b mut Renumbered,
+        mut renumber: impl FnMut(EventIndex, Event) -> Event,
+    ) -> Checked<'b> {
+        let Renumbered { block, insertions } = room;
+        block.first = self.block.first;
+        block.events.clear();
+        insertions.clear();
+        let mut inserted = self.insertions.iter().peekable();
+        for at in 0..=self.block.events.len() {
+            let index = place(self.block.first, self.places, at);
+            while let Some(insertion) = inserted.next_if(|insertion| insertion.before == at) {
+                insertions.push(Insertion { before: at, event: renumber(index, insertion.event) });
+            }
+            block.events.extend(self.block.events.get(at).map(|event| renumber(index, *event)));
+        }
+        Checked { block, insertions, ..*self }
     }
 
     /// Index of the first event.

@@ -31,7 +31,7 @@ mod repairs;
 mod tests;
 mod threads;
 
-pub use checked::{Checked, Run};
+pub use checked::{Checked, Renumbered, Run};
 pub use landmarks::{HeldLock, Landmark, Landmarks, Seen};
 pub use repairs::{Repair, Repairs};
 
@@ -65,6 +65,8 @@ pub struct Checker {
     repairs: Repairs,
     misuses: Misuses,
     insertions: Vec<Insertion>,
+    /// A thread is forked or joined in the block.
+    forks_or_joins: bool,
     /// The number of the window that is being checked. A state with another number is out of date.
     window: u32,
 }
@@ -118,6 +120,7 @@ impl Checker {
             repairs: Repairs::default(),
             misuses: Misuses::default(),
             insertions: Vec::new(),
+            forks_or_joins: false,
             window: FIRST_WINDOW,
         }
     }
@@ -152,7 +155,7 @@ impl Checker {
     pub fn check<'a>(&'a mut self, block: &'a mut Block, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
         let length = block.events.len();
         self.check_events(block, None, length, symbols)?;
-        Ok(Checked { block, places: None, length, insertions: &self.insertions, symbols })
+        Ok(self.checked(block, None, length, symbols))
     }
 
     /// Checks some events of the next block and repairs them in place. Faults that concern only events that are left out are not seen.
@@ -160,7 +163,26 @@ impl Checker {
         let Part { block, places, length } = part;
         let length = *length as usize;
         self.check_events(block, Some(places), length, symbols)?;
-        Ok(Checked { block, places: Some(places), length, insertions: &self.insertions, symbols })
+        Ok(self.checked(block, Some(places), length, symbols))
+    }
+
+    fn checked<'a>(
+        &'a self,
+        block: &'a Block,
+        places: Option<&'a [u32]>,
+        length: usize,
+        symbols: &'a Symbols,
+    ) -> Checked<'a> {
+        let is_disorderly = |repair| matches!(repair, Repair::LateFork | Repair::EventAfterJoin);
+        Checked {
+            block,
+            places,
+            length,
+            insertions: &self.insertions,
+            symbols,
+            forks_or_joins: self.forks_or_joins,
+            lives_are_orderly: !self.repairs.made().any(|(repair, _)| is_disorderly(repair)),
+        }
     }
 
     fn check_events(
@@ -171,6 +193,7 @@ impl Checker {
         symbols: &mut Symbols,
     ) -> Result<()> {
         self.insertions.clear();
+        self.forks_or_joins = false;
         self.fit(symbols);
         let end = EventIndex(block.first.0.saturating_add(length as u64));
         self.note_block(block.first, end, symbols)?;

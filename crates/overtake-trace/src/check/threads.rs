@@ -79,6 +79,7 @@ impl Checker {
             })?;
         }
         self.threads[current].forked = true;
+        self.forks_or_joins = true;
         let seen = self.seen(index, event);
         self.lives.forks.entry(current).or_insert(seen);
         Ok(event.with_operand(current.0))
@@ -96,6 +97,7 @@ impl Checker {
             return self.drop_self(event, symbols, index);
         }
         self.threads[current].status = Status::Joined;
+        self.forks_or_joins = true;
         let seen = self.seen(index, event);
         self.lives.joins.insert([current, event.thread()], seen);
         Ok(event.with_operand(current.0))

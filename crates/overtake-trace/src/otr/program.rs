@@ -1,7 +1,8 @@
 //! What is known of a recorded program, as bytes in an optional symbol table.
 //!
 //! The table's entries are pieces of one byte string. The string starts with its own length, so that the reader knows which
-//! piece is the last. Readers that do not know the table skip it.
+//! piece is the last. Readers that do not know the table skip it. A short string before the first event, with the process and its command
+//! only, says that the trace is a recording; the last one counts.
 
 use crate::error::Result;
 use crate::id::{ArrayId, Id, LocationId, ThreadId};

@@ -9,7 +9,7 @@ use crate::id::{ArrayId, Id, LocationId, LockId, MarkerId, SyncId, ThreadId, Var
 use crate::otr::layout::MAX_CHUNK_NAMES;
 use crate::otr::program::{self, PIECE_BYTES};
 use crate::otr::wire::{put_bytes, put_varint};
-use crate::symbols::{Symbols, Variable};
+use crate::symbols::{Program, Symbols, Variable};
 
 /// Takes finished symbol chunks: payload and number of entries.
 pub(in crate::otr) type ChunkSink<'a> = dyn FnMut(&[u8], usize) -> Result<()> + 'a;
@@ -19,6 +19,8 @@ pub(in crate::otr) struct NameWriter {
     /// None if names stay as they are.
     compressor: Option<zstd::bulk::Compressor<'static>>,
     written: [usize; Table::ALL.len()],
+    /// The trace is said to be a recording, or was not one so far.
+    is_announced: bool,
     lengths: Vec<Option<u64>>,
     content: Vec<u8>,
     entries: usize,
@@ -38,6 +40,7 @@ impl NameWriter {
         NameWriter {
             compressor: None,
             written: Default::default(),
+            is_announced: false,
             lengths: Vec::new(),
             content: Vec::new(),
             entries: 0,
@@ -59,19 +62,35 @@ impl NameWriter {
             Variable::Block(array) => Some(array),
             Variable::Named(_) | Variable::Element { .. } => None,
         });
+        self.announce(&symbols.program, emit)?;
         self.write_tables(symbols, arrays, emit)
+    }
+
+    /// Says before the first event which program is recorded. What else is known of it comes at the end.
+    fn announce(&mut self, program: &Program, emit: &mut ChunkSink<'_>) -> Result<()> {
+        if self.is_announced || program.is_empty() {
+            return Ok(());
+        }
+        self.is_announced = true;
+        self.put_program(
+            &Program { pid: program.pid, command: program.command.clone(), ..Program::default() },
+            emit,
+        )
+    }
+
+    fn put_program(&mut self, program: &Program, emit: &mut ChunkSink<'_>) -> Result<()> {
+        for (number, piece) in program::to_bytes(program).chunks(PIECE_BYTES).enumerate() {
+            self.put_entries(PROGRAM_TABLE, number, number + 1, |_| put_name(piece))?;
+            self.close_chunk(emit)?;
+        }
+        Ok(())
     }
 
     /// Writes everything that has not been written yet.
     pub(in crate::otr) fn write_rest(&mut self, symbols: &Symbols, emit: &mut ChunkSink<'_>) -> Result<()> {
         let arrays = (0..symbols.variables.array_count()).map(ArrayId::from_index);
         self.write_tables(symbols, arrays, emit)?;
-        let program = program::to_bytes(&symbols.program);
-        for (number, piece) in program.chunks(PIECE_BYTES).enumerate() {
-            self.put_entries(PROGRAM_TABLE, number, number + 1, |_| put_name(piece))?;
-            self.close_chunk(emit)?;
-        }
-        Ok(())
+        self.put_program(&symbols.program, emit)
     }
 
     fn write_tables(
