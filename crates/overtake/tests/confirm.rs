@@ -151,6 +151,29 @@ fn a_run_confirms_at_once_what_it_predicts() {
 }
 
 #[test]
+fn what_an_order_writes_is_compared_stream_by_stream() {
+    let recorded = Recorded::unrecorded(&program("tells.c"));
+    let outcome = |arguments: &[&str]| {
+        let mut run = overtake();
+        run.args(["run", "--confirm", "--report", &format!("result={}", recorded.result("found")), "--"]);
+        let output = run.arg(&recorded.program).args(arguments).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+        let confirmed = &recorded.findings("found")[0]["confirmed"];
+        confirmed["outcome"].as_str().expect("an outcome").to_owned()
+    };
+    let first = "with the read at ";
+    for (stream, name) in [("1", "standard output"), ("2", "standard error")] {
+        let outcome = outcome(&[stream]);
+        let wanted = format!(" first, it writes something else to {name}");
+        assert!(outcome.starts_with(first) && outcome.ends_with(&wanted), "{outcome}");
+    }
+    let outcome = outcome(&["2", "process"]);
+    let wanted = " first, it writes something else to standard error; \
+                  what it writes to standard output differs from run to run and is not compared";
+    assert!(outcome.starts_with(first) && outcome.ends_with(wanted), "{outcome}");
+}
+
+#[test]
 fn only_what_is_asked_for_fails_a_run() {
     let recorded = Recorded::unrecorded(&program("race/lock_between.c"));
     let (text, code) = recorded.run(&["--fail-on", "observed"]);

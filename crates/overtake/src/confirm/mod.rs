@@ -31,7 +31,7 @@ use overtake_report::result::{Confirmed, Finding, NOT_CONFIRMED, Report};
 use crate::recording::{Scratch, scratch_directory};
 use crate::{Error, Listener};
 use plan::{Meeting, Order, Plan, Request, Seen};
-use trial::Ending;
+use trial::{Ending, STREAMS};
 use words::{Atlas, counted, cycle_in_words, in_words, reason};
 
 pub use trial::Trial;
@@ -181,7 +181,7 @@ pub fn stop_at(
             session.hold().as_millis() as u64,
             true,
         )?;
-        let mut child = options.trial.start("gates", Some(plan.path()), &scratch.path().join("output"))?;
+        let mut child = options.trial.start("gates", Some(plan.path()), scratch.path())?;
         if trial::stops(&mut child)? {
             return Ok(Stopped { child, _scratch: scratch });
         }
@@ -246,8 +246,9 @@ struct Session<'a> {
     options: &'a ConfirmOptions,
     directory: &'a Path,
     plain: Ending,
-    /// Whether two undisturbed runs printed the same.
-    is_steady: bool,
+    again: Ending,
+    /// Whether two undisturbed runs wrote the same, by stream. What differs anyway is not compared.
+    is_steady: [bool; 2],
     /// No run starts after this time.
     end: Option<Instant>,
 }
@@ -259,8 +260,14 @@ impl<'a> Session<'a> {
         let end = options.budget.and_then(|budget| Instant::now().checked_add(budget));
         let plain = options.trial.run("silent", None, directory, PATIENCE)?;
         let again = options.trial.run("silent", None, directory, PATIENCE)?;
-        let is_steady = plain.output == again.output && plain.status == again.status;
-        Ok(Session { options, directory, plain, is_steady, end })
+        let is_steady = [0, 1].map(|stream| plain.written[stream] == again.written[stream]);
+        Ok(Session { options, directory, plain, again, is_steady, end })
+    }
+
+    /// How the undisturbed runs ended, in words.
+    fn usual_end(&self) -> String {
+        let (plain, again) = (self.plain.in_words(), self.again.in_words());
+        if plain == again { plain } else { format!("{plain} or {again}") }
     }
 
     fn is_over(&self) -> bool {
@@ -373,12 +380,12 @@ impl<'a> Session<'a> {
                 format!("the {} at {place}", access.operation)
             })
         };
-        let usual = self.plain.in_words();
+        let usual = self.usual_end();
         let changed = runs.iter().filter_map(|(first, difference)| {
             let what = match difference {
                 Difference::None => return None,
                 Difference::Ends(how) => format!("it ends with {how} instead of {usual}"),
-                Difference::Prints => "it prints something else".to_owned(),
+                Difference::Writes(streams) => format!("it writes something else to {streams}"),
             };
             Some(format!("with {} first, {what}", place(*first)))
         });
@@ -388,9 +395,11 @@ impl<'a> Session<'a> {
             (true, 2) => format!("either order ends with {usual}, as without holding"),
             (true, _) => String::new(),
         };
+        let outcome = [outcome, self.not_compared(runs.len())].into_iter().filter(|text| !text.is_empty());
+        let outcome = outcome.collect::<Vec<_>>().join("; ");
         let end = |(_, difference): &(usize, Difference)| match difference {
             Difference::Ends(how) => Some(how.clone()),
-            Difference::None | Difference::Prints => None,
+            Difference::None | Difference::Writes(_) => None,
         };
         // The order that did not happen in the recorded run says more.
         let ends = runs.iter().rev().find_map(end).unwrap_or_default();
@@ -402,15 +411,29 @@ impl<'a> Session<'a> {
         for _ in 0..ORDER_TRIES {
             let (seen, ending) = self.run(std::slice::from_ref(&request), self.hold())?;
             if seen.first().is_some_and(|seen| seen.meeting.is_some()) {
-                let is_other_output = self.is_steady && ending.output != self.plain.output;
-                return Ok(Some(match is_other_output {
-                    _ if ending.status != self.plain.status => Difference::Ends(ending.in_words()),
-                    true => Difference::Prints,
-                    false => Difference::None,
+                let differs = |stream: usize| {
+                    self.is_steady[stream] && ending.written[stream] != self.plain.written[stream]
+                };
+                let streams = named_streams(differs);
+                return Ok(Some(match streams.is_empty() {
+                    _ if ![self.plain.status, self.again.status].contains(&ending.status) => {
+                        Difference::Ends(ending.in_words())
+                    }
+                    false => Difference::Writes(streams),
+                    true => Difference::None,
                 }));
             }
         }
         Ok(None)
+    }
+
+    /// What was not compared in so many runs, as a sentence; empty if everything was.
+    fn not_compared(&self, runs: usize) -> String {
+        let streams = named_streams(|stream| !self.is_steady[stream]);
+        match (streams.as_str(), runs) {
+            ("", _) | (_, 0) => String::new(),
+            _ => format!("what it writes to {streams} differs from run to run and is not compared"),
+        }
     }
 }
 
@@ -426,7 +449,15 @@ struct Effect {
 enum Difference {
     None,
     Ends(String),
-    Prints,
+    /// Something else to these streams.
+    Writes(String),
+}
+
+/// The names of some of the streams, joined; empty for none.
+fn named_streams(is_meant: impl Fn(usize) -> bool) -> String {
+    let named: Vec<&str> =
+        (0..STREAMS.len()).filter(|&stream| is_meant(stream)).map(|stream| STREAMS[stream]).collect();
+    named.join(" and ")
 }
 
 /// What the next run should do otherwise, after one in which the threads did not meet.

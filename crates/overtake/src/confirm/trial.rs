@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,13 +23,16 @@ pub struct Trial {
     pub surroundings: Surroundings,
 }
 
+/// The streams whose contents are compared, as people call them.
+pub(super) const STREAMS: [&str; 2] = ["standard output", "standard error"];
+
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Ending {
     /// None if it took too long and was killed.
     pub(super) status: Option<ExitStatus>,
-    /// What it wrote to standard output.
-    pub(super) output: Vec<u8>,
+    /// What it wrote, by stream.
+    pub(super) written: [Vec<u8>; 2],
     pub(super) time: Duration,
 }
 
@@ -47,7 +50,7 @@ impl Ending {
 }
 
 impl Trial {
-    /// Runs the program with a back end of the runtime, for at most the time `most`. Its output goes to a file in `directory`.
+    /// Runs the program with a back end of the runtime, for at most the time `most`. What it writes goes to files in `directory`.
     pub(super) fn run(
         &self,
         back_end: &str,
@@ -56,8 +59,7 @@ impl Trial {
         most: Duration,
     ) -> Result<Ending, Error> {
         self.surroundings.prepare()?;
-        let output = directory.join("output");
-        let mut child = self.start(back_end, plan, &output)?;
+        let mut child = self.start(back_end, plan, directory)?;
         let start = Instant::now();
         let client = self.surroundings.start_client(&child)?;
         let failed = |error| Error::in_file(Path::new(&self.command[0]), error);
@@ -67,25 +69,40 @@ impl Trial {
             client.end();
         }
         self.surroundings.clean_up()?;
-        let output = fs::read(&output).map_err(|error| Error::in_file(&output, error))?;
-        Ok(Ending { status, output, time })
+        let mut written = [Vec::new(), Vec::new()];
+        for (text, path) in written.iter_mut().zip(stream_files(directory)) {
+            *text = fs::read(&path).map_err(|error| Error::in_file(&path, error))?;
+        }
+        Ok(Ending { status, written, time })
     }
 
-    /// Starts the program. Its standard output goes to a file; its standard error is dropped.
-    pub(super) fn start(&self, back_end: &str, plan: Option<&Path>, output: &Path) -> Result<Child, Error> {
+    /// Starts the program. Its standard output and its standard error go to files in `directory`.
+    pub(super) fn start(
+        &self,
+        back_end: &str,
+        plan: Option<&Path>,
+        directory: &Path,
+    ) -> Result<Child, Error> {
         let (program, arguments) =
             self.command.split_first().ok_or_else(|| Error::usage("expected a program, found none"))?;
         let failed = |error: io::Error| Error::in_file(Path::new(program), error);
         let mut command = Command::new(recording::runnable(program));
-        command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null());
+        command.args(arguments).stdin(Stdio::null());
         self.surroundings.surround(&mut command)?;
-        command.stdout(File::create(output).map_err(|error| Error::in_file(output, error))?);
+        let created = |path: &PathBuf| File::create(path).map_err(|error| Error::in_file(path, error));
+        let [output, errors] = stream_files(directory);
+        command.stdout(created(&output)?).stderr(created(&errors)?);
         command.env("OVERTAKE_BACK_END", back_end);
         if let Some(plan) = plan {
             command.env("OVERTAKE_GATES", plan);
         }
         command.spawn().map_err(failed)
     }
+}
+
+/// The files for what a program writes, by stream.
+fn stream_files(directory: &Path) -> [PathBuf; 2] {
+    ["output", "errors"].map(|name| directory.join(name))
 }
 
 /// Waits for a program. After the time `most` it is killed, and there is no status.
