@@ -9,7 +9,7 @@
 //! ([`CREATED`]), and at which of its visits a thread is held ([`OCCURRENCES`]). Where the race does not say it, any caller, thread or visit matches.
 
 /// First word of the file.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"OVTKGAT3");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"OVTKGAT4");
 
 /// Words before the first race.
 pub const HEADER: usize = 8;
@@ -30,7 +30,7 @@ pub const MOST_SIDES: usize = 8;
 pub const MOST_FRAMES: usize = 32;
 
 /// Words of a race.
-pub const RACE: usize = 664;
+pub const RACE: usize = 712;
 /// The site of each side, two words each.
 pub const SITES: usize = 0;
 /// For each side: how many of the innermost calls around it count (0 is none), and their [hash](StackHash); two words each.
@@ -41,42 +41,58 @@ pub const CREATED: usize = 32;
 pub const OCCURRENCES: usize = 48;
 /// How often threads reached each side; written by the program.
 pub const ARRIVALS: usize = 56;
-/// A lock that another thread must acquire first: the site of the acquire that waits for this, two words.
-pub const GATE: usize = 64;
-/// The number of the thread that waits there, plus one; 0 is any thread.
-pub const GATE_THREAD: usize = 66;
 /// Which access goes first once both threads are there: 0 the one that was held, 1 the first, 2 the second.
-pub const ORDER: usize = 67;
+pub const ORDER: usize = 64;
 /// How often threads are held at each site, at most.
-pub const MOST_HOLDS: usize = 68;
+pub const MOST_HOLDS: usize = 65;
 /// How many threads wait for each other in a circle: the sides are acquires of a deadlock, each waiting for the next one. 0 is a race.
-pub const CYCLE: usize = 69;
+pub const CYCLE: usize = 66;
+/// The gates, [`GATE`] words each: acquires that wait until another thread has released the lock.
+pub const GATES: usize = 67;
+/// Most gates of a race.
+pub const MOST_GATES: usize = 4;
+/// Words of a gate.
+pub const GATE: usize = 12;
+/// In a gate: the site of the acquire, two words. A module of 0 is no gate.
+pub const GATE_SITE: usize = 0;
+/// In a gate: how many of the innermost calls around the acquire count, and their hash, as in [`CALLERS`].
+pub const GATE_CALLERS: usize = 2;
+/// In a gate: where the thread that waits was created, as in [`CREATED`].
+pub const GATE_CREATED: usize = 4;
+/// In a gate: the number of the thread that waits there, plus one; 0 is any thread.
+pub const GATE_THREAD: usize = 6;
+/// In a gate: the site of the release that opens it, two words; a module of 0 is any release of the lock.
+pub const GATE_UNTIL: usize = 7;
+/// In a gate: where the thread that opens it was created, as in [`CREATED`].
+pub const GATE_UNTIL_CREATED: usize = 9;
+/// In a gate: whether a thread waited there until it was opened; written by the program.
+pub const GATE_SERVED: usize = 11;
 /// How often the time limit let a held thread go. The program writes this and everything that follows.
-pub const TIMEOUTS: usize = 70;
+pub const TIMEOUTS: usize = 115;
 /// How often a held thread was let go because no other thread could run.
-pub const STALLS: usize = 71;
+pub const STALLS: usize = 116;
 /// How often both sites were reached together, but by accesses that do not race.
-pub const OTHER_MEETINGS: usize = 72;
+pub const OTHER_MEETINGS: usize = 117;
 /// How often threads were at conflicting accesses, or at all acquires of a deadlock, at the same time.
-pub const MEETINGS: usize = 73;
+pub const MEETINGS: usize = 118;
 /// Of the last stall: the site where the lock was acquired for which another thread waited; two words.
-pub const BLOCKING: usize = 74;
+pub const BLOCKING: usize = 119;
 /// The number of the thread that held this lock, plus one.
-pub const BLOCKING_THREAD: usize = 76;
+pub const BLOCKING_THREAD: usize = 121;
 /// Eight bytes of the accessed memory, before both accesses.
-pub const VALUE: usize = 77;
+pub const VALUE: usize = 122;
 /// How many bytes of [`VALUE`] both accesses have in common.
-pub const VALUE_BYTES: usize = 78;
+pub const VALUE_BYTES: usize = 123;
 /// The same bytes after the last write of the two accesses.
-pub const NEW_VALUE: usize = 79;
+pub const NEW_VALUE: usize = 124;
 /// Whether [`NEW_VALUE`] is known.
-pub const HAS_NEW_VALUE: usize = 80;
+pub const HAS_NEW_VALUE: usize = 125;
 /// Which side went first, from 1.
-pub const WENT_FIRST: usize = 81;
+pub const WENT_FIRST: usize = 126;
 /// The [occurrences](OCCURRENCES) at which two threads made accesses to common bytes, though not at the same time; two words, 0 if there are none.
-pub const LEARNT: usize = 82;
+pub const LEARNT: usize = 127;
 /// The sides that met, [`SIDE`] words each.
-pub const SIDES: usize = 88;
+pub const SIDES: usize = 136;
 /// Words of an access that met.
 pub const SIDE: usize = 72;
 /// In an access: its address.
@@ -103,7 +119,8 @@ pub const SHARES: u64 = 8;
 
 const _: () = assert!(SITES + 2 * MOST_SIDES <= CALLERS && CALLERS + 2 * MOST_SIDES <= CREATED);
 const _: () = assert!(CREATED + 2 * MOST_SIDES <= OCCURRENCES && OCCURRENCES + MOST_SIDES <= ARRIVALS);
-const _: () = assert!(ARRIVALS + MOST_SIDES <= GATE && LEARNT + 2 <= SIDES);
+const _: () =
+    assert!(ARRIVALS + MOST_SIDES <= ORDER && GATES + MOST_GATES * GATE <= TIMEOUTS && LEARNT + 2 <= SIDES);
 const _: () = assert!(SIDES + MOST_SIDES * SIDE <= RACE && SIDE_STACK + 2 * MOST_FRAMES <= SIDE);
 
 /// Stands for the module in which the first thread was created.

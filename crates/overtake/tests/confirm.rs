@@ -174,6 +174,31 @@ fn what_an_order_writes_is_compared_stream_by_stream() {
 }
 
 #[test]
+fn a_section_that_the_witness_takes_later_waits_from_the_first_run_on() {
+    let recorded = Recorded::unrecorded(&program("meet/reversed_sections.c"));
+    let (text, _) = recorded.run(&["-d", "osr"]);
+    let found = recorded.findings("found");
+    assert_eq!(found.len(), 1, "{text}");
+    let reversal = &found[0]["schedule"]["reversals"][0];
+    let line = |access: &str| reversal[access]["stack"][0]["line"].as_u64();
+    assert_eq!((line("acquire"), line("release")), (Some(12), Some(23)), "{reversal}");
+    let (text, code, findings) = recorded.confirm(&[]);
+    assert_eq!(code, Some(66), "{text}");
+    let confirmed = &findings[0]["confirmed"];
+    assert_eq!((confirmed["met"].as_u64(), confirmed["runs"].as_u64()), (Some(1), Some(1)), "{text}");
+    // Without the witness, the first run would have to learn it.
+    let mut stored: Value =
+        serde_json::from_str(&std::fs::read_to_string(recorded.result("found")).expect("a result"))
+            .expect("JSON");
+    stored["findings"][0]["schedule"] = Value::Null;
+    std::fs::write(recorded.result("found"), stored.to_string()).expect("writable");
+    let (_, code, findings) = recorded.confirm(&[]);
+    assert_eq!(code, Some(66));
+    let seen = |confirmed: &Value| confirmed["seen"].as_str().expect("what was seen").to_owned();
+    assert!(!seen(&findings[0]["confirmed"]).contains("waited for the release at"), "{findings:?}");
+}
+
+#[test]
 fn only_what_is_asked_for_fails_a_run() {
     let recorded = Recorded::unrecorded(&program("race/lock_between.c"));
     let (text, code) = recorded.run(&["--fail-on", "observed"]);
@@ -357,12 +382,20 @@ fn a_debugger_finds_both_threads_at_their_accesses() {
     let recorded = Recorded::new(&program("race/lock_between.c"));
     // Stands for gdb: says what it was called with, and what the kernel says of the process.
     let debugger = recorded.directory.path().join("gdb");
+    let log = recorded.directory.path().join("log").display().to_string();
     let script = "#!/bin/sh\necho called \"$@\"\ngrep ^State: /proc/$2/status\nls /proc/$2/task | wc -l\n";
+    let script = format!("{script}echo debugger >> {log}\n");
     std::fs::write(&debugger, script).expect("writable");
     std::fs::set_permissions(&debugger, std::fs::Permissions::from_mode(0o755)).expect("writable");
     let mut confirm = overtake();
     let path = std::env::var("PATH").expect("a path");
     confirm.args(["confirm", &recorded.result("found"), "--gdb", "1"]);
+    confirm.args([
+        "--setup",
+        &format!("echo before >> {log}"),
+        "--teardown",
+        &format!("echo after >> {log}"),
+    ]);
     confirm.env("PATH", format!("{}:{path}", recorded.directory.path().display()));
     let output = confirm.output().expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -371,6 +404,8 @@ fn a_debugger_finds_both_threads_at_their_accesses() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("called -p ") && lines[0].ends_with("frame function second"), "{text}");
     assert_eq!(lines[1..], ["State:\tT (stopped)", "3"], "{text}");
+    let log = std::fs::read_to_string(log).expect("a line for each command");
+    assert!(log.ends_with("before\ndebugger\nafter\n"), "{log}");
 }
 
 #[test]

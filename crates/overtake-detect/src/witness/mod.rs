@@ -14,6 +14,7 @@ mod build;
 mod deadlock;
 mod plan;
 mod recorded;
+mod reversed;
 mod seen;
 mod shorten;
 mod verify;
@@ -26,6 +27,7 @@ pub use beyond::build_any_order;
 pub use build::build;
 pub use deadlock::{DeadlockSchedule, build_deadlocks};
 pub use recorded::build_recorded;
+pub use reversed::{Reversal, reversals};
 pub use shorten::{Reason, Row, shorten};
 pub use verify::{LockOrder, verify, verify_deadlocks, verify_recorded};
 

@@ -30,6 +30,8 @@ pub enum Reason {
     Held,
     /// A section of its lock that came earlier in the run is left out.
     Overtakes,
+    /// It begins one of two sections whose order is another one than in the run.
+    Reversed,
     /// It hands something to one of the two threads (a fork, a write that is read), or takes it (a read, join or wait).
     Handover,
     /// It comes shortly before one of the accesses in its thread.
@@ -48,6 +50,13 @@ pub fn shorten(schedule: &Schedule, context: usize) -> Vec<Row> {
     let overtaking: FxHashSet<Step> = schedule.overtaken.iter().map(|overtaken| overtaken.by).collect();
     for (at, _) in schedule.steps.iter().enumerate().filter(|(_, step)| overtaking.contains(step)) {
         note(&mut reasons, at, Reason::Overtakes);
+    }
+    let reversed: FxHashSet<Step> = super::reversals(&schedule.steps)
+        .iter()
+        .flat_map(|reversal| [reversal.acquire, reversal.since])
+        .collect();
+    for (at, _) in schedule.steps.iter().enumerate().filter(|(_, step)| reversed.contains(step)) {
+        note(&mut reasons, at, Reason::Reversed);
     }
     rows(schedule, &reasons)
 }

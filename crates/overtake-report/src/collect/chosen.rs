@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use overtake_detect::witness::{self, Overtaken, Row, Step};
+use overtake_detect::witness::{self, Overtaken, Reversal, Row, Step};
 use overtake_trace::{Action, ThreadId, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,6 +17,8 @@ pub(super) struct Chosen {
     /// Sections that the witness leaves out, as their acquires and releases.
     pub(super) left_out: Vec<Step>,
     pub(super) overtaken: Vec<Overtaken>,
+    /// Sections that the witness takes in another order than the run.
+    pub(super) reversals: Vec<Reversal>,
     /// Writes with the reads that see them.
     pub(super) seen: Vec<(Step, Step)>,
 }
@@ -41,6 +43,7 @@ impl Chosen {
             witness: steps.into_iter().chain([schedule.first, schedule.second]).collect(),
             left_out: left_out.flatten().collect(),
             overtaken: schedule.overtaken.clone(),
+            reversals: witness::reversals(&schedule.steps),
             seen: seen(schedule, &chosen),
         }
     }

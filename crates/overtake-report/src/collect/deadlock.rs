@@ -155,6 +155,7 @@ impl DeadlockGroup {
             witness: if self.checked { order(false).chain(order(true)).collect() } else { Vec::new() },
             sections: (0..steps.len()).map(section).collect(),
             arrows: (0..steps.len()).map(arrow).collect(),
+            reversals: Vec::new(),
         }
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::chosen::Chosen;
 use super::facts::{Facts, Placed};
 use super::names::Names;
-use crate::result::{Arrow, ArrowKind, Schedule, Section, Step};
+use crate::result::{self, Arrow, ArrowKind, Reversal, Schedule, Section, Step};
 
 /// Draws the schedule of a finding.
 pub(super) fn schedule(
@@ -37,7 +37,24 @@ pub(super) fn schedule(
         witness: chosen.map(|chosen| drawing.positions(&chosen.witness)).unwrap_or_default(),
         sections: drawing.sections(names),
         arrows: drawing.arrows(chosen.map(|chosen| &*chosen.seen).unwrap_or_default()),
+        reversals: chosen.map(|chosen| reversals(chosen, names)).unwrap_or_default(),
     })
+}
+
+/// The sections that the witness takes in another order than the run.
+fn reversals(chosen: &Chosen, names: &Names<'_>) -> Vec<Reversal> {
+    let access = |step: &Event| result::Access {
+        operation: step.event.op().describe().to_owned(),
+        object: names.operand(&step.event),
+        event: step.index.0,
+        thread: names.thread(step.event.thread()),
+        stack: names.stack(step.event.location()),
+        ..result::Access::default()
+    };
+    let reversals = chosen.reversals.iter();
+    reversals
+        .map(|reversal| Reversal { acquire: access(&reversal.acquire), release: access(&reversal.until) })
+        .collect()
 }
 
 fn placed(chosen: &Chosen, ordinals: &FxHashMap<Event, u64>) -> Vec<Placed> {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::finding::{Access, Confirmed, Finding, HeldLock, Kind, Memory, NOT_CONFIRMED, Stand, Thread};
 pub use self::frame::{Frame, innermost_own};
-pub use self::schedule::{Arrow, ArrowKind, Schedule, Section, Step};
+pub use self::schedule::{Arrow, ArrowKind, Reversal, Schedule, Section, Step};
 pub(crate) use self::stored::VerdictForm;
 
 /// The version of the stored form. Within one version fields are added, never changed.

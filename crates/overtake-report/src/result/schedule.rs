@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::finding::Access;
 use super::frame::is_zero_wide;
 
 /// What happened around the two accesses, and in which order it might have happened.
@@ -21,6 +22,18 @@ pub struct Schedule {
     pub sections: Vec<Section>,
     /// What passes from step to step.
     pub arrows: Vec<Arrow>,
+    /// Critical sections that the witness takes in another order than the run, in the order of the witness.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reversals: Vec<Reversal>,
+}
+
+/// A section that comes later in the witness than in the run: its acquire has to wait for a release that came after it.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Reversal {
+    /// The acquire that waits.
+    pub acquire: Access,
+    /// The release for which it waits.
+    pub release: Access,
 }
 
 /// An event of a schedule.

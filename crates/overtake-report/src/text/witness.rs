@@ -134,7 +134,7 @@ fn remark(reason: Reason, step: &Step, schedule: &Schedule, symbols: &Symbols) -
                 format!("overtakes {} at event {}", printable(&thread), grouped(overtaken.left_out.index.0))
             })
             .unwrap_or_default(),
-        Reason::Handover | Reason::Context => String::new(),
+        Reason::Reversed | Reason::Handover | Reason::Context => String::new(),
     }
 }
 

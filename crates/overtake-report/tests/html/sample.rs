@@ -274,6 +274,7 @@ fn schedule() -> Schedule {
             arrow(2, 8, ArrowKind::Fork),
             arrow(7, 8, ArrowKind::LockOrder),
         ],
+        reversals: Vec::new(),
     }
 }
 

@@ -142,6 +142,7 @@ fn schedule() -> Schedule {
             Arrow { from: 0, to: 4, kind: ArrowKind::Fork },
             Arrow { from: 3, to: 4, kind: ArrowKind::LockOrder },
         ],
+        reversals: Vec::new(),
     }
 }
 

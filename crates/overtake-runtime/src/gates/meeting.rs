@@ -1,7 +1,7 @@
 //! Threads that are held at accesses, and what happens when two of them meet.
 //!
 //! **State.** For each race: which thread stands at which side, whether the two sides have met, which thread goes first, and which thread
-//! waits at the gate.
+//! waits at each gate.
 //! **Invariants.**
 //!   G1  The state changes only inside a [`Section`]. Signals are blocked there, so that no handler finds it locked by its own thread.
 //!   G2  A thread that stands at an access waits in [`hold`] and uses neither its room nor its stack until it is released.
@@ -44,9 +44,19 @@ pub(super) struct RaceState {
     pub(super) has_met: bool,
     /// The access that went first is over.
     has_passed: bool,
-    /// A thread waits at the gate for this lock to be given back by another one.
+    pub(super) gates: [GateState; gates::MOST_GATES],
+}
+
+/// What is known of a gate.
+#[derive(Clone, Copy)]
+pub(super) struct GateState {
+    /// A thread waits there for the lock to be given back by another one.
     pub(super) waiting: Option<Waiting>,
-    pub(super) is_gate_open: bool,
+    pub(super) is_open: bool,
+}
+
+impl GateState {
+    const NEW: GateState = GateState { waiting: None, is_open: false };
 }
 
 impl RaceState {
@@ -55,8 +65,7 @@ impl RaceState {
         holds: [0; gates::MOST_SIDES],
         has_met: false,
         has_passed: false,
-        waiting: None,
-        is_gate_open: false,
+        gates: [GateState::NEW; gates::MOST_GATES],
     };
 
     /// Resets the state. Field by field: compilers would clear the whole with `memset`, which we interpose.
@@ -68,8 +77,7 @@ impl RaceState {
         }
         self.has_met = false;
         self.has_passed = false;
-        self.waiting = None;
-        self.is_gate_open = false;
+        self.gates.iter_mut().for_each(|gate| *gate = GateState::NEW);
     }
 
     fn let_all_go(&mut self) {
@@ -110,6 +118,11 @@ impl Section {
     pub(super) fn race(&mut self, race: usize) -> Option<&mut RaceState> {
         // SAFETY: only one section exists at a time, and it is borrowed.
         unsafe { &mut *STATE.0.get() }.get_mut(race)
+    }
+
+    /// A gate of a race, as long as threads are held for the race.
+    pub(super) fn gate(&mut self, race: usize, gate: usize) -> Option<&mut GateState> {
+        self.race(race).filter(|state| !state.has_met)?.gates.get_mut(gate)
     }
 
     /// Everybody who is held looks at their race.
@@ -178,15 +191,21 @@ impl Sides {
 
 /// Whether the access is called from where the plan says, by a thread that was created where it says.
 fn is_meant(race: usize, side: usize, thread: &ThreadState) -> bool {
-    let get = |word: usize| plan::word(race, word + 2 * side).load(Ordering::Relaxed);
-    let created = get(gates::CREATED);
-    if created != 0
-        && Room::of(thread).is_none_or(|room| room.created.get() != (created, get(gates::CREATED + 1)))
-    {
-        return false;
-    }
-    let wanted = get(gates::CALLERS) as usize;
-    wanted == 0 || callers_of(thread, wanted) == Some(get(gates::CALLERS + 1))
+    was_created(race, gates::CREATED + 2 * side, thread) && is_called(race, gates::CALLERS + 2 * side, thread)
+}
+
+/// Whether a thread was created at the site that these words of a race name.
+pub(super) fn was_created(race: usize, words: usize, thread: &ThreadState) -> bool {
+    let get = |word: usize| plan::word(race, words + word).load(Ordering::Relaxed);
+    let created = get(0);
+    created == 0 || Room::of(thread).is_some_and(|room| room.created.get() == (created, get(1)))
+}
+
+/// Whether a thread makes the calls that these words of a race name.
+pub(super) fn is_called(race: usize, words: usize, thread: &ThreadState) -> bool {
+    let get = |word: usize| plan::word(race, words + word).load(Ordering::Relaxed);
+    let wanted = get(0) as usize;
+    wanted == 0 || callers_of(thread, wanted) == Some(get(1))
 }
 
 /// The hash of the `wanted` innermost calls of the thread; None if there are fewer.
@@ -479,7 +498,8 @@ pub(super) fn spins_for(thread: &ThreadState, other: u32) -> Option<u64> {
 
 /// Whether the thread stands at an access or waits at a gate.
 pub(super) fn is_held(kernel_id: u32) -> bool {
-    stands(kernel_id) || is_any(|state| state.waiting.is_some_and(|waiting| waiting.kernel_id == kernel_id))
+    let is_it = |gate: &GateState| gate.waiting.is_some_and(|waiting| waiting.kernel_id == kernel_id);
+    stands(kernel_id) || is_any(|state| state.gates.iter().any(is_it))
 }
 
 fn is_any(holds: impl Fn(&RaceState) -> bool) -> bool {

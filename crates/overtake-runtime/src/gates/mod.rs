@@ -7,8 +7,9 @@
 //!
 //! **Why holding is enough.** A sync-preserving race has a schedule that runs everything before the two accesses and leaves out what comes
 //! after the first one. A thread that is held at the first access leaves this out, whatever the others do. If the held thread has a lock
-//! that the other thread needs before its access, at some point no other thread can run. The plan's file then names the acquire of that
-//! lock, and the next run holds the thread before this acquire, until another thread has released the lock (a *gate*).
+//! that the other thread needs before its access, the thread must be held before it acquires this lock, until the other thread has released it (a *gate*,
+//! `gate`). Where the witness of the race takes the sections of a lock in another order than the run, the plan has the gate from the start. Else at some
+//! point no other thread can run. The plan's file then names the acquire of that lock, and the next run has the gate.
 //!
 //! **Deadlocks.** The sites are acquires of mutexes, reader-writer locks or spin locks, and each thread is held before its own. They meet if each has the lock
 //! that the one before it is about to wait for: the cycle is closed. Then one thread goes on without its lock, as if it had it, so that the program can end;
@@ -304,7 +305,7 @@ fn look_around(thread: &ThreadState, operation: &Operation) {
     meeting::passed(thread);
     look_for_modules();
     if matches!(operation.kind, RecordKind::Release | RecordKind::ReleaseAny | RecordKind::SemaphorePost) {
-        gate::open(thread, operation.object);
+        gate::open(thread, operation.object, operation.pc);
     }
     take(thread, operation);
 }

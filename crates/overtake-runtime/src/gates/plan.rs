@@ -13,9 +13,8 @@ use crate::text::Text;
 static WORDS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 static RACES: AtomicUsize = AtomicUsize::new(0);
 
-/// Places of a race: its sides, and then its gate.
-const PLACES: usize = gates::MOST_SIDES + 1;
-const GATE: usize = gates::MOST_SIDES;
+/// Places of a race: its sides, then its gates.
+const PLACES: usize = gates::MOST_SIDES + gates::MOST_GATES;
 
 /// Return addresses of the places of each race; 0 where the module is not loaded.
 static ADDRESSES: [[AtomicU64; PLACES]; gates::MOST_RACES] =
@@ -141,9 +140,14 @@ pub(super) fn is_side(race: usize, side: usize, pc: u64) -> bool {
     address(race, side) == pc
 }
 
-/// Whether the gate of a race is at this program counter.
-pub(super) fn is_gate(race: usize, pc: u64) -> bool {
-    address(race, GATE) == pc
+/// Whether a gate of a race is at this program counter.
+pub(super) fn is_gate(race: usize, gate: usize, pc: u64) -> bool {
+    address(race, gates::MOST_SIDES + gate) == pc
+}
+
+/// The word of a race at which a gate begins.
+pub(super) fn gate_word(gate: usize) -> usize {
+    gates::GATES + gate * gates::GATE
 }
 
 fn address(race: usize, at: usize) -> u64 {
@@ -170,7 +174,10 @@ pub(super) fn resolve() -> bool {
     unsafe { libc::dl_iterate_phdr(Some(note_module), (&raw mut number).cast()) };
     for (race, addresses) in ADDRESSES.iter().enumerate().take(races()) {
         for (number, place) in addresses.iter().enumerate() {
-            let site = if number == GATE { gates::GATE } else { gates::SITES + 2 * number };
+            let site = match number.checked_sub(gates::MOST_SIDES) {
+                Some(gate) => gate_word(gate) + gates::GATE_SITE,
+                None => gates::SITES + 2 * number,
+            };
             let (module, offset) =
                 (word(race, site).load(Ordering::Relaxed), word(race, site + 1).load(Ordering::Relaxed));
             let loaded =

@@ -4,10 +4,11 @@
 //! (`overtake-runtime/src/gates/`). This module decides what is tried, in this order:
 //!
 //! 1. The program runs twice undisturbed, to learn how it ends, how long it takes, and whether its output is always the same.
-//! 2. One run holds threads for all races at once, as far as their accesses are at different instructions.
+//! 2. One run holds threads for all races at once, as far as their accesses are at different instructions. Where the witness of a race takes the sections of a
+//!    lock in another order than the recorded run, the acquire that came first waits for the release of the other thread (a gate).
 //! 3. Each race that was not met gets runs of its own. The first runs hold only a thread that was created at the same place and came through the same
 //!    calls as in the recorded run. If no such thread comes, later runs hold any thread that reaches the instruction. If a held thread had a lock that the
-//!    other thread needed on its way, the next run lets the other thread have that lock first. If the accesses are in loops, each run learns in which
+//!    other thread needed on its way and the witness has no gate for it, the next run has one. If the accesses are in loops, each run learns in which
 //!    iterations two threads access common bytes, and the next run holds the threads there. If time ran out, the next run waits longer.
 //! 4. Each race that was met gets one more run for each order of the two accesses. How it ends is compared with the undisturbed runs.
 //!
@@ -29,6 +30,7 @@ use overtake_detect::Verdict;
 use overtake_report::result::{Confirmed, Finding, NOT_CONFIRMED, Report};
 
 use crate::recording::{Scratch, scratch_directory};
+use crate::surroundings::{Client, Surroundings};
 use crate::{Error, Listener};
 use plan::{Meeting, Order, Plan, Request, Seen};
 use trial::{Ending, STREAMS};
@@ -141,6 +143,8 @@ fn request_for(report: &Report, at: usize) -> Result<Request, Error> {
 /// A stopped program: both threads of a race stand at their accesses.
 pub struct Stopped {
     child: std::process::Child,
+    client: Option<Client>,
+    surroundings: Surroundings,
     _scratch: Scratch,
 }
 
@@ -150,10 +154,14 @@ impl Stopped {
         self.child.id()
     }
 
-    /// Ends the program.
-    pub fn end(&mut self) {
+    /// Ends the program and its client, and runs the command that comes after a run.
+    pub fn end(mut self) -> Result<(), Error> {
         let _ = self.child.kill(); // it may have ended by itself
         let _ = self.child.wait();
+        if let Some(client) = self.client {
+            client.end();
+        }
+        self.surroundings.clean_up()
     }
 }
 
@@ -181,10 +189,15 @@ pub fn stop_at(
             session.hold().as_millis() as u64,
             true,
         )?;
+        let surroundings = options.trial.surroundings.clone();
+        surroundings.prepare()?;
         let mut child = options.trial.start("gates", Some(plan.path()), scratch.path())?;
+        let client = surroundings.start_client(&child)?;
         if trial::stops(&mut child)? {
-            return Ok(Stopped { child, _scratch: scratch });
+            return Ok(Stopped { child, client, surroundings, _scratch: scratch });
         }
+        client.into_iter().for_each(Client::end);
+        surroundings.clean_up()?;
     }
     Err(Error::failed("the threads met once, but not again"))
 }
@@ -294,7 +307,7 @@ impl<'a> Session<'a> {
             let mut sites = HashSet::new();
             let (mut apart, mut others) = (Vec::new(), Vec::new());
             for at in rest {
-                let wanted = || requests[at].1.sides.iter().map(|side| side.site);
+                let wanted = || requests[at].1.sites();
                 let is_free = apart.len() < MOST_TOGETHER && !wanted().any(|site| sites.contains(&site));
                 if is_free {
                     sites.extend(wanted());
@@ -353,7 +366,10 @@ impl<'a> Session<'a> {
             order: order_of(meeting, request.is_deadlock),
             outcome,
             ends,
-            seen: if request.is_deadlock { cycle_in_words(meeting) } else { in_words(meeting) },
+            seen: match request.is_deadlock {
+                true => cycle_in_words(meeting),
+                false => in_words(meeting) + &atlas.waits(meeting, &request.gates),
+            },
             stands: atlas.stands(meeting),
             repeat: self.options.repeat_for(finding),
         };
@@ -461,17 +477,9 @@ fn named_streams(is_meant: impl Fn(usize) -> bool) -> String {
 }
 
 /// What the next run should do otherwise, after one in which the threads did not meet.
-fn next_request(mut request: Request, tally: &Tally) -> Request {
+fn next_request(request: Request, tally: &Tally) -> Request {
     let seen = &tally.last;
-    match (seen.blocking, request.gate) {
-        (Some(gate), None) => request.gate = Some(gate),
-        // The threads may have other numbers in another run.
-        (_, Some(mut gate)) => {
-            gate.thread = if gate.thread == 0 { seen.blocking.map_or(0, |gate| gate.thread) } else { 0 };
-            request.gate = Some(gate);
-        }
-        (None, None) => {}
-    }
+    let request = request.with_gate(seen.blocking);
     match seen.learnt {
         Some(learnt) if !request.names_occurrences() && !tally.has_named_occurrences => {
             request.at_occurrences(learnt)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use overtake_rawlog::gates;
-use overtake_report::result::{Access, Finding, Frame, Kind};
+use overtake_report::result::{Access, Finding, Frame, Kind, Reversal};
 
 use crate::Error;
 
@@ -53,11 +53,36 @@ impl Site {
 }
 
 /// An acquire that waits until another thread has given the lock back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Gate {
-    site: Site,
+    side: Side,
     /// The number of the thread that waits, plus one; 0 is any thread.
     pub(super) thread: u64,
+    /// The release that ends the wait, and where its thread was created; any release where this is not known.
+    until: Site,
+    until_created: Site,
+}
+
+impl Gate {
+    /// The gate that makes a section come as late as in the witness; none where the modules are not known.
+    fn of(reversal: &Reversal) -> Option<Gate> {
+        let Side { site, created, .. } = Side::of(&reversal.release)?;
+        Some(Gate { side: Side::of(&reversal.acquire)?, thread: 0, until: site, until_created: created })
+    }
+
+    /// The gate at an acquire by which a held thread kept the other one away.
+    fn learnt(site: Site, thread: u64) -> Gate {
+        Gate { side: Side { site, ..Side::default() }, thread, ..Gate::default() }
+    }
+
+    pub(super) fn site(&self) -> Site {
+        self.side.site
+    }
+
+    /// The release that ends the wait; none if any does.
+    pub(super) fn until(&self) -> Option<Site> {
+        (self.until != Site::default()).then_some(self.until)
+    }
 }
 
 /// Which access goes first when both threads stand at theirs.
@@ -76,7 +101,8 @@ pub(super) struct Request {
     /// The two accesses of a race; the acquires of a deadlock, each waiting for the next.
     pub(super) sides: Vec<Side>,
     pub(super) is_deadlock: bool,
-    pub(super) gate: Option<Gate>,
+    /// At most `gates::MOST_GATES`.
+    pub(super) gates: Vec<Gate>,
     pub(super) order: Order,
 }
 
@@ -90,7 +116,35 @@ impl Request {
         };
         let sides: Vec<Side> = finding.accesses.iter().map(Side::of).collect::<Option<_>>()?;
         let is_possible = (2..=most).contains(&sides.len());
-        is_possible.then_some(Request { sides, is_deadlock, gate: None, order: Order::Any })
+        let reversals = finding.schedule.as_ref().map(|schedule| &*schedule.reversals).unwrap_or_default();
+        let mut found: Vec<Gate> = Vec::new();
+        // Those next to the accesses matter most.
+        for gate in reversals.iter().rev().filter_map(Gate::of) {
+            if found.len() < gates::MOST_GATES && !found.contains(&gate) {
+                found.push(gate);
+            }
+        }
+        is_possible.then_some(Request { sides, is_deadlock, gates: found, order: Order::Any })
+    }
+
+    /// The instructions at which threads are made to wait.
+    pub(super) fn sites(&self) -> impl Iterator<Item = Site> + '_ {
+        self.sides.iter().map(|side| side.site).chain(self.gates.iter().map(Gate::site))
+    }
+
+    /// The same after a run in which the threads did not meet, with the gate that this run asked for. A gate that has been there is for any thread now, or
+    /// for the one that the run names: threads may have other numbers in another run.
+    pub(super) fn with_gate(mut self, learnt: Option<Gate>) -> Request {
+        for gate in &mut self.gates {
+            let named = learnt.filter(|learnt| learnt.site() == gate.site() && gate.thread == 0);
+            gate.thread = named.map_or(0, |learnt| learnt.thread);
+        }
+        let is_known = |learnt: &Gate| self.gates.iter().any(|gate| gate.site() == learnt.site());
+        if let Some(learnt) = learnt.filter(|learnt| !is_known(learnt)) {
+            self.gates.truncate(gates::MOST_GATES - 1);
+            self.gates.push(learnt);
+        }
+        self
     }
 
     /// The same, but a thread is held only at its visit with this number.
@@ -115,6 +169,12 @@ impl Request {
                 (true, _) => side.occurrence = 0,
                 (false, true) => side.created = Site::default(),
                 (false, false) => side.callers = (0, 0),
+            }
+        }
+        for gate in self.gates.iter_mut().filter(|_| !names_occurrences) {
+            match names_creation {
+                true => (gate.side.created, gate.until_created) = Default::default(),
+                false => (gate.side.callers, gate.until) = Default::default(),
             }
         }
         self
@@ -166,6 +226,8 @@ pub(super) struct Meeting {
     pub(super) value_bytes: u64,
     /// Which side went first, from 0.
     pub(super) first: u32,
+    /// The gates at which a thread waited until the lock was released, by position in the request.
+    pub(super) served: Vec<usize>,
 }
 
 /// A plan that was written.
@@ -225,10 +287,17 @@ fn fill(race: &mut [u64], request: &Request) {
         race[gates::CREATED + 2 * at + 1] = created.offset;
         race[gates::OCCURRENCES + at] = *occurrence;
     }
-    if let Some(gate) = request.gate {
-        race[gates::GATE] = gate.site.module;
-        race[gates::GATE + 1] = gate.site.offset;
-        race[gates::GATE_THREAD] = gate.thread;
+    for (words, gate) in
+        race[gates::GATES..].chunks_exact_mut(gates::GATE).zip(&request.gates).take(gates::MOST_GATES)
+    {
+        let Gate { side: Side { site, callers, created, .. }, thread, until, until_created } = *gate;
+        let mut set = |at: usize, pair: [u64; 2]| words[at..at + 2].copy_from_slice(&pair);
+        set(gates::GATE_SITE, [site.module, site.offset]);
+        set(gates::GATE_CALLERS, [callers.0, callers.1]);
+        set(gates::GATE_CREATED, [created.module, created.offset]);
+        set(gates::GATE_UNTIL, [until.module, until.offset]);
+        set(gates::GATE_UNTIL_CREATED, [until_created.module, until_created.offset]);
+        words[gates::GATE_THREAD] = thread;
     }
     race[gates::CYCLE] = if request.is_deadlock { request.sides.len() as u64 } else { 0 };
     race[gates::ORDER] = request.order as u64;
@@ -243,6 +312,7 @@ fn seen(race: &[u64], sides: usize) -> Seen {
         new_value: (race[gates::HAS_NEW_VALUE] != 0).then_some(race[gates::NEW_VALUE]),
         value_bytes: race[gates::VALUE_BYTES],
         first: (race[gates::WENT_FIRST] as u32).saturating_sub(1),
+        served: (0..gates::MOST_GATES).filter(|gate| race[served_word(*gate)] != 0).collect(),
     });
     let site = Site { module: race[gates::BLOCKING], offset: race[gates::BLOCKING + 1] };
     let learnt = [race[gates::LEARNT], race[gates::LEARNT + 1]];
@@ -253,9 +323,14 @@ fn seen(race: &[u64], sides: usize) -> Seen {
         stalls: race[gates::STALLS],
         other_meetings: race[gates::OTHER_MEETINGS],
         meeting,
-        blocking: (site.module != 0).then_some(Gate { site, thread: race[gates::BLOCKING_THREAD] }),
+        blocking: (site.module != 0).then(|| Gate::learnt(site, race[gates::BLOCKING_THREAD])),
         learnt: (!learnt.contains(&0) && is_loop).then_some(learnt),
     }
+}
+
+/// The word of a race that says whether a thread waited at a gate.
+fn served_word(gate: usize) -> usize {
+    gates::GATES + gate * gates::GATE + gates::GATE_SERVED
 }
 
 /// Who stood at a side.
@@ -273,13 +348,40 @@ fn present(side: &[u64]) -> Present {
 
 #[cfg(test)]
 mod tests {
+    use overtake_report::result::Schedule;
+
     use super::*;
+
+    #[test]
+    fn what_the_witness_reverses_waits_and_what_a_run_learns_is_added() {
+        let access = |offset: u64| {
+            let frame = Frame { module: "program".into(), offset, ..Frame::default() };
+            Access { stack: vec![frame], ..Access::default() }
+        };
+        let reversal = Reversal { acquire: access(1), release: access(2) };
+        let schedule = Schedule { reversals: vec![reversal.clone(), reversal], ..Schedule::default() };
+        let finding =
+            Finding { accesses: vec![access(3), access(4)], schedule: Some(schedule), ..Finding::default() };
+        let request = Request::of(&finding).expect("two accesses of a program");
+        let [gate] = request.gates[..] else { panic!("not one gate: {request:?}") };
+        let module = gates::module_hash(b"program");
+        assert_eq!(
+            (gate.site(), gate.until()),
+            (Site { module, offset: 1 }, Some(Site { module, offset: 2 }))
+        );
+        // A run names a thread that is in the way there; the next one is for any thread again.
+        let named = request.with_gate(Some(Gate::learnt(gate.site(), 7)));
+        assert_eq!(named.gates, [Gate { thread: 7, ..gate }]);
+        let other = Gate::learnt(Site { module, offset: 5 }, 2);
+        assert_eq!(named.with_gate(Some(other)).gates, [gate, other]);
+    }
 
     #[test]
     fn less_and_less_is_said_about_who_is_meant() {
         let site = Site { module: 1, offset: 2 };
         let side = Side { site, callers: (1, 7), created: site, occurrence: 0 };
-        let request = Request { sides: vec![side; 2], is_deadlock: false, gate: None, order: Order::Any };
+        let request =
+            Request { sides: vec![side; 2], is_deadlock: false, gates: Vec::new(), order: Order::Any };
         let at_times = request.clone().at_occurrences([700, 300]);
         assert_eq!(at_times.sides.iter().map(|side| side.occurrence).collect::<Vec<_>>(), [700, 300]);
         assert_eq!(at_times.coarser(), request);

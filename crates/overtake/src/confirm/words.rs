@@ -6,7 +6,7 @@ use overtake_rawlog::gates;
 use overtake_report::result::{Finding, Frame, Kind, Report, Stand};
 
 use super::Tally;
-use super::plan::{Meeting, Present, Site};
+use super::plan::{Gate, Meeting, Present, Site};
 
 pub(super) fn counted(runs: u32) -> String {
     if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
@@ -80,7 +80,10 @@ impl Atlas {
     /// Collects all frames of a report.
     pub(super) fn of(report: &Report) -> Atlas {
         let mut atlas = Atlas { frames: HashMap::new(), modules: HashMap::new() };
-        for access in report.findings.iter().flat_map(|finding| &finding.accesses) {
+        let schedules = report.findings.iter().filter_map(|finding| finding.schedule.as_ref());
+        let reversed = schedules.flat_map(|schedule| &schedule.reversals);
+        let reversed = reversed.flat_map(|reversal| [&reversal.acquire, &reversal.release]);
+        for access in report.findings.iter().flat_map(|finding| &finding.accesses).chain(reversed) {
             let taken = access.held.iter().map(|held| &held.taken_at);
             for stack in [&access.stack, &access.thread.created_at].into_iter().chain(taken) {
                 atlas.add(stack);
@@ -105,6 +108,19 @@ impl Atlas {
         let Some(module) = self.modules.get(&site.module) else { return Vec::new() };
         let unknown = || vec![Frame { module: module.clone(), offset: site.offset, ..Frame::default() }];
         self.frames.get(&site).cloned().unwrap_or_else(unknown)
+    }
+
+    /// Which acquires waited for which releases, so that the threads could meet; empty if none did.
+    pub(super) fn waits(&self, meeting: &Meeting, gates: &[Gate]) -> String {
+        let place = |site: Site| self.frames_at(site).first().map(Frame::place).unwrap_or_default();
+        let served = meeting.served.iter().filter_map(|&at| gates.get(at));
+        let waits = served.map(|gate| match gate.until() {
+            Some(until) => {
+                format!("; the acquire at {} waited for the release at {}", place(gate.site()), place(until))
+            }
+            None => format!("; the acquire at {} waited for another thread", place(gate.site())),
+        });
+        waits.collect()
     }
 
     /// Where the threads stood.

@@ -74,7 +74,7 @@ fn chosen(report: &Report, races: &[String]) -> Result<Vec<usize>, Error> {
 /// Starts gdb on the program at the moment when both threads stand at the accesses.
 fn debug(report: &Report, race: &str, options: &ConfirmOptions, console: Console) -> Outcome {
     let at = position(&report.findings, race)?;
-    let mut stopped = stop_at(report, at, options, &console)?;
+    let stopped = stop_at(report, at, options, &console)?;
     let number = stopped.process();
     console.say(&format!("both threads stand at their accesses; gdb -p {number}"));
     let mut gdb = Command::new("gdb");
@@ -88,7 +88,7 @@ fn debug(report: &Report, race: &str, options: &ConfirmOptions, console: Console
         gdb.args(["-ex", &format!("thread apply all -s frame function {function}")]);
     }
     let status = gdb.status();
-    stopped.end();
+    stopped.end()?;
     match status {
         Ok(_) => Ok(Verdict::Races),
         Err(error) => Err(Error::failed(format!("gdb: {error}; is it installed?"))),
