@@ -152,12 +152,29 @@ fn leave_log(reason: Errno) -> Outcome {
     let log = process::directory().unwrap_or_default();
     let reason = if sandbox::is_filtered() { sandbox::FORBIDDEN } else { reason };
     let why: [&[u8]; 3] = match reason.0 {
+        libc::ENOENT if !is_there(log) => {
+            [b"no overtake can be started to report races: the program sees other directories than at its start", b"", b""]
+        }
         libc::ENOENT => [b"no overtake found to report races", b"", b""],
         libc::EINTR => [b"the overtake that should report races died", b"", b""],
         _ => [b"no overtake can be started to report races (", reason.reason(), b")"],
     };
     process::say(&[why[0], why[1], why[2], b"; see them with: overtake finish ", log]);
     Outcome::Unchecked
+}
+
+/// Whether a directory can be found: after `chroot` it cannot.
+fn is_there(directory: &[u8]) -> bool {
+    let mut path = Text::new();
+    let opened =
+        path.push(directory).terminated().map(|path| Fd::open(path, libc::O_PATH | libc::O_DIRECTORY));
+    match opened {
+        Some(Ok(directory)) => {
+            directory.close();
+            true
+        }
+        _ => false,
+    }
 }
 
 fn become_overtake(log: &[u8]) {

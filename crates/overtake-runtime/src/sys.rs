@@ -247,8 +247,9 @@ pub(crate) fn limit(resource: u32) -> Option<u64> {
     limits(resource).map(|[now, _]| now)
 }
 
-/// Lifts the limits that the program set for itself, as far as possible.
+/// Lifts the limits that the program set for itself, as far as possible. Writing beyond the size of a file that stays is an error, not the end.
 pub(crate) fn lift_limits() {
+    set_signal(libc::SIGXFSZ, libc::SIG_IGN);
     let (option, allowed) = (libc::PR_SET_TSC as usize, libc::PR_TSC_ENABLE as usize);
     // SAFETY: touches no memory.
     let _ = unsafe { syscall6(libc::SYS_prctl, [option, allowed, 0, 0, 0, 0]) };
@@ -412,11 +413,15 @@ pub(crate) fn wait_for(child: usize) -> Result<i32, Errno> {
 
 /// Makes it possible to wait for children, even if the program ignores them.
 pub(crate) fn reset_child_signal() {
-    let default = [0_u64; 4]; // the kernel's sigaction: handler, flags, restorer, mask
-    // SAFETY: a complete, default action.
-    let _ = unsafe {
-        syscall6(libc::SYS_rt_sigaction, [libc::SIGCHLD as usize, default.as_ptr() as usize, 0, 8, 0, 0])
-    };
+    set_signal(libc::SIGCHLD, libc::SIG_DFL);
+}
+
+/// Sets what happens on a signal: the default, or nothing.
+fn set_signal(signal: i32, handler: libc::sighandler_t) {
+    let action = [handler as u64, 0, 0, 0]; // the kernel's sigaction: handler, flags, restorer, mask
+    // SAFETY: a complete action without a function of ours.
+    let _ =
+        unsafe { syscall6(libc::SYS_rt_sigaction, [signal as usize, action.as_ptr() as usize, 0, 8, 0, 0]) };
 }
 
 /// Ends the process at once.

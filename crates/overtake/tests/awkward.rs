@@ -185,3 +185,16 @@ fn a_log_is_read_where_threads_cannot_be_started() {
     assert_eq!(code(finished.status), 66, "{}", said(&finished));
     assert!(said(&finished).contains("observed race on shared"), "{}", said(&finished));
 }
+
+/// The true reason, not that there is no `overtake`.
+#[test]
+fn a_program_in_another_root_says_why_nobody_reports() {
+    let programs = Programs::new("chrooted");
+    let mut ours = overtake();
+    ours.arg("cc");
+    let program = programs.compiled(ours, "program");
+    let output = programs.run(command(program), false);
+    assert!(said(&output).contains("the program sees other directories than at its start"), "{}", said(&output));
+    assert_eq!(code(output.status), 1);
+    assert_eq!(programs.left().len(), 1, "its log");
+}
