@@ -59,6 +59,19 @@ impl Default for Decoder {
     }
 }
 
+/// An access with a brief record of one word: most records are such.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BriefAccess {
+    /// The program counter.
+    pub pc: u64,
+    /// The address.
+    pub address: u64,
+    /// How many bytes.
+    pub bytes: u8,
+    /// Whether it is a write.
+    pub is_write: bool,
+}
+
 impl Decoder {
     /// The next record, whose first word is at `offset`; `None` if no complete record starts there.
     #[inline]
@@ -87,6 +100,20 @@ impl Decoder {
         Some(Record { offset, length: kind.words(), kind, extra, value, words })
     }
 
+    /// The record at `offset`, if it is an access with a brief record of one word.
+    #[inline]
+    pub fn brief_access(&self, bytes: &[u8], offset: usize) -> Option<BriefAccess> {
+        let first = word(bytes, offset)?;
+        let code = (first >> 56) as u8;
+        let size = 1_u8 << (code & BRIEF_SIZE);
+        (code & !(BRIEF_SIZE | BRIEF_WRITE) == BRIEF && size <= 16).then(|| BriefAccess {
+            pc: self.places[usize::from((first >> VALUE_BITS) as u8)],
+            address: first & ((1 << VALUE_BITS) - 1),
+            bytes: size,
+            is_write: code & BRIEF_WRITE != 0,
+        })
+    }
+
     #[inline]
     fn brief(&self, bytes: &[u8], offset: usize, first: u64) -> Option<Record> {
         use RecordKind as K;
@@ -102,7 +129,7 @@ impl Decoder {
             value,
             words: [pc, number, 0],
         };
-        let size = 1 << (code & BRIEF_SIZE);
+        let size = 1_u8 << (code & BRIEF_SIZE);
         let (is_write, is_run) = (code & BRIEF_WRITE != 0, code & BRIEF_RUN != 0);
         match code {
             BRIEF_ACQUIRE => Some(record(K::Acquire, 2, 0, second()?)),

@@ -40,6 +40,11 @@ impl Kept {
         self.after.is_some()
     }
 
+    /// Whether every record is kept.
+    pub(crate) fn has_everything(&self) -> bool {
+        self.after.is_none() && self.until.is_none()
+    }
+
     /// Whether a record with this stamp is kept.
     pub(crate) fn has(&self, stamp: u64) -> bool {
         self.has_between(stamp, stamp)

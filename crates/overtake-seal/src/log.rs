@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use overtake_rawlog::{Decoder, PieceHeader, Record, ThreadHeader, VERSION, process_keys};
+use overtake_rawlog::{BriefAccess, Decoder, PieceHeader, Record, ThreadHeader, VERSION, process_keys};
 
 use crate::error::{Error, Result};
 use crate::pieces;
@@ -270,6 +270,33 @@ impl Reader<'_> {
                 None => self.next += 8,
             }
         }
+    }
+
+    /// The next record without passing over it; `None` at the end of the log. If it is brief, its program counter may be wrong.
+    pub(crate) fn peek(&mut self) -> Result<Option<Record>> {
+        loop {
+            if self.next >= self.limit {
+                if !self.read_extent().map_err(|source| Error::io(&self.log.path, source))? {
+                    return Ok(None);
+                }
+            } else if let Some(record) = self.decoder.peek(&self.bytes, self.next) {
+                return Ok(Some(record));
+            } else {
+                self.next += 8;
+            }
+        }
+    }
+
+    /// The next record, if it is a brief access.
+    #[inline]
+    pub(crate) fn brief_access(&self) -> Option<BriefAccess> {
+        self.decoder.brief_access(&self.bytes, self.next)
+    }
+
+    /// Passes over a brief access.
+    #[inline]
+    pub(crate) fn pass_brief_access(&mut self) {
+        self.next += 8;
     }
 
     /// Offset of the next record, or of something before it.

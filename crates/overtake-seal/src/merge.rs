@@ -191,54 +191,110 @@ impl Merger {
         out: &mut dyn EventSink,
     ) -> Result<Option<Moment>> {
         cursor.start()?;
+        self.set_time(cursor.before.time);
         let mut batch = BATCH;
         let mut record = Record::default();
-        while cursor.advance(&mut record)? {
-            let unmarked = record.words[0];
-            let stamp = stamp_of(&record);
-            for replaced in self.code.set_time(stamp.unwrap_or(cursor.before.time)) {
-                let (start, bytes) = (replaced.start, replaced.end - replaced.start);
-                self.objects.forget(start, bytes);
-                self.memory.unmap(start, bytes);
-            }
-            mark(&mut record, &self.code);
-            let start = self.events.len();
-            if let Some(stamp) = stamp {
-                cursor.enter_region(stamp.max(cursor.before.time));
-                let is_kept = self.kept.has(cursor.before.time);
-                if is_kept && !std::mem::replace(&mut self.is_in_kept, true) && self.kept.starts_late() {
-                    self.objects.lose_track();
-                }
-                self.synchronise(&record, cursor, thread)?;
-                self.keep_events(start, is_kept);
-            } else {
-                if !self.plain(&record, cursor, thread)? {
-                    self.events.truncate(start);
-                    record.words[0] = unmarked;
-                    cursor.wait(record);
-                    return Ok(cursor.moment());
-                }
-                cursor.accesses += u64::from(accessed_bytes(&record) > 0);
-                self.keep_events(start, self.kept.has_between(cursor.before.time, cursor.after.time));
+        loop {
+            if cursor.waiting.is_none() {
+                batch -= self.brief_accesses(cursor, thread, batch)?;
             }
             if self.events.len() >= BLOCK_EVENTS {
                 self.flush(out)?;
             }
-            batch = batch.saturating_sub(1);
-            let next_is_plain = cursor.peeked().is_some_and(|next| stamp_of(next).is_none());
-            if batch > 0 && next_is_plain && stamp.is_none() {
-                continue;
+            let Some(next) = cursor.peek()? else { return Ok(None) };
+            let is_plain = stamp_of(&next).is_none();
+            if batch == 0 || !is_plain {
+                let moment = cursor.moment_of(&next);
+                if others.is_some_and(|others| moment > others) {
+                    return Ok(Some(moment));
+                }
+                batch = BATCH;
+                if is_plain {
+                    continue;
+                }
             }
-            let moment = cursor.moment();
-            if moment.is_none() || others.is_some_and(|others| moment > Some(others)) {
-                return Ok(moment);
+            cursor.advance(&mut record)?;
+            if !is_plain {
+                self.stamped(&mut record, cursor, thread)?;
+                batch = 0;
+            } else if self.unstamped(&mut record, cursor, thread)? {
+                batch -= 1;
+            } else {
+                cursor.wait(record);
+                return Ok(Some(cursor.moment_of(&record)));
             }
-            batch = BATCH;
         }
-        Ok(None)
+    }
+
+    /// From now on the program is what it was at this time.
+    fn set_time(&mut self, time: u64) {
+        for replaced in self.code.set_time(time) {
+            let (start, bytes) = (replaced.start, replaced.end - replaced.start);
+            self.objects.forget(start, bytes);
+            self.memory.unmap(start, bytes);
+        }
+    }
+
+    /// Handles a record with a stamp.
+    fn stamped(&mut self, record: &mut Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
+        let stamp = stamp_of(record).unwrap_or(cursor.before.time);
+        self.set_time(stamp);
+        mark(record, &self.code);
+        let start = self.events.len();
+        cursor.enter_region(stamp.max(cursor.before.time))?;
+        let is_kept = self.kept.has(cursor.before.time);
+        if is_kept && !std::mem::replace(&mut self.is_in_kept, true) && self.kept.starts_late() {
+            self.objects.lose_track();
+        }
+        self.synchronise(record, cursor, thread)?;
+        self.keep_events(start, is_kept);
+        self.set_time(cursor.before.time);
+        Ok(())
     }
 
     /// Handles a record without a stamp. Returns whether it is done, or has to wait.
+    fn unstamped(&mut self, record: &mut Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<bool> {
+        let (unmarked, start) = (record.words[0], self.events.len());
+        mark(record, &self.code);
+        if !self.plain(record, cursor, thread)? {
+            self.events.truncate(start);
+            record.words[0] = unmarked;
+            return Ok(false);
+        }
+        cursor.accesses += u64::from(accessed_bytes(record) > 0);
+        self.keep_events(start, self.kept.has_between(cursor.before.time, cursor.after.time));
+        Ok(true)
+    }
+
+    /// Handles brief accesses that follow each other, at most so many: most records are such, and need least thought. Stops at one that
+    /// has to wait. Returns how many there were.
+    fn brief_accesses(&mut self, cursor: &mut Cursor<'_>, thread: ThreadId, most: usize) -> Result<usize> {
+        if self.modules.name_some() || !self.kept.has_everything() {
+            return Ok(0);
+        }
+        let mut done = 0;
+        while done < most
+            && let Some(access) = cursor.reader.brief_access()
+        {
+            let start = self.events.len();
+            let location = self.location(cursor, self.code.marked(access.pc), u32::from(access.bytes))?;
+            let (range, can_wait) = ((access.address, u64::from(access.bytes)), !cursor.is_late);
+            let is_done = match access.is_write {
+                true => self.access(range, thread, location, can_wait, Action::Write),
+                false => self.access(range, thread, location, can_wait, Action::Read),
+            };
+            if !is_done? {
+                self.events.truncate(start);
+                break;
+            }
+            cursor.reader.pass_brief_access();
+            done += 1;
+        }
+        cursor.accesses += done as u64;
+        Ok(done)
+    }
+
+    /// Does what a record without a stamp says. Returns whether it is done, or has to wait.
     fn plain(&mut self, record: &Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<bool> {
         if !self.takes_plain(record) {
             return Ok(true);
@@ -269,14 +325,19 @@ impl Merger {
             _ => u32::from(record.extra),
         };
         let location = self.location(cursor, record.words[0], bytes)?;
-        self.access(record, thread, location, !cursor.is_late, action)
+        for range in ranges(record) {
+            if !self.access(range, thread, location, !cursor.is_late, action)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
-    /// Writes the events of an access. Returns whether it is done: if it can wait, and the memory is not in use, it is not.
+    /// Writes the events of an access to a range of bytes. Returns whether it is done: if it can wait, and the memory is not in use, it is not.
     #[inline]
     fn access(
         &mut self,
-        record: &Record,
+        (address, bytes): (u64, u64),
         thread: ThreadId,
         location: LocationId,
         can_wait: bool,
@@ -285,19 +346,13 @@ impl Merger {
         let Merger { symbols, code, memory, last_writes, events, .. } = self;
         let mut naming = Naming { symbols, code, thread, location, can_wait, events };
         let is_write = action(VarId(0)) == Action::Write(VarId(0));
-        for (address, bytes) in ranges(record) {
-            let is_noted = is_write && last_writes.may_be_rewritten(address, bytes);
-            let is_done = memory.variables(address, bytes, &mut naming, |var, events| {
-                if is_noted {
-                    last_writes.note(thread, var, location);
-                }
-                events.push(Event::new(thread, action(var), location));
-            })?;
-            if !is_done {
-                return Ok(false);
+        let is_noted = is_write && last_writes.may_be_rewritten(address, bytes);
+        Ok(memory.variables(address, bytes, &mut naming, |var, events| {
+            if is_noted {
+                last_writes.note(thread, var, location);
             }
-        }
-        Ok(true)
+            events.push(Event::new(thread, action(var), location));
+        })?)
     }
 
     #[inline]

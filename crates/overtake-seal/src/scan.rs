@@ -194,7 +194,15 @@ impl Scan {
         let mut last = 0;
         let mut next_piece = 0;
         let mut record = Record::default();
-        while reader.read_next(&mut record)? {
+        loop {
+            while let Some(access) = reader.brief_access() {
+                reader.pass_brief_access();
+                self.cuts.cut(access.address, u64::from(access.bytes));
+                self.has_instrumented_code = true;
+            }
+            if !reader.read_next(&mut record)? {
+                break;
+            }
             let bytes = accessed_bytes(&record);
             let is_compiled_in = record.kind == RecordKind::Push || (bytes > 0 && !is_range(record.kind));
             self.has_instrumented_code |= is_compiled_in;

@@ -194,7 +194,11 @@ fn a_program_in_another_root_says_why_nobody_reports() {
     ours.arg("cc");
     let program = programs.compiled(ours, "program");
     let output = programs.run(command(program), false);
-    assert!(said(&output).contains("the program sees other directories than at its start"), "{}", said(&output));
+    assert!(
+        said(&output).contains("the program sees other directories than at its start"),
+        "{}",
+        said(&output)
+    );
     assert_eq!(code(output.status), 1);
     assert_eq!(programs.left().len(), 1, "its log");
 }

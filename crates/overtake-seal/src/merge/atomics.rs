@@ -5,16 +5,19 @@ use overtake_trace::{Action, LocationId, MemoryOrder, ThreadId};
 
 use super::Merger;
 use crate::error::Result;
+use crate::scan::ranges;
 
 impl Merger {
     pub(super) fn atomic(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {
         let order = memory_order(split_atomic_extra(record.extra).1);
-        let kind = record.kind;
-        self.access(record, thread, location, false, |var| match kind {
+        let action = |var| match record.kind {
             RecordKind::AtomicLoad => Action::Load(var, order),
             RecordKind::AtomicStore => Action::Store(var, order),
             _ => Action::Rmw(var, order),
-        })?;
+        };
+        for range in ranges(record) {
+            self.access(range, thread, location, false, action)?;
+        }
         Ok(())
     }
 }

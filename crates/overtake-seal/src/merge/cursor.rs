@@ -20,9 +20,6 @@ pub(super) struct Cursor<'a> {
     pub(super) started: bool,
     /// The next record, if it was read before and has to wait.
     pub(super) waiting: Option<Record>,
-    /// The record behind it, if there is one.
-    pub(super) next: Record,
-    pub(super) has_next: bool,
     pub(super) stack: ThreadStack,
     /// The stamps around the current accesses.
     pub(super) before: Stamp,
@@ -49,8 +46,6 @@ impl<'a> Cursor<'a> {
             reader,
             started: false,
             waiting: None,
-            next: Record::default(),
-            has_next: false,
             stack: ThreadStack::default(),
             before: here,
             after: here,
@@ -64,46 +59,34 @@ impl<'a> Cursor<'a> {
     pub(super) fn start(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.started, true) {
             self.recent = vec![(Node::ROOT, 0, LocationId::UNKNOWN); RECENT_LOCATIONS];
-            self.has_next = self.reader.read_next(&mut self.next)?;
-            self.enter_region(self.before.time);
+            self.enter_region(self.before.time)?;
         }
         Ok(())
     }
 
-    /// Moves the next record into `record` and reads the one behind it, in place: records are large, and what was just written in small
-    /// parts is slow to copy.
+    /// Puts the next record into `record`; false if there is none.
     #[inline]
     pub(super) fn advance(&mut self, record: &mut Record) -> Result<bool> {
-        if let Some(waiting) = self.waiting.take() {
-            *record = waiting;
-            return Ok(true);
+        match self.waiting.take() {
+            Some(waiting) => *record = waiting,
+            None => return self.reader.read_next(record),
         }
-        if !self.has_next {
-            return Ok(false);
-        }
-        *record = self.next;
-        self.has_next = self.reader.read_next(&mut self.next)?;
         Ok(true)
     }
 
-    #[inline]
-    pub(super) fn peeked(&self) -> Option<&Record> {
-        self.has_next.then_some(&self.next)
-    }
-
     /// A region without stamps starts here, at `time`. Finds the stamp that ends it.
-    pub(super) fn enter_region(&mut self, time: u64) {
+    pub(super) fn enter_region(&mut self, time: u64) -> Result<()> {
         self.is_late = false;
+        self.reader.peek()?; // reads on, if this is the end of an extent
         self.before = Stamp { offset: self.reader.offset(), time };
-        let peeked = self.peeked().and_then(stamp_of).map(|time| (self.reader.offset(), time));
-        let ahead = peeked.or_else(|| self.reader.find_ahead(stamp_of));
-        let after = match ahead {
+        let after = match self.reader.find_ahead(stamp_of) {
             Some((offset, time)) => Some(Stamp { offset, time }),
             None => self.scan.stamp_from(self.reader.piece_end()),
         };
         let end = Stamp { offset: self.reader.piece_end().max(self.before.offset + 1), time: self.end };
         self.after = after.unwrap_or(end);
         self.after.time = self.after.time.max(time);
+        Ok(())
     }
 
     /// This record and the accesses after it come as late as possible.
@@ -112,19 +95,23 @@ impl<'a> Cursor<'a> {
         self.is_late = true;
     }
 
-    /// The time of the next record.
-    pub(super) fn moment(&self) -> Option<Moment> {
-        let next = self.waiting.as_ref().or(self.peeked())?;
+    /// The next record; none at the end.
+    pub(super) fn peek(&mut self) -> Result<Option<Record>> {
+        self.waiting.map_or_else(|| self.reader.peek(), |waiting| Ok(Some(waiting)))
+    }
+
+    /// The time of a record, which is the next one.
+    pub(super) fn moment_of(&self, next: &Record) -> Moment {
         if let Some(stamp) = stamp_of(next) {
-            return Some((stamp.max(self.before.time), rank(next.kind)));
+            return (stamp.max(self.before.time), rank(next.kind));
         }
         if self.is_late {
-            return Some((self.after.time, 0));
+            return (self.after.time, 0);
         }
         let length = self.after.offset.saturating_sub(self.before.offset).max(1);
         let done = (self.reader.offset() - self.before.offset).min(length);
         let time = u128::from(self.after.time - self.before.time) * u128::from(done) / u128::from(length);
-        Some((self.before.time + time as u64, 1))
+        (self.before.time + time as u64, 1)
     }
 }
 
