@@ -8,10 +8,11 @@
 //! Runs beside `syncp` and remembers accesses of open variables only: those that matter and that no lock protects (`cover.rs`).
 //! The clocks are those of the survey: thread order, fork, join, posts, and reads after the writes that they see.
 
-use overtake_clock::{Snapshots, Stamp, ThreadClock, Time};
+use overtake_clock::Time;
 use overtake_trace::{EventIndex, IdVec, LocationId, LockId, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
+use super::order::Order;
 use crate::access::{Access, AccessKind, At, Class};
 use crate::detector::LockMode;
 use crate::findings::Findings;
@@ -93,10 +94,7 @@ pub(crate) struct Finder {
     /// Whether a variable is open; none if all that matter are.
     open: Option<IdVec<VarId, bool>>,
     limits: Limits,
-    clocks: IdVec<ThreadId, ThreadClock>,
-    snapshots: Snapshots,
-    last_writes: IdVec<VarId, Stamp>,
-    posts: IdVec<SyncId, Vec<Stamp>>,
+    order: Order,
     held: HeldLocks,
     variables: FxHashMap<VarId, Vec<OfThread>>,
     groups: FxHashMap<LocationPair, GroupState>,
@@ -120,13 +118,10 @@ impl Finder {
             open
         });
         Finder {
+            order: Order::new(census.lives()),
             census,
             open,
             limits,
-            clocks: IdVec::new(),
-            snapshots: Snapshots::default(),
-            last_writes: IdVec::new(),
-            posts: IdVec::new(),
             held: HeldLocks::default(),
             variables: FxHashMap::default(),
             groups: FxHashMap::default(),
@@ -166,7 +161,7 @@ impl Finder {
 
     fn record(&mut self, var: VarId, access: Access) {
         let thread = access.at.thread;
-        let (held, time) = (self.held.of(thread), self.clocks[thread].epoch().time);
+        let (held, time) = (self.held.of(thread), self.order.time(thread));
         let class = Class::of(access.kind);
         let threads = self.variables.entry(var).or_default();
         let of_thread = match threads.iter().position(|of| of.thread == thread) {
@@ -197,7 +192,7 @@ impl Finder {
         let is_known = self.known.get(self.passed) == Some(&second.at.index);
         let held = self.held.of(second.at.thread);
         for of_thread in threads.iter().filter(|of| of.thread != second.at.thread) {
-            let before = self.clocks[second.at.thread].get(of_thread.thread.0);
+            let before = self.order.known(second.at.thread, of_thread.thread);
             if of_thread.last > before && !self.held.sets.have_common_lock(of_thread.common, held) {
                 self.look_at_thread(of_thread, before, var, second, is_known);
             }
@@ -243,33 +238,22 @@ impl Finder {
     }
 
     /// The thread knows the writes that an access sees, and others can see what it writes.
-    fn take_effect(&mut self, thread: ThreadId, touch: Touch<'_>) {
+    fn take_effect(&mut self, at: At, touch: Touch<'_>) {
         for (var, kind) in touch.each().filter(|&(var, _)| self.census.matters(var)) {
             if kind.reads() {
-                let stamp = self.last_writes[var];
-                if stamp.epoch.is_some() {
-                    self.clocks[thread].join(&self.snapshots, stamp);
-                }
+                self.order.see(at.thread, var);
             }
         }
         if touch.kind.writes() && self.census.matters(touch.var) {
-            self.clocks[thread].publish_to(&mut self.last_writes[touch.var], &mut self.snapshots);
+            self.order.write(at.thread, touch.var, at.index);
         }
-    }
-
-    fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
-        let stamp = self.clocks[from].publish(&mut self.snapshots);
-        self.clocks[to].join(&self.snapshots, stamp);
-        self.snapshots.release(stamp.snapshot);
     }
 
     pub(crate) fn state_bytes(&self) -> usize {
         let alike = |one: &Alike| size_of::<Alike>() + one.accesses.capacity() * 24;
         let of_thread = |of: &OfThread| size_of::<OfThread>() + of.classes.iter().map(alike).sum::<usize>();
         let accesses: usize = self.variables.values().flatten().map(of_thread).sum();
-        self.snapshots.heap_bytes()
-            + self.clocks.table_bytes()
-            + self.last_writes.table_bytes()
+        self.order.state_bytes()
             + self.held.state_bytes()
             + self.candidates.capacity() * size_of::<Candidate>()
             + accesses
@@ -278,12 +262,8 @@ impl Finder {
 
 impl Visitor for Finder {
     fn reserve(&mut self, sizes: &Sizes) {
-        while self.clocks.len() < sizes.threads {
-            self.clocks.push(ThreadClock::new(self.clocks.len() as u32));
-        }
+        self.order.reserve(sizes);
         self.held.grow_to(sizes.threads);
-        self.last_writes.grow_to(sizes.variables);
-        self.posts.grow_to(sizes.objects);
     }
 
     #[inline]
@@ -295,7 +275,7 @@ impl Visitor for Finder {
                 self.record(var, access);
             }
         }
-        self.take_effect(at.thread, touch);
+        self.take_effect(at, touch);
     }
 
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
@@ -312,25 +292,18 @@ impl Visitor for Finder {
     }
 
     fn fork(&mut self, at: At, child: ThreadId) {
-        self.hand_over(at.thread, child);
+        self.order.hand_over(at.thread, child);
     }
 
     fn join(&mut self, at: At, child: ThreadId) {
-        self.hand_over(child, at.thread);
+        self.order.hand_over(child, at.thread);
     }
 
     fn post(&mut self, at: At, object: SyncId) {
-        let stamp = self.clocks[at.thread].publish(&mut self.snapshots);
-        let posts = &mut self.posts[object];
-        match posts.iter_mut().find(|post| post.epoch.thread == at.thread.0) {
-            Some(post) => self.snapshots.release(std::mem::replace(post, stamp).snapshot),
-            None => posts.push(stamp),
-        }
+        self.order.post(at.thread, object);
     }
 
     fn wait(&mut self, at: At, object: SyncId) {
-        for &post in &self.posts[object] {
-            self.clocks[at.thread].join(&self.snapshots, post);
-        }
+        self.order.wait(at.thread, object);
     }
 }

@@ -9,6 +9,7 @@
 //! | `build.rs` | how the summary is built |
 //! | `chosen.rs` | the events that it takes to bring two accesses side by side |
 //! | `cover.rs`, `finder.rs` | which variables, and which pairs of accesses, deserve a closer look |
+//! | `order.rs` | the clocks by which the finder tells pairs that are ordered |
 //! | `search.rs` | the closer look, in windows of the trace |
 //! | `doubt.rs` | which predictions from a recording are sure |
 //! | `support.rs` | a closer look at races that `wcp` suspects |
@@ -29,6 +30,7 @@ mod chosen;
 mod cover;
 mod doubt;
 mod finder;
+mod order;
 mod search;
 mod support;
 #[cfg(test)]

@@ -50,6 +50,16 @@ struct PlannedJoin {
     needed_before: Option<EventIndex>,
 }
 
+/// When a thread is heard of.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Life {
+    /// No fork starts it.
+    pub(crate) is_root: bool,
+    pub(crate) last_event: Option<EventIndex>,
+    /// The last event of its own, or that joins it.
+    pub(crate) last_mention: Option<EventIndex>,
+}
+
 /// What is known of a thread in advance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadFacts {
@@ -145,6 +155,20 @@ impl Census {
             next += 1;
         }
         joins.into_iter().map(|join| join.child).collect()
+    }
+
+    /// When each thread is heard of.
+    pub(crate) fn lives(&self) -> IdVec<ThreadId, Life> {
+        let mut lives: IdVec<ThreadId, Life> = IdVec::new();
+        for (thread, facts) in self.threads.enumerate() {
+            let ThreadFacts { is_root, last_event, .. } = *facts;
+            *lives.entry(thread) = Life { is_root, last_event, last_mention: last_event };
+        }
+        for join in self.joins.iter().flatten() {
+            let life = lives.entry(join.child);
+            life.last_mention = life.last_mention.max(Some(join.at));
+        }
+        lives
     }
 
     /// Finds out whether any heap block can matter: if none can, nobody needs to know which block an access lies in.

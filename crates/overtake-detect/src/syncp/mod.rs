@@ -53,7 +53,7 @@ pub(crate) type Unfiltered = core::SyncPreserving<false>;
 pub(crate) use clocks::Clocks;
 pub(crate) use closure::{Ideal, LockTable, NO_GOAL};
 pub(crate) use core::SyncPreserving;
-pub(crate) use filter::{Census, Survey};
+pub(crate) use filter::{Census, Life, Survey};
 pub(crate) use follow::Follower;
 pub(crate) use full::start as start_full;
 pub(crate) use sections::Sections;
