@@ -3,7 +3,7 @@
 //! The first reading keeps the closed clocks of all threads as the detector does, up to the last second access, and computes
 //! for each race the closure of what precedes the two. The second reading keeps the clocks again and takes the events that are
 //! inside. Clocks do not depend on the race, so that many races cost as many readings as one. Memory holds the clocks and the
-//! schedules, not the trace.
+//! schedules, not the trace. Of a pair that is no sync-preserving race, nothing is taken: its closure contains the first access.
 
 use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
 use overtake_trace::{
@@ -33,12 +33,20 @@ pub fn build(
     read_to_last(first, races, |checked| closing.take(checked))?;
     let mut choosing = Tracker::new(races);
     for ((race, tracked), closed) in races.iter().zip(&mut choosing.tracked).zip(closing.tracked) {
-        tracked.closure = Some(closed.closure.ok_or_else(|| not_there(race))?);
+        let is_race = closed.leaves_out_the_first();
+        tracked.closure = Some(closed.closure.ok_or_else(|| not_there(race))?).filter(|_| is_race);
     }
     let mut choices: Vec<_> = races.iter().map(|_| Choice::default()).collect();
+    let any_race = choosing.tracked.iter().any(|tracked| tracked.closure.is_some());
     read_to_last(second, races, |checked| {
-        choosing.take(checked);
+        if any_race {
+            choosing.take(checked);
+        }
         for (at, (choice, race)) in choices.iter_mut().zip(races).enumerate() {
+            if choosing.tracked[at].closure.is_none() {
+                choice.take_accesses(checked, race);
+                continue;
+            }
             let inside = choosing.inside.iter().skip(at).step_by(races.len());
             choice.take(checked, inside.copied(), race);
         }
@@ -171,6 +179,13 @@ impl<'a> Tracker<'a> {
 }
 
 impl Tracked {
+    /// Whether the closure does not contain the first access.
+    fn leaves_out_the_first(&self) -> bool {
+        let Some((first, _)) = self.first else { return false };
+        let inside = self.closure.as_ref().and_then(|closure| closure.get(first.thread as usize));
+        inside.is_none_or(|&inside| inside < first.time)
+    }
+
     /// Whether an event that begins at `time` of its thread is inside the closure, or precedes one of the accesses in its
     /// thread: those at `after` or later.
     fn is_inside(&self, at: At, after: EventIndex, race: &Race, time: Time) -> bool {
@@ -287,14 +302,31 @@ impl Choice {
         }
     }
 
-    /// Takes the next event of the trace.
-    pub(super) fn add(&mut self, step: Step, is_inside: bool, race: &Race) {
+    /// Takes the two accesses only.
+    fn take_accesses(&mut self, checked: &Checked<'_>, race: &Race) {
+        let accesses = [race.first.at.index, race.second.at.index];
+        for run in checked.runs() {
+            for index in accesses {
+                let offset = index.0.checked_sub(run.first.0);
+                if let Some(&event) = offset.and_then(|offset| run.events.get(offset as usize)) {
+                    self.note_access(Step { index, event }, race);
+                }
+            }
+        }
+    }
+
+    fn note_access(&mut self, step: Step, race: &Race) {
         if step.index == race.first.at.index {
             self.first = Some(step);
         }
         if step.index == race.second.at.index {
             self.second = Some(step);
         }
+    }
+
+    /// Takes the next event of the trace.
+    pub(super) fn add(&mut self, step: Step, is_inside: bool, race: &Race) {
+        self.note_access(step, race);
         if step.index < race.second.at.index {
             self.note_lock(step, is_inside);
         }

@@ -1,11 +1,10 @@
 //! From positions in a summary to events: a second reading of the trace takes the events that an order names.
 
-use overtake_trace::{EventIndex, EventSource, Id, Result, ThreadId};
-use rustc_hash::FxHashMap;
+use overtake_trace::{EventIndex, EventSource, Id, Result};
 
 use super::Step;
 use crate::run::{LiveBlocks, read_checked, visit};
-use crate::summary::{Collector, Event, Position, Summary, What};
+use crate::summary::{Collector, Position, Summary, What};
 
 /// What is to run, in this order, and what is next after it.
 pub(super) struct Order {
@@ -33,74 +32,39 @@ pub(super) fn carry_out(
     summary: &Summary,
     orders: Vec<Option<Order>>,
 ) -> Result<Vec<Option<Planned>>> {
-    let numbers = numbers(summary);
-    let mut plans: Vec<_> =
-        orders.into_iter().map(|order| Some(Plan::new(&order?, summary, &numbers))).collect();
-    let mut done = vec![0; summary.sections.len()];
+    let positions = positions(summary);
+    let mut done = vec![0; positions.len()];
+    // By position.
+    let mut steps: Vec<Option<Step>> = vec![None; summary.events.len()];
     let last = summary.events.last().map(|event| event.index);
     read_checked(source, last, |checked| {
         for run in checked.runs() {
             for (offset, &event) in run.events.iter().enumerate() {
-                let step = Step { index: EventIndex(run.first.0 + offset as u64), event };
-                let Some(number) = done.get_mut(event.thread().index()) else { continue };
-                plans.iter_mut().flatten().for_each(|plan| plan.take(step, *number));
+                let thread = event.thread().index();
+                let Some(number) = done.get_mut(thread) else { continue };
+                if let Some(&position) = positions[thread].get(*number) {
+                    let index = EventIndex(run.first.0 + offset as u64);
+                    steps[position as usize] = Some(Step { index, event });
+                }
                 *number += 1;
             }
         }
     })?;
-    Ok(plans.into_iter().map(|plan| plan?.finish()).collect())
-}
-
-/// An event by its thread and its number in the thread.
-type Name = (ThreadId, u32);
-
-struct Plan {
-    /// When each event runs.
-    turns: FxHashMap<Name, usize>,
-    steps: Vec<(usize, Step)>,
-    next: Vec<(Option<Name>, Option<Step>)>,
-}
-
-impl Plan {
-    fn new(order: &Order, summary: &Summary, numbers: &[Option<u32>]) -> Plan {
-        let name = |&position: &Position| Some((summary.event(position).thread, numbers[position as usize]?));
-        let turns = order.run.iter().enumerate();
-        Plan {
-            turns: turns.filter_map(|(turn, position)| Some((name(position)?, turn))).collect(),
-            steps: Vec::new(),
-            next: order.next.iter().map(|position| (name(position), None)).collect(),
-        }
-    }
-
-    /// Takes the next event of the trace, which has this number in its thread.
-    fn take(&mut self, step: Step, number: u32) {
-        let name = (step.event.thread(), number);
-        if let Some(&turn) = self.turns.get(&name) {
-            self.steps.push((turn, step));
-        }
-        for (_, found) in self.next.iter_mut().filter(|(next, _)| *next == Some(name)) {
-            *found = Some(step);
-        }
-    }
-
-    fn finish(mut self) -> Option<Planned> {
-        self.steps.sort_unstable_by_key(|&(turn, _)| turn);
-        let steps = self.steps.into_iter().map(|(_, step)| step).collect();
-        let next = self.next.into_iter().map(|(_, step)| step).collect::<Option<_>>()?;
-        Some(Planned { steps, next })
-    }
-}
-
-/// Per position, the number of the event in its thread; none for the second half of an event that reads a block as well.
-fn numbers(summary: &Summary) -> Vec<Option<u32>> {
-    let mut counts = vec![0; summary.sections.len()];
-    let number = |event: &Event| {
-        if matches!(event.what, What::Block(_)) {
-            return None;
-        }
-        let count = &mut counts[event.thread.index()];
-        *count += 1;
-        Some(*count - 1)
+    let step = |&position: &Position| steps[position as usize];
+    let planned = |order: Order| {
+        let next = order.next.iter().map(step).collect::<Option<_>>()?;
+        Some(Planned { steps: order.run.iter().filter_map(step).collect(), next })
     };
-    summary.events.iter().map(number).collect()
+    Ok(orders.into_iter().map(|order| order.and_then(planned)).collect())
+}
+
+/// Per thread, the positions of its events, in their order. The second half of an event that reads a block as well is none.
+fn positions(summary: &Summary) -> Vec<Vec<Position>> {
+    let mut positions = vec![Vec::new(); summary.sections.len()];
+    for (position, event) in (0..).zip(&summary.events) {
+        if !matches!(event.what, What::Block(_)) {
+            positions[event.thread.index()].push(position);
+        }
+    }
+    positions
 }
