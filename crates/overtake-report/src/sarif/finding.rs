@@ -144,10 +144,15 @@ fn message<'a>(finding: &Finding, other: Option<&Access>, link: Option<&Location
     if let Some(other) = other
         && link.is_some_and(|location| location.has_number(OTHER_ACCESS))
     {
-        text +=
-            &format!("\n\nThe other access: [{}]({OTHER_ACCESS}).", said_of(other).replace(['[', ']'], "|"));
+        let said = said_of(other).replace(['[', ']'], "|");
+        text += &format!("\n\nThe other {}: [{said}]({OTHER_ACCESS}).", noun(other));
     }
     Message::new(text)
+}
+
+/// What an access is called.
+fn noun(access: &Access) -> &'static str {
+    if access.operation == "lock" { "acquire" } else { "access" }
 }
 
 /// `write of 8 bytes by thread main in Stats::reset()`.
@@ -209,7 +214,7 @@ fn stacks<'a>(finding: &'a Finding, report: &'a Report, limit: usize) -> Vec<Sta
     let words = ["first", "second", "third", "fourth"].into_iter().chain(std::iter::repeat("another"));
     let mut labelled: Vec<(String, &[Frame])> = words
         .zip(&finding.accesses)
-        .map(|(word, access)| (format!("{word} access: {}", said_of(access)), &access.stack[..]))
+        .map(|(word, access)| (format!("{word} {}: {}", noun(access), said_of(access)), &access.stack[..]))
         .collect();
     labelled.push((format!("allocation of {}", finding.subject()), finding.allocated_at()));
     for access in &finding.accesses {

@@ -108,6 +108,7 @@ impl<'a> ThreadFlowLocation<'a> {
             text = format!("{text} {}", step.operand);
         }
         match step.role {
+            Some(_) if step.operation == "acquire" => text += " (waits)",
             Some(0) => text += " (first access)",
             Some(1) => text += " (second access)",
             Some(other) => text += &format!(" (access {})", other + 1),

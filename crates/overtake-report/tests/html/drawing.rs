@@ -162,6 +162,29 @@ fn a_deadlock_shows_who_waits_for_whom() {
     }
 }
 
+/// Whether no section of a lock begins before the one above it ends.
+const SECTIONS_APART: &str = "(() => {
+  const boxes = [...document.querySelectorAll('.stage .section')].map((node) => node.getBoundingClientRect());
+  boxes.sort((left, right) => left.top - right.top);
+  return boxes.length > 1 && boxes.every((box, at) => at === 0 || boxes[at - 1].bottom <= box.top + 1);
+})()";
+
+#[test]
+fn a_lock_of_a_predicted_deadlock_is_held_to_the_end_only_where_its_threads_wait() {
+    let Some((mut browser, file)) = browse(&schedules::deadlock_without_releases(3), 420, 900) else { return };
+    browser.prefer(&[("prefers-reduced-motion", "reduce")]);
+    open(&mut browser, &file);
+    browser.choose("slider", "0");
+    assert_eq!(browser.evaluate(SECTIONS_APART), json!(true), "in the run one thread came after the other");
+    let names = "[...document.querySelectorAll('.stage .operation')].map((node) => node.textContent)";
+    let names: Vec<String> = serde_json::from_value(browser.evaluate(names)).expect("texts");
+    assert!(names.iter().all(|name| name.contains("fork_")), "locks are named: {names:?}");
+    browser.choose("slider", "1000");
+    assert_eq!(browser.evaluate(SECTIONS_APART), json!(false), "all are held while everybody waits");
+    browser.picture("deadlock-without-releases");
+    assert_no_complaints(&mut browser);
+}
+
 #[test]
 fn a_possible_race_that_was_confirmed_has_its_drawing() {
     let Some((mut browser, file)) = browse(&schedules::confirmed(), 1400, 900) else { return };

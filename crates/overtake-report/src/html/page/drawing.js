@@ -204,9 +204,12 @@ function sectionPart(layout, section, depth, colour) {
   const closes = section.to != null && layout.stays[section.to];
   // A thread that waits for a lock does not hold it.
   const waits = section.from != null && layout.schedule.witness.length > 0 && layout.schedule.steps[section.from].role != null;
+  // A deadlock that did not happen has no releases among its steps: in the run its threads went on after their last ones.
+  const wentOn = section.to == null && waitsInCircle(layout.schedule) && layout.schedule.witness.length > 0;
+  const last = wentOn ? layout.schedule.steps.findLastIndex((step) => step.thread === section.thread) : section.to;
   const span = ({ y, gone, end }) => {
     const top = section.from == null ? HEAD_HEIGHT - 8 : y(section.from) - STEP_HEIGHT / 2 + 3;
-    const closed = section.to == null ? end : y(section.to) + STEP_HEIGHT / 2 - 3;
+    const closed = last == null ? end : y(last) + STEP_HEIGHT / 2 - 3;
     // A section that is still open when the race takes place reaches to the race, one that is overtaken moves as a whole.
     const foot = closes || !stays ? closed : between(closed, end, gone);
     return [top, Math.max(top, foot)];
@@ -363,7 +366,9 @@ function stepNode(layout, step, at, lane) {
   const room = lane.left + lane.width - lane.axis - 20;
   // Where there is no room for more, the name says most.
   const narrow = room < NARROW_LABEL;
-  const words = narrow && step.operand ? step.operand : joined([lane.folded && `${layout.schedule.threads[step.thread]}:`, step.operation, step.operand], " ").join("");
+  const spelled = joined([lane.folded && `${layout.schedule.threads[step.thread]}:`, step.operation, step.operand], " ").join("");
+  const isOfLock = ["acquire", "release"].includes(step.operation) && fitting(spelled, room, 12.5) !== spelled;
+  const words = (narrow || isOfLock) && step.operand ? step.operand : spelled;
   const label = !lane.strip && [
     drawn("text", { class: "operation", x: 14, y: step.place && !narrow ? -3 : 4 }, fitting(words, room, 12.5)),
     step.place && !narrow && drawn("text", { class: "place", x: 14, y: 12 }, fitting(withoutDirectories(step.place), room, 11)),

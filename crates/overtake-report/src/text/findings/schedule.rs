@@ -52,7 +52,7 @@ pub(super) fn columns(schedule: &Schedule, order: &[u32], drawn: Drawn) -> Vec<L
         }
         let mark = mark(step, drawn);
         let style = if step.role.is_some() { drawn.mark } else { Style::new() };
-        let cell = abridged(&cell(step), room.saturating_sub(mark.chars().count()));
+        let cell = cell_within(step, room.saturating_sub(mark.chars().count()));
         lines.push(Line::plain(&before).and(style, &cell).and(DIM, &mark));
     }
     lines
@@ -95,7 +95,18 @@ fn padded(text: &str, column: usize) -> String {
 
 /// `acquire log_lock logger.c:14`.
 fn cell(step: &Step) -> String {
-    let place = step.place.rsplit(' ').next().unwrap_or_default();
+    spelled(step, step.place.rsplit(' ').next().unwrap_or_default())
+}
+
+/// The same, if there is room for it; else with the line only, `acquire log_lock :14`; else without a place, and cut if need be.
+fn cell_within(step: &Step, room: usize) -> String {
+    let line = step.place.rfind(':').map_or("", |colon| &step.place[colon..]);
+    let forms = [cell(step), spelled(step, line), spelled(step, "")];
+    let fitting = forms.iter().find(|form| form.chars().count() <= room);
+    fitting.cloned().unwrap_or_else(|| abridged(&spelled(step, ""), room))
+}
+
+fn spelled(step: &Step, place: &str) -> String {
     let parts = [step.operation.as_str(), &step.operand, place];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -76,7 +76,12 @@ fn pairs(
     conflicting.sort_by_key(|at| at.index.0.abs_diff(event.0));
     let all = conflicting.len();
     let shown = if arguments.limit == 0 { all } else { arguments.limit.min(all) };
-    console.say(&format!("{all} accesses conflict with event {event}; {shown} are answered (--limit)"));
+    let conflict = if all == 1 { "access conflicts" } else { "accesses conflict" };
+    let rest = match all - shown {
+        0 => String::new(),
+        left => format!("; the nearest {shown} are answered, --limit {} answers all", shown + left),
+    };
+    console.say(&format!("{all} {conflict} with event {event}{rest}"));
     let pair = |index: EventIndex| (index.min(event), index.max(event));
     Ok(conflicting[..shown].iter().map(|at| pair(at.index)).collect())
 }
