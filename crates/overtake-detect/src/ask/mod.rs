@@ -1,7 +1,7 @@
 //! Questions about two events: are they a race, by which notions, and if not, what forces their order?
 //!
 //! The whole trace is held in memory. Each notion is asked about the pair itself, not about all pairs of the trace:
-//! happens-before by the clocks that detectors use, the others by the sets and orders of their definitions.
+//! happens-before and the weak order by the clocks that detectors use, the others by the sets and orders of their definitions.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -21,6 +21,7 @@ use crate::osr::Checker as Reversal;
 use crate::race::{Race, Verdict};
 use crate::run::{LiveBlocks, read_checked, visit};
 use crate::summary::{Collector, Judgement, Position, Summary};
+use crate::wcp::Questions as WeakQuestions;
 
 use self::needs::Needs;
 use self::spread::Spread;
@@ -73,6 +74,8 @@ pub struct Answer {
     pub happens_before: Option<Vec<Link>>,
     /// The chain by which no sync-preserving reordering brings the two side by side; none if one does.
     pub kept_apart: Option<Vec<Link>>,
+    /// Whether the weak order of `wcp` orders them.
+    pub weakly_ordered: bool,
     /// Whether a reordering that may swap critical sections brings them side by side.
     pub sync_reversal: bool,
     /// Whether saturation finds a reordering that does; none if it would take too many events.
@@ -105,21 +108,24 @@ pub fn ask(source: &mut dyn EventSource, pairs: &[(EventIndex, EventIndex)]) -> 
     let mut collector = Collector::of_everything();
     let mut needs = Needs::default();
     let mut spreads: Vec<Spread> = pairs.iter().map(|&(first, second)| Spread::new(first, second)).collect();
+    let mut weak = WeakQuestions::about(pairs);
     let mut blocks = LiveBlocks::new();
     read_checked(source, None, |checked| {
         // Each visitor starts from the same allocated blocks.
         let before = blocks.clone();
         visit(&mut collector, &mut blocks, checked);
         visit(&mut needs, &mut before.clone(), checked);
+        visit(&mut weak, &mut before.clone(), checked);
         for spread in &mut spreads {
             visit(spread, &mut before.clone(), checked);
         }
     })?;
     let summary = collector.finish();
-    Ok(spreads.iter().map(|spread| answer(&summary, &needs, spread)).collect())
+    let asked = spreads.iter().zip(weak.answers());
+    Ok(asked.map(|(spread, weakly_ordered)| answer(&summary, &needs, spread, weakly_ordered)).collect())
 }
 
-fn answer(summary: &Summary, needs: &Needs, spread: &Spread) -> Option<Answer> {
+fn answer(summary: &Summary, needs: &Needs, spread: &Spread, weakly_ordered: bool) -> Option<Answer> {
     let (first, second) = (spread.first()?, spread.second()?);
     let race = race(summary, first, second);
     let positions = race.and_then(|race| {
@@ -137,6 +143,7 @@ fn answer(summary: &Summary, needs: &Needs, spread: &Spread) -> Option<Answer> {
         race,
         happens_before: spread.chain(),
         kept_apart: needs.chain(first.index, second.index),
+        weakly_ordered,
         sync_reversal: reversal == Judgement::Race,
         saturation: (saturation != Judgement::TooLarge).then_some(saturation == Judgement::Race),
         hinges_on_reads: false,

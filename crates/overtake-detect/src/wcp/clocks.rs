@@ -154,6 +154,11 @@ impl Clocks {
         }
     }
 
+    /// Clocks that keep everything.
+    pub(super) fn without_sweeps() -> Clocks {
+        Clocks { sweep_after: usize::MAX, ..Clocks::new(IdVec::new()) }
+    }
+
     pub(super) fn reserve(&mut self, sizes: &Sizes) {
         for thread in self.threads.len()..sizes.threads {
             self.threads.push(ThreadState::new(thread as u32));

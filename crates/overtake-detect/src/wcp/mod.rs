@@ -20,6 +20,7 @@
 //! | `sweep.rs` | what all threads know, so that it need not be kept |
 //! | `detector.rs` | the accesses, and the races among them |
 //! | `analysis.rs` | the passes: the detector, and the search for schedules |
+//! | `question.rs` | the order of single pairs, for `ask` |
 //!
 //! **Differs from the paper.** One record for each section that another one can be ordered after in part, instead of a queue for each pair
 //! of threads; the one that matters is found by bisection. Sections of the reader's own are skipped, or happens-before would leak into the weak
@@ -31,6 +32,7 @@
 mod analysis;
 mod clocks;
 mod detector;
+mod question;
 mod sections;
 mod store;
 mod survey;
@@ -39,3 +41,4 @@ mod sweep;
 mod tests;
 
 pub(crate) use analysis::start;
+pub(crate) use question::Questions;

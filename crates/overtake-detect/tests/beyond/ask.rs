@@ -4,7 +4,7 @@ use overtake_detect::ask::{Answer, LinkReason, ask, partners};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
     History, Pair, for_each_random_trace, happens_before_races, optimistic_races, random_traces, same,
-    sync_preserving_races, trace,
+    sync_preserving_races, trace, weak_order_races,
 };
 use overtake_trace::{EventIndex, Trace};
 
@@ -32,14 +32,14 @@ fn answers_agree_with_the_definitions() {
                 var,
             })
             .collect();
-        let [observed, preserving, reversal] =
-            [happens_before_races, sync_preserving_races, optimistic_races].map(|races| races(trace));
+        let definitions = [happens_before_races, sync_preserving_races, optimistic_races, weak_order_races];
+        let expected = definitions.map(|races| races(trace));
         let pairs: Vec<_> = conflicts.iter().map(|pair| (pair.first, pair.second)).collect();
         for (pair, answer) in conflicts.iter().zip(answers(trace, &pairs)) {
             let answer = answer.ok_or("no answer")?;
-            let said = (answer.happens_before.is_none(), answer.kept_apart.is_none(), answer.sync_reversal);
-            let holds = |races: &std::collections::BTreeSet<Pair>| races.contains(pair);
-            let expected = (holds(&observed), holds(&preserving), holds(&reversal));
+            let (happened, preserving) = (answer.happens_before.is_none(), answer.kept_apart.is_none());
+            let said = [happened, preserving, answer.sync_reversal, !answer.weakly_ordered];
+            let expected = expected.each_ref().map(|races| races.contains(pair));
             same(&format!("{pair:?}"), [expected], [said])?;
             check_chains(&answer)?;
         }

@@ -34,6 +34,7 @@ struct AnswerForm {
     kept_apart: Option<Vec<LinkForm>>,
     sync_reversal: bool,
     saturation: Option<bool>,
+    weakly_ordered: Option<bool>,
     hinges_on_reads: bool,
 }
 
@@ -67,6 +68,7 @@ impl AnswerForm {
             kept_apart: answer.kept_apart.as_ref().map(chain),
             sync_reversal: answer.sync_reversal,
             saturation: answer.saturation,
+            weakly_ordered: race.map(|_| answer.weakly_ordered),
             hinges_on_reads: answer.hinges_on_reads,
         }
     }

@@ -16,6 +16,7 @@ pub fn answer(answer: &Answer, symbols: &Symbols) -> String {
     let verdict = match (&answer.race, answer.is_race()) {
         (_, true) => "a race",
         (Some(_), false) if answer.is_possible() => "a race is possible",
+        (Some(_), false) if !answer.weakly_ordered => "no race, but a suspicion of the weak order",
         (Some(_), false) => "no race that any notion finds",
         (None, _) => "no conflicting accesses of different threads",
     };
@@ -65,6 +66,9 @@ fn predictions(text: &mut String, answer: &Answer, symbols: &Symbols) {
     let _ = writeln!(text, "  sync-reversal    {}", words(answer.sync_reversal));
     let saturation = answer.saturation.map_or("not asked: it would take too many events", words);
     let _ = writeln!(text, "  saturation       {saturation}");
+    let weak =
+        if answer.weakly_ordered { "orders them" } else { "does not order them, which alone is a suspicion" };
+    let _ = writeln!(text, "  weak order       {weak}");
     if answer.hinges_on_reads {
         text.push_str("  recording        no schedule does without knowing what racy reads saw: possible, not predicted\n");
     }
