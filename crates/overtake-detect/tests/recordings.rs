@@ -269,3 +269,20 @@ fn a_recording_without_racy_reads_predicts_as_a_text_does() {
     let verdicts: Vec<_> = found("syncp", &recording(&trace(text))).iter().map(|race| race.verdict).collect();
     assert_eq!(verdicts, [Verdict::Predicted]);
 }
+
+#[test]
+fn an_allocation_before_a_use_is_never_predicted_to_come_after_it() {
+    // The pointer was handed over by something that the recording does not show.
+    let kept =
+        "T0 fork T1; T0 alloc b; T0 acq l; T0 rel l; T1 acq l; T1 rel l; T1 w b[0]; T1 free b; T0 join T1";
+    let swapped =
+        "T0 fork T1; T0 acq l; T0 alloc b; T0 rel l; T1 acq l; T1 rel l; T1 w b[0]; T1 free b; T0 join T1";
+    for text in [kept, swapped] {
+        let run = recording(&trace(text));
+        for detector in ["syncp", "short-syncp", "osr", "short-osr", "m2"] {
+            assert_eq!(found(detector, &run), [], "{detector} on {text}");
+        }
+        assert!(found("wcp", &run).iter().all(|race| race.verdict == Verdict::Suspected), "{text}");
+    }
+    assert!(!found("osr", &trace(swapped)).is_empty(), "a text says all");
+}

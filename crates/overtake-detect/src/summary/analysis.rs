@@ -64,7 +64,7 @@ impl<const BOUNDED: bool> Pass for First<BOUNDED> {
     fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         let First { method, limits, survey, cover, with_syncp, .. } = *self;
         let mut census = survey.into_census();
-        census.look_for_blocks(&symbols.variables);
+        census.look_at(symbols);
         if !census.any_variable_matters() {
             let own = After::Done(Box::new(Searched::nothing(method, 0)));
             let syncp = SyncPreserving::<BOUNDED>::new(limits.window, census);

@@ -58,7 +58,7 @@ impl Pass for Racing {
             return After::Done(done);
         }
         variables.iter().for_each(|&var| census.keep(var));
-        census.look_for_blocks(&symbols.variables);
+        census.look_at(symbols);
         let mut collector = Collector::of_windows(census);
         collector.builder.open_window();
         After::Pass(Box::new(Doubting {

@@ -222,7 +222,9 @@ impl Finder {
             }
             self.questions += 1;
             for (at, &(_, index, kind)) in accesses.iter().enumerate() {
-                if second.at.index.0 - index.0 >= self.limits.window {
+                // An allocation that happens before a use was handed over; what does not is no prediction.
+                let is_handed_over = self.census.is_recorded && kind == AccessKind::Alloc;
+                if is_handed_over || second.at.index.0 - index.0 >= self.limits.window {
                     continue;
                 }
                 if state.candidates >= self.limits.instances {

@@ -365,12 +365,12 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         !self.clocks.reaches(second.at.thread, first.epoch, first.learned)
     }
 
-    /// Whether, in a recording, happens-before orders an allocation before a use of the block. Somebody handed the pointer over, and code
-    /// that is not instrumented may have done so: nobody knows that the order can be another one. Later uses by the thread are
-    /// ordered as well (I1).
+    /// Whether, in a recording, happens-before orders an allocation before a use of the block (see [`Census::is_recorded`]). Later uses by
+    /// the thread are ordered as well (I1).
     fn is_handed_over(&self, allocation: &Entry, second: &NewEntry) -> bool {
         let happened = Epoch { thread: allocation.epoch.thread, time: allocation.happened };
-        self.racy_reads.is_some() && self.order.thread(second.at.thread).covers(happened)
+        (self.census.is_recorded || self.racy_reads.is_some())
+            && self.order.thread(second.at.thread).covers(happened)
     }
 
     /// Reports a race.

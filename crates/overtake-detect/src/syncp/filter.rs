@@ -19,7 +19,7 @@
 
 use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock};
 use overtake_trace::{
-    EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId, Variable, Variables,
+    EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId, VarId, Variable,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,6 +36,9 @@ pub(crate) struct Census {
     locks: Bits,
     /// No variable that matters is a heap block.
     pub(crate) no_block_matters: bool,
+    /// The trace is a recording. In one, an allocation that happens before a use of its block was handed over, perhaps by code that is not
+    /// instrumented: nobody knows that the order can be another one.
+    pub(crate) is_recorded: bool,
     pub(super) threads: IdVec<ThreadId, ThreadFacts>,
     /// The joins of each thread, in their order.
     joins: IdVec<ThreadId, Vec<PlannedJoin>>,
@@ -171,9 +174,11 @@ impl Census {
         lives
     }
 
-    /// Finds out whether any heap block can matter: if none can, nobody needs to know which block an access lies in.
-    pub(crate) fn look_for_blocks(&mut self, variables: &Variables) {
-        let is_block = |var: VarId| matches!(variables.get(var), Variable::Block(_));
+    /// Finds out whether any heap block can matter: if none can, nobody needs to know which block an access lies in. And whether the trace
+    /// is a recording.
+    pub(crate) fn look_at(&mut self, symbols: &Symbols) {
+        self.is_recorded = symbols.program.is_recorded();
+        let is_block = |var: VarId| matches!(symbols.variables.get(var), Variable::Block(_));
         self.no_block_matters =
             !self.everything && !self.variables.ones().any(|bit| is_block(VarId::from_index(bit)));
     }

@@ -34,7 +34,7 @@ impl<const BOUNDED: bool> Pass for Surveying<BOUNDED> {
     /// Where no variable matters, there is no race to be found, and the trace need not be read again.
     fn end(self: Box<Self>, symbols: &Symbols, _: &mut Findings) -> After {
         let mut census = self.survey.into_census();
-        census.look_for_blocks(&symbols.variables);
+        census.look_at(symbols);
         let is_over = !census.any_variable_matters();
         let detector = Box::new(SyncPreserving::<BOUNDED>::new(self.window, census));
         if is_over { After::Done(detector) } else { After::Pass(detector) }
@@ -97,7 +97,7 @@ impl<const BOUNDED: bool> Pass for Racing<BOUNDED> {
         let Racing { window, mut census, .. } = *self;
         let variables = std::mem::take(findings).racy_variables();
         variables.iter().for_each(|&var| census.keep(var));
-        census.look_for_blocks(&symbols.variables);
+        census.look_at(symbols);
         let racy = RacyVariables { variables: variables.into_iter().collect() };
         let mut detector = SyncPreserving::<BOUNDED>::new(window, census);
         detector.racy_reads = Some(Box::new(RacyReads::drawing(racy)));

@@ -4,10 +4,11 @@ use overtake_trace::{Checked, Symbols};
 
 use super::detector::WeakOrder;
 use super::survey::Survey;
+use crate::access::AccessKind;
 use crate::detector::Detector;
 use crate::findings::Findings;
 use crate::passes::{After, Analysis, Pass};
-use crate::race::Verdict;
+use crate::race::{Race, Verdict};
 use crate::run::{LiveBlocks, feed, visit};
 use crate::settings::{OptionError, Options};
 use crate::summary::{SUPPORT_READINGS, support};
@@ -52,12 +53,16 @@ impl Pass for Weak {
 
     fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         let races = findings.groups().iter().map(|group| group.example);
-        let suspected: Vec<_> = races.filter(|race| race.verdict == Verdict::Suspected).collect();
+        // What a recording shows as handed over is not said to be possible in another order.
+        let is_handed_over =
+            |race: &Race| symbols.program.is_recorded() && race.first.kind == AccessKind::Alloc;
+        let suspected: Vec<_> =
+            races.filter(|race| race.verdict == Verdict::Suspected && !is_handed_over(race)).collect();
         match suspected.is_empty() {
             true => After::Done(self),
             false => {
                 let mut census = self.0.census().for_schedules();
-                census.look_for_blocks(&symbols.variables);
+                census.look_at(symbols);
                 After::Pass(Box::new(support(&suspected, census, self.figures())))
             }
         }
