@@ -427,6 +427,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         options: &["no-filter", "instances"],
         witness: Witness::AnyLockOrder,
+        unasked: Unasked::IfShort,
         includes: Some(Included { name: "syncp", start: crate::osr::start_full::<true> }),
         start: crate::osr::start_full::<false>,
         ..Entry::BASIC
@@ -439,6 +440,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         options: &["window", "no-filter", "instances"],
         witness: Witness::AnyLockOrder,
+        unasked: Unasked::IfLong,
         includes: Some(Included { name: "short-syncp", start: crate::osr::start_short::<true> }),
         start: crate::osr::start_short::<false>,
         ..Entry::BASIC

@@ -27,6 +27,18 @@ fn a_clean_trace_is_said_to_be_clean() {
 }
 
 #[test]
+fn a_race_that_needs_two_sections_swapped_is_predicted_by_default() {
+    let swapped = "T1|acq(l)|1\nT1|w(x)|2\nT1|rel(l)|3\nT2|acq(l)|4\nT2|rel(l)|5\nT2|w(x)|6\n";
+    let text = overtake_with_input(&["analyze", "-q", "-"], swapped.as_bytes()).expect_code(66).text();
+    assert!(text.contains("predicted race on x"), "{text}");
+    overtake_with_input(&["analyze", "-q", "-", "-d", "hb,syncp,deadlock"], swapped.as_bytes())
+        .expect_code(0);
+    let long = overtake(&["analyze", "--help"]).expect_code(0).text();
+    let long = long.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(long.contains("on long traces hb, short-syncp, short-osr and deadlock"), "{long}");
+}
+
+#[test]
 fn the_json_form_is_the_documented_one() {
     let run = overtake_with_input(&["analyze", "-", "--json"], RACY.as_bytes()).expect_code(66);
     let mut document = run.json();

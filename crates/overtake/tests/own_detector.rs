@@ -97,7 +97,7 @@ fn help_names_it() {
     for expected in [ROW.name, ROW.summary, "short-hb, short-syncp, short-osr, windowed, shared-by-hand"] {
         assert!(help.contains(expected), "{expected} in\n{help}");
     }
-    assert!(help.contains("by default hb, syncp, deadlock and shared-by-hand"), "{help}");
+    assert!(help.contains("by default hb, syncp, osr, deadlock and shared-by-hand"), "{help}");
     let (_, error) = program(&["analyze", "-", "-d", "shared-by"], "");
     assert!(error.contains(ROW.name), "{error}");
     let (completions, _) = program(&["completions", "bash"], "");

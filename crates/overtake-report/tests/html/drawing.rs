@@ -171,7 +171,9 @@ const SECTIONS_APART: &str = "(() => {
 
 #[test]
 fn a_lock_of_a_predicted_deadlock_is_held_to_the_end_only_where_its_threads_wait() {
-    let Some((mut browser, file)) = browse(&schedules::deadlock_without_releases(3), 420, 900) else { return };
+    let Some((mut browser, file)) = browse(&schedules::deadlock_without_releases(3), 420, 900) else {
+        return;
+    };
     browser.prefer(&[("prefers-reduced-motion", "reduce")]);
     open(&mut browser, &file);
     browser.choose("slider", "0");
