@@ -53,9 +53,12 @@ pub struct FileHeader {
     pub end: u64,
     /// Bytes of records that were dropped to stay within the size limit.
     pub dropped_bytes: u64,
-    /// The error number of the first system call that failed to write records; 0 if none failed.
+    /// The error number of the first system call that failed to write records, or [`LOG_IS_FULL`]; 0 if none failed.
     pub loss: u64,
 }
+
+/// Records were not written because the log already had its share of the room on the disk. No system call fails with this number.
+pub const LOG_IS_FULL: i32 = 4096;
 
 /// What a piece is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,8 @@ mod fd;
 use core::arch::asm;
 use core::mem::MaybeUninit;
 
+use overtake_rawlog::LOG_IS_FULL;
+
 use crate::sandbox;
 pub(crate) use fd::{Fd, Identity};
 
@@ -31,6 +33,7 @@ impl Errno {
             libc::EBADF => b"the log file was closed",
             libc::ENAMETOOLONG => b"name too long",
             libc::ENOSYS => b"the program's own sandbox forbids it",
+            LOG_IS_FULL => b"the log has taken half of the disk's free space",
             _ => b"a system call failed",
         }
     }

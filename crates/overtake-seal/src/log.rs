@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use overtake_rawlog::{BriefAccess, Decoder, PieceHeader, Record, ThreadHeader, VERSION, process_keys};
+use overtake_rawlog::{
+    BriefAccess, Decoder, LOG_IS_FULL, PieceHeader, Record, ThreadHeader, VERSION, process_keys,
+};
 
 use crate::error::{Error, Result};
 use crate::pieces;
@@ -166,6 +168,9 @@ fn reason(number: i32) -> String {
     const FORBIDDEN: i32 = 38;
     match number {
         FORBIDDEN => "the program's own sandbox forbids it".to_owned(),
+        LOG_IS_FULL => {
+            "the log has taken half of the disk's free space; --max-size keeps the newest part".to_owned()
+        }
         _ => io::Error::from_raw_os_error(number).to_string(),
     }
 }

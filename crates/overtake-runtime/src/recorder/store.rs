@@ -14,12 +14,14 @@
 //!       parent's.
 //!   L5  Before the program forbids us to write or to map (`sandbox`, `setrlimit`), a reserve is mapped. From then on pieces go there,
 //!       without a system call.
+//!   L6  Without a size limit, chunks are written until the file has half of the room that was free on the disk at the start: the program,
+//!       and who reads the log, need the rest.
 
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use overtake_rawlog::{
-    FILE_MAGIC, FileHeader, LARGE_TAIL_BYTES, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC, PieceHeader,
-    PieceKind, SMALL_TAIL_BYTES,
+    FILE_MAGIC, FileHeader, LARGE_TAIL_BYTES, LOG_IS_FULL, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC,
+    PieceHeader, PieceKind, SMALL_TAIL_BYTES,
 };
 
 use crate::process;
@@ -36,6 +38,8 @@ static HEADER: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Pieces before this offset were dropped, except those that are mapped.
 static OLDEST: AtomicU64 = AtomicU64::new(PAGE_BYTES as u64);
+/// Bytes that the file may have if there is no size limit. (L6)
+static SHARE: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Bytes of the file that were freed.
 static GIVEN_BACK: AtomicU64 = AtomicU64::new(0);
 static IS_GIVING_BACK: AtomicBool = AtomicBool::new(false);
@@ -92,6 +96,7 @@ fn file() -> Result<Opened, Errno> {
 /// Creates the file in the directory of the process.
 pub(crate) fn open() -> Result<(), Errno> {
     let file = open_path(libc::O_CREAT | libc::O_EXCL)?;
+    SHARE.store(file.free_bytes().map_or(u64::MAX, |free| free / 2), Ordering::Relaxed);
     let mapped = file.allocate(0, PAGE_BYTES).and_then(|()| sys::map_file(file, 0, PAGE_BYTES));
     let mapped: *mut Shared = match mapped {
         Ok(mapped) => mapped.cast(),
@@ -313,7 +318,7 @@ pub(crate) unsafe fn write(piece: *mut PieceHeader) -> Result<(), Errno> {
         return Ok(());
     }
     let opened = file()?;
-    stay_within_limit(&opened, header.size());
+    stay_within_limit(&opened, header.size())?;
     let at = reserve(header.size(), 8)?;
     // SAFETY: the caller's promise, for the header and the bytes behind it.
     unsafe { opened.file.write_at(piece.cast(), PIECE_HEADER_BYTES + bytes.len(), at) }
@@ -347,20 +352,25 @@ pub(crate) fn note_loss(reason: Errno) {
     }
 }
 
-/// Drops the oldest pieces if the file would exceed its limit.
-fn stay_within_limit(opened: &Opened, more: u64) {
+/// Drops the oldest pieces if the file would exceed its limit. Fails if there is no limit, and the file would exceed its share. (L6)
+fn stay_within_limit(opened: &Opened, more: u64) -> Result<(), Errno> {
     let limit = process::size_limit();
-    let Some(header) = header().filter(|_| limit != 0) else { return };
+    let Some(header) = header() else { return Ok(()) };
+    if limit == 0 {
+        let fits = header.end.load(Ordering::Relaxed) + more <= SHARE.load(Ordering::Relaxed);
+        return if fits { Ok(()) } else { Err(Errno(LOG_IS_FULL)) };
+    }
     while header.end.load(Ordering::Relaxed) - GIVEN_BACK.load(Ordering::Relaxed) + more > limit {
         if IS_GIVING_BACK.swap(true, Ordering::Acquire) {
-            return; // another thread does it
+            break; // another thread does it
         }
         let given = give_oldest_back(opened, header);
         IS_GIVING_BACK.store(false, Ordering::Release);
         if !given {
-            return;
+            break;
         }
     }
+    Ok(())
 }
 
 /// Frees the room of the oldest piece, or skips the piece if it is mapped. False if there is none.

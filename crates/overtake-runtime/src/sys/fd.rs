@@ -85,6 +85,17 @@ impl Fd {
         Ok(())
     }
 
+    /// Bytes that are free on the file system of the file; `None` if it does not tell.
+    pub(crate) fn free_bytes(self) -> Option<u64> {
+        let mut facts = MaybeUninit::<libc::statfs>::uninit();
+        // SAFETY: the kernel fills the facts.
+        unsafe {
+            syscall6(libc::SYS_fstatfs, [self.0 as usize, facts.as_mut_ptr() as usize, 0, 0, 0, 0]).ok()?;
+            let facts = facts.assume_init_ref();
+            Some(facts.f_bavail.saturating_mul(facts.f_bsize as u64)).filter(|free| *free > 0)
+        }
+    }
+
     /// Frees the room of a range. The range reads as zeros afterwards.
     pub(crate) fn punch(self, offset: u64, bytes: usize) {
         let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;

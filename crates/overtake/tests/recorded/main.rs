@@ -264,7 +264,27 @@ fn a_disk_that_is_really_full_takes_no_report_away() {
     }
 }
 
-/// As above, where the traces go to the disk that the log filled.
+#[test]
+fn a_log_takes_half_of_the_free_disk_at_most() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&ends(), &directory);
+    let disk = directory.path().join("disk");
+    std::fs::create_dir(&disk).expect("writable");
+    let way = "OVERTAKE_LOG=\"$TMPDIR\" \"$1\" volume; stat -f -c 'free %a of %b' \"$TMPDIR\"; \"$0\" run -- \"$1\" volume";
+    let mut full = command("unshare");
+    full.args(["--mount", "sh", "-c", &on_a_disk_of("4M", way)]);
+    full.arg(env!("CARGO_BIN_EXE_overtake")).arg(&program).env("TMPDIR", &disk);
+    let Some(output) = permitted(full) else { return };
+    let told = format!("{}{}", said(&output), String::from_utf8_lossy(&output.stdout));
+    let words = told.lines().find_map(|line| line.strip_prefix("free ")).expect("stat prints a line");
+    let (free, all) = words.split_once(" of ").expect("two numbers");
+    let [free, all] = [free, all].map(|number| number.parse::<u64>().expect("a number"));
+    assert!(free * 3 > all, "half but for the tails of two threads: {told}");
+    assert!(told.contains("could not be written: the log has taken half of the disk's free space"), "{told}");
+    assert_eq!(output.status.code(), Some(66), "what came before is analysed: {told}");
+}
+
+/// As above, where the traces go to the disk that the log filled: a size limit that is larger than the disk.
 #[test]
 fn a_log_for_whose_trace_there_is_no_room_is_kept() {
     let directory = tempfile::tempdir().expect("writable");
@@ -272,8 +292,8 @@ fn a_log_for_whose_trace_there_is_no_room_is_kept() {
     let disk = directory.path().join("disk");
     std::fs::create_dir(&disk).expect("writable");
     let ways = [
-        ("\"$0\" record -o \"$TMPDIR\" -- \"$1\" volume; echo code $?", "code 1\n"),
-        ("\"$0\" run --keep \"$TMPDIR\" -- \"$1\" volume 2>&1; echo code $?", "code 66\n"),
+        ("\"$0\" record --max-size 1G -o \"$TMPDIR\" -- \"$1\" volume; echo code $?", "code 1\n"),
+        ("\"$0\" run --max-size 1G --keep \"$TMPDIR\" -- \"$1\" volume 2>&1; echo code $?", "code 66\n"),
     ];
     for (way, code) in ways {
         let mut full = command("unshare");
@@ -292,7 +312,11 @@ fn a_log_for_whose_trace_there_is_no_room_is_kept() {
 
 /// A shell command that does `then` on a small file system of its own.
 fn on_a_small_disk(then: &str) -> String {
-    format!("mount -t tmpfs -o size=1M none \"$TMPDIR\" || exit 99; {then}")
+    on_a_disk_of("1M", then)
+}
+
+fn on_a_disk_of(size: &str, then: &str) -> String {
+    format!("mount -t tmpfs -o size={size} none \"$TMPDIR\" || exit 99; {then}")
 }
 
 /// The output of a command, if it is permitted here.
