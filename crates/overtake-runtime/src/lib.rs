@@ -30,6 +30,7 @@ mod hand_over;
 mod libc_hooks;
 mod own_stack;
 mod process;
+mod program;
 mod recorder;
 mod sandbox;
 mod silent;

@@ -12,7 +12,7 @@ use overtake_rawlog::RecordKind;
 use crate::back_end::{self, Access, Operation, Wait};
 use crate::recorder::coalesce::LookUp;
 use crate::recorder::{Muted, Recorder};
-use crate::tls;
+use crate::{program, tls};
 pub(crate) use life::{
     NO_THREAD, abandon_after_fork, begin, end, end_state, go_on_after_fork, is_the_only_one, lost, new_fiber,
     next_number, stop_after_fork,
@@ -140,6 +140,17 @@ impl ThreadState {
         match self.library_caller.take() {
             0 => pc,
             caller => caller,
+        }
+    }
+
+    /// Handles a call from `pc`. If that is in a library, the program called the library somewhere, and the call stack has this place
+    /// meanwhile. A library without instrumentation does not say so itself.
+    #[inline]
+    pub(crate) fn called_from(&self, pc: usize, handle: impl FnOnce()) {
+        let call = if program::holds(pc) { None } else { self.recorder.enter_library() };
+        handle();
+        if let Some(stack_pointer) = call {
+            self.recorder.leave_function(stack_pointer);
         }
     }
 
@@ -307,13 +318,13 @@ impl ThreadState {
     /// writes are ignored, it does not count as an access.
     pub(crate) fn allocated(&self, address: u64, size: u64, usable: u64, pc: u64) {
         let pc = self.caller_or(pc);
-        match back_end::other() {
+        self.called_from(pc as usize, || match back_end::other() {
             Some(other) => other.operation(
                 self,
                 Operation { kind: RecordKind::Alloc, extra: 0, object: address, pc, more: size },
             ),
             None => self.recorder.allocated(address, (size, usable), !self.is_ignoring_writes(), pc),
-        }
+        });
     }
 
     /// A block of memory is about to be freed. It is recorded even while synchronisation is ignored. While writes are ignored, or if the
@@ -322,13 +333,13 @@ impl ThreadState {
         let pc = self.caller_or(pc);
         let is_access = !by_loader && !self.is_ignoring_writes();
         let extra = u8::from(!is_access);
-        match back_end::other() {
+        self.called_from(pc as usize, || match back_end::other() {
             Some(other) => other.operation(
                 self,
                 Operation { kind: RecordKind::Free, extra, object: address, pc, more: size },
             ),
             None => self.recorder.freed(address, size, extra, pc),
-        }
+        });
     }
 
     /// The thread with this number has a name. Back ends other than the recorder do not get it.

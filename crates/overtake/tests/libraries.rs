@@ -141,6 +141,41 @@ fn what_a_library_without_instrumentation_copies_counts_as_its_policy_says() {
     }
 }
 
+/// A function that calls a library with a stack pointer of its own choice.
+const MOVING: &str = "#include <alloca.h>
+#include <pthread.h>
+#include <string.h>
+void copy(const char *, unsigned long);
+static void *work(void *length) {
+    char *text = alloca((unsigned long)length);
+    memset(text, 0, 8);
+    copy(text, 8);
+    return 0;
+}
+int main(int count, char **arguments) {
+    (void)arguments;
+    pthread_t thread;
+    pthread_create(&thread, 0, work, (void *)(count * 1000L));
+    work((void *)(count * 1000L));
+    return pthread_join(thread, 0);
+}
+";
+
+#[test]
+fn the_function_that_calls_straight_into_a_library_is_the_headline() {
+    for (user, headline, line) in
+        [(USER, "main writes while work writes", "user.c:7"), (MOVING, "work writes while work writes", "")]
+    {
+        let directory = tempfile::tempdir().expect("writable");
+        let program = with_quiet_library(directory.path(), user);
+        let output = overtake().args(["run", "--"]).arg(program).arg("copies").output().expect("it starts");
+        let report = said(&output);
+        assert!(report.contains(&format!("race on copied: {headline}")), "{report}");
+        assert!(report.contains(line), "{report}");
+        assert_eq!(output.status.code(), Some(66), "{report}");
+    }
+}
+
 #[test]
 fn a_pointer_that_a_library_hands_over_under_its_lock_is_handed_over_in_every_order() {
     let directory = tempfile::tempdir().expect("writable");

@@ -31,11 +31,12 @@ mod waits;
 
 use overtake_rawlog::RecordKind;
 
-use crate::thread;
+use crate::{program, thread};
 
 /// Called before anything is recorded.
 pub(crate) fn start() {
     real::look_up_all();
+    program::start();
     loader::start();
     threads::start();
 }
@@ -65,6 +66,6 @@ fn caller_or(pc: usize) -> usize {
 #[inline]
 fn touch<const WRITE: bool>(address: usize, length: usize, pc: usize) {
     if let Some(thread) = thread::current() {
-        thread.access_range::<WRITE>(address, length, pc);
+        thread.called_from(pc, || thread.access_range::<WRITE>(address, length, pc));
     }
 }

@@ -20,6 +20,7 @@ use overtake_rawlog::{
 
 use crate::detour::Detour;
 use crate::process;
+use crate::program;
 use crate::stamp;
 use crate::sys::NoSignals;
 use buffer::Buffer;
@@ -459,6 +460,16 @@ impl Recorder {
     #[cfg(feature = "staticlib")]
     pub(crate) fn depth(&self, stack_pointer: usize) -> u64 {
         self.stack.depth(stack_pointer as u64)
+    }
+
+    /// Puts the call by which the program entered a library on the call stack. Returns the stack pointer that
+    /// [`leave_function`](Self::leave_function) takes; nothing if no such call is known.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn enter_library(&self) -> Option<usize> {
+        let call = self.stack.call_in_progress().filter(|call| program::holds(call.from as usize))?;
+        self.stack.enter(call.from, call.stack_pointer);
+        Some(call.stack_pointer as usize)
     }
 
     #[inline(always)]

@@ -28,6 +28,14 @@ struct Frame {
     stack_pointer: u64,
 }
 
+/// A call of something without instrumentation.
+pub(crate) struct Call {
+    /// Its return address.
+    pub(crate) from: u64,
+    /// A stack pointer below that of its function.
+    pub(crate) stack_pointer: u64,
+}
+
 const NEVER: usize = usize::MAX;
 const FIRST: usize = 2;
 const FIRST_CAPACITY: usize = 1024;
@@ -130,6 +138,20 @@ impl CallStack {
             self.top.as_ptr().write_volatile(top);
         }
         self.current_since.set(NEVER);
+    }
+
+    /// The call that the innermost function has made and that has not returned. It leaves its return address where that of the entry hook
+    /// was, unless the function moved its stack pointer in between (`alloca`): then this is an earlier call, of which nothing is known.
+    pub(crate) fn call_in_progress(&self) -> Option<Call> {
+        let local = 0_u8;
+        let here = &raw const local as u64;
+        let place = self.stack_pointer(self.top.get() - 1);
+        if !self.is_own(place) || !self.is_own(here) || place <= here {
+            return None;
+        }
+        // SAFETY: on this thread's stack, above what is in use.
+        let from = unsafe { (place as *const u64).read() };
+        Some(Call { from, stack_pointer: place - 1 })
     }
 
     /// Calls `each` with the return addresses of the calls, innermost first.
