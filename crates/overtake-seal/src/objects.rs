@@ -18,6 +18,10 @@ pub(crate) struct Objects {
     /// How many objects had each name.
     names: FxHashMap<String, u32>,
     descriptors: Descriptors<BTreeMap<u64, u64>>,
+    /// The objects of channels, named by the descriptors that were first seen for them.
+    channels: FxHashMap<u64, SyncId>,
+    /// How many channels were named by each descriptor.
+    channels_of: FxHashMap<u64, u64>,
     /// How many locks each thread holds.
     held: FxHashMap<ThreadId, u32>,
     /// Records are missing, so that the earlier states of objects are not known.
@@ -372,7 +376,21 @@ impl Objects {
 
     /// The object of a file descriptor. Both ends of a pipe have the same object.
     pub(crate) fn descriptor(&mut self, descriptor: u64, symbols: &mut Symbols) -> Result<SyncId> {
-        symbols.objects.intern_generation(b"file", self.descriptors.channel(descriptor))
+        let channel = self.descriptors.channel(descriptor);
+        self.channel(channel, descriptor, symbols)
+    }
+
+    /// The object of a channel that this descriptor belongs to.
+    fn channel(&mut self, channel: u64, descriptor: u64, symbols: &mut Symbols) -> Result<SyncId> {
+        if let Some(&known) = self.channels.get(&channel) {
+            return Ok(known);
+        }
+        let earlier = self.channels_of.entry(descriptor).or_default();
+        let name = format!("file descriptor {descriptor}");
+        let object = symbols.objects.intern_generation(name.as_bytes(), *earlier)?;
+        *earlier += 1;
+        self.channels.insert(channel, object);
+        Ok(object)
     }
 
     /// `descriptor` has the object of `other` from now on.
@@ -389,7 +407,7 @@ impl Objects {
         symbols: &mut Symbols,
     ) -> Result<Option<SyncId>> {
         let Some(channel) = self.descriptors.merge(from, to) else { return Ok(None) };
-        symbols.objects.intern_generation(b"file", channel).map(Some)
+        self.channel(channel, from, symbols).map(Some)
     }
 
     /// A descriptor is closed.
@@ -402,5 +420,27 @@ impl Object {
     fn next_generation(&mut self, symbols: &mut Symbols) -> Result<SyncId> {
         self.generation += 1;
         symbols.objects.intern_generation(self.name.as_bytes(), self.generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_are_named_by_their_descriptors() {
+        let (mut objects, mut symbols) = (Objects::default(), Symbols::default());
+        let mut name_of = |objects: &mut Objects, descriptor| {
+            let object = objects.descriptor(descriptor, &mut symbols).expect("few objects");
+            let mut name = Vec::new();
+            symbols.objects.write_name(object, &mut name);
+            String::from_utf8(name).expect("text")
+        };
+        assert_eq!(name_of(&mut objects, 3), "file descriptor 3");
+        objects.alias_descriptor(4, 3);
+        assert_eq!(name_of(&mut objects, 4), "file descriptor 3");
+        objects.forget_descriptor(3);
+        assert_eq!(name_of(&mut objects, 3), "file descriptor 3#1");
+        assert_eq!(name_of(&mut objects, 4), "file descriptor 3");
     }
 }
