@@ -254,7 +254,8 @@ function arrowPart(layout, arrow, at) {
       path.setAttribute("d", angular([x1, y(from) + 6], [gutter, y(to)], x2 - 8, level(y)));
       if (name) {
         name.setAttribute("x", Math.max(x1, gutter) - 12);
-        name.setAttribute("y", level(y) + 4);
+        // Left of the first step its row is empty; below the line there may be a note about more events.
+        name.setAttribute("y", level(y) + (x1 > gutter ? -4 : 4));
       }
       this.node.style.opacity = appears ? met : remains ? 1 : 1 - gone;
     },
