@@ -46,6 +46,7 @@
 //! program and nothing that only the program needs.
 #![forbid(unsafe_code)]
 
+pub mod circumstances;
 #[cfg(feature = "cli")]
 pub mod command_line;
 pub mod compile;

@@ -1,6 +1,7 @@
 //! What is around a program that runs: commands before and after it, a client beside it, its standard input, its environment.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ pub struct Surroundings {
     /// The directory in which the program runs, if it is not the current one.
     pub directory: Option<PathBuf>,
     /// All environment variables of the program, if they are not those of this process.
-    pub environment: Option<BTreeMap<String, String>>,
+    pub environment: Option<BTreeMap<OsString, OsString>>,
 }
 
 impl Surroundings {

@@ -376,6 +376,42 @@ fn what_is_around_a_program_is_there_again() {
     assert!(said(&output).contains("neither access was reached"), "{}", said(&output));
 }
 
+/// Races only in its directory and with its variable, which no other process has.
+const ELSEWHERE: &str = "#define main race
+#include \"SOURCE\"
+#undef main
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    FILE *file = fopen(\"elsewhere.c\", \"r\");
+    if (!file || !getenv(\"OF_THE_RECORDING\")) return 1;
+    fclose(file);
+    return race();
+}
+";
+
+#[test]
+fn a_program_runs_again_where_and_as_it_was_recorded() {
+    let files = support::Files::new();
+    let source = program("race/lock_between.c").display().to_string();
+    files.write("elsewhere.c", &ELSEWHERE.replace("SOURCE", &source));
+    let result = files.path("result.json");
+    let mut run = overtake();
+    run.args(["run", "--report", &format!("result={result}"), "elsewhere.c"]).current_dir(files.path(""));
+    let output = run.env("OF_THE_RECORDING", "a secret").output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    let stored = std::fs::read_to_string(&result).expect("a result");
+    assert!(!stored.contains("secret") && !stored.contains("OF_THE_RECORDING"), "{stored}");
+    for (arguments, code, words) in [
+        (&["confirm", &result][..], 66, "with OF_THE_RECORDING as then"),
+        (&["confirm", &result, "--here"], 1, "the compiler failed"),
+    ] {
+        let output = overtake().args(arguments).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+        assert!(said(&output).contains(words), "{}", said(&output));
+    }
+}
+
 #[test]
 fn a_debugger_finds_both_threads_at_their_accesses() {
     use std::os::unix::fs::PermissionsExt;

@@ -101,14 +101,14 @@ fn beside(link: &Path) -> PathBuf {
     link.with_extension("real")
 }
 
-fn hash_of(what: impl Hash) -> u64 {
+pub(crate) fn hash_of(what: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()
 }
 
 /// The user's cache, else a directory of the user's own among the temporary files.
-fn directory() -> io::Result<PathBuf> {
+pub(crate) fn directory() -> io::Result<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
     let cache = cache.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")));
     if let Some(directory) = cache.map(|cache| cache.join("overtake"))

@@ -24,6 +24,7 @@ use kit::Kit;
 
 pub use compiler::Language;
 pub use configured::{Configurer, Foreign, configured_otherwise, language_of_cc};
+pub(crate) use kit::{directory as cache_directory, hash_of};
 
 /// Names under which this program is the C or the C++ compiler, for build systems that want one word.
 const NAMES: [(&str, Language); 2] = [("overtake-cc", Language::C), ("overtake-c++", Language::Cpp)];

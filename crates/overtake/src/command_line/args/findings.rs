@@ -87,6 +87,11 @@ impl ReportArguments {
         !self.report.is_empty()
     }
 
+    /// Whether a result is stored.
+    pub(crate) fn store_result(&self) -> bool {
+        self.report.iter().any(|target| target.renderer.name == "result")
+    }
+
     /// Whether some report wants to show whole runs.
     fn want_timeline(&self) -> bool {
         self.report.iter().any(|target| target.renderer.wants_timeline)

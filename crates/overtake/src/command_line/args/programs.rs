@@ -89,7 +89,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "TIME", hide_short_help = true, default_value = "5m", value_parser = duration_parser, help_heading = "Seeing races happen")]
     pub(crate) hunt_time: Duration,
 
-    /// Store the working directory and the environment in the result, for `overtake confirm`
+    /// Store the working directory and the environment in the result, for `overtake confirm` on another machine
     #[arg(long, hide_short_help = true, help_heading = "Seeing races happen")]
     pub(crate) keep_environment: bool,
 
@@ -192,6 +192,10 @@ pub(crate) struct ConfirmArguments {
 
     #[command(flatten)]
     pub(crate) trial: TrialArguments,
+
+    /// Run the program in this directory and with this environment, not with those of the recorded run
+    #[arg(long)]
+    pub(crate) here: bool,
 
     /// Stop when both threads stand at the accesses of this race, and start gdb there
     #[arg(long, value_name = "RACE", conflicts_with = "races")]

@@ -1,16 +1,16 @@
 //! `overtake confirm`: runs the program of a result again and makes its races happen.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::Command;
 
-use overtake::confirm::{ConfirmOptions, RACE, candidates, confirm, stop_at};
+use overtake::circumstances::Circumstances;
+use overtake::confirm::{ConfirmOptions, RACE, Trial, candidates, confirm, stop_at};
 use overtake::recording::scratch_directory;
 use overtake::{Error, Listener, reports};
 use overtake_report::result::Report;
 
 use super::chosen::position;
-use super::sources::compile_sources;
+use super::sources::{compile_sources, name_from_outside};
 use crate::command_line::args::ConfirmArguments;
 use crate::command_line::console::{Console, Stream};
 use crate::command_line::delivery::deliver;
@@ -20,7 +20,7 @@ use crate::command_line::verdict::{Outcome, Verdict};
 /// Runs the program again for the races that were asked for. The command fails if one was seen.
 pub(crate) fn run(arguments: &ConfirmArguments, console: Console) -> Outcome {
     let mut report = reports::stored(&arguments.result)?;
-    let mut options = options(&report, arguments)?;
+    let mut options = options(&report, arguments, console)?;
     // `overtake run bank.c` leaves no program behind: the sources are compiled again, which gives the same instructions.
     let _compiled = compile_sources(&mut options.trial.command, &scratch_directory(&console))?;
     if let Some(race) = &arguments.gdb {
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &ConfirmArguments, console: Console) -> Outcome {
 }
 
 /// What runs, and how.
-fn options(report: &Report, arguments: &ConfirmArguments) -> Result<ConfirmOptions, Error> {
+fn options(report: &Report, arguments: &ConfirmArguments, console: Console) -> Result<ConfirmOptions, Error> {
     let recorded = report.runs.iter().find(|run| !run.command.is_empty());
     let command: Vec<OsString> = match (&arguments.command[..], recorded) {
         ([], Some(recorded)) => recorded.command.iter().map(OsString::from).collect(),
@@ -51,16 +51,45 @@ fn options(report: &Report, arguments: &ConfirmArguments) -> Result<ConfirmOptio
     };
     let mut repeat =
         format!("overtake confirm {} {RACE}{}", shell::word(&arguments.result), arguments.trial.spelled());
+    if arguments.here {
+        repeat += " --here";
+    }
     if !arguments.command.is_empty() {
         repeat += &format!(" --{}", shell::words(&arguments.command));
     }
     let mut options = arguments.trial.options(command, repeat);
-    if let Some(recorded) = recorded {
-        let surroundings = &mut options.trial.surroundings;
-        surroundings.directory = Some(PathBuf::from(&recorded.directory)).filter(|path| path.is_absolute());
-        surroundings.environment = Some(recorded.environment.clone()).filter(|known| !known.is_empty());
+    let wanted = recorded.filter(|_| !arguments.here && arguments.command.is_empty());
+    if let Some(then) = wanted.and_then(Circumstances::of) {
+        run_as_then(&mut options.trial, then, console);
     }
     Ok(options)
+}
+
+/// Makes the program run where and as it was recorded. Says so if that is not as it would run now.
+fn run_as_then(trial: &mut Trial, then: Circumstances, console: Console) {
+    /// More names would hide what else is said.
+    const MOST_NAMES: usize = 5;
+    let Ok(now) = Circumstances::current() else { return };
+    let different = then.differences(&now);
+    let mut names: Vec<String> =
+        different.iter().take(MOST_NAMES).map(|name| name.to_string_lossy().into_owned()).collect();
+    if different.len() > MOST_NAMES {
+        names.push(format!("{} more", different.len() - MOST_NAMES));
+    }
+    let is_elsewhere = then.directory != now.directory;
+    let place = is_elsewhere.then(|| format!("in {}", then.directory.display()));
+    let variables = (!names.is_empty()).then(|| format!("with {} as then", names.join(", ")));
+    let said: Vec<String> = place.into_iter().chain(variables).collect();
+    if !said.is_empty() {
+        let said = said.join(", ");
+        console
+            .say(&format!("the program runs as it was recorded: {said} (--here runs it as things are now)"));
+    }
+    if is_elsewhere {
+        name_from_outside(&mut trial.command, &then.directory);
+    }
+    trial.surroundings.directory = Some(then.directory);
+    trial.surroundings.environment = Some(then.environment);
 }
 
 /// The races that were named, else all that have not happened yet.

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Instant;
 
+use overtake::circumstances::Circumstances;
 use overtake::files::OutputFile;
 use overtake::recording::{
     Leftover, Recording, catch_signals, ending, exit_code, leftovers, process_of, scratch_directory,
@@ -66,6 +67,9 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     if let Some(compiled) = &compiled {
         compiled.show_sources(&mut found);
     }
+    if reports.store_result() {
+        remember(&found);
+    }
     console.say(&ending(recording.status));
     again.see(&mut found, &recorded.program, console)?;
     let clean = text::clean(&found, start.elapsed());
@@ -110,6 +114,15 @@ fn keep_environment(found: &mut Report) {
     for run in &mut found.runs {
         run.directory = directory.as_ref().map_or_else(|_| String::new(), String::clone);
         run.environment = environment.clone();
+    }
+}
+
+/// Remembers where and with which environment the program ran. Without a cache `overtake confirm` runs it as it is called itself.
+fn remember(found: &Report) {
+    if let Ok(circumstances) = Circumstances::current() {
+        for run in &found.runs {
+            let _ = circumstances.remember(run);
+        }
     }
 }
 

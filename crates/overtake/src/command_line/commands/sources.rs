@@ -55,6 +55,17 @@ pub(super) fn compile_sources(words: &mut Vec<OsString>, scratch: &Path) -> Resu
     Ok(Some(Compiled { _directory: directory, executable, sources }))
 }
 
+/// Names the sources or the program with which a command begins by their paths, for somebody outside of the directory in which it ran.
+pub(super) fn name_from_outside(words: &mut [OsString], directory: &Path) {
+    let sources = words.iter().take_while(|word| language_of(word).is_some()).count();
+    for word in words.iter_mut().take(sources.max(1)) {
+        let path = directory.join(&*word);
+        if path.is_file() {
+            *word = path.into_os_string();
+        }
+    }
+}
+
 /// Refuses what people may take for a program.
 fn expect_program(path: &Path) -> Result<(), Error> {
     let is_file = path.is_file();
