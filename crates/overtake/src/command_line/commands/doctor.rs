@@ -83,7 +83,7 @@ fn examine(compiler: &str, source: &Path, directory: &Path) -> Result<String, St
 /// Whether the predicted race was seen when the program ran again without the order that hid it.
 fn is_confirmed(compiler: &str, result: &Path) -> Result<bool, String> {
     let mut confirm = myself(compiler)?;
-    confirm.arg("confirm").arg(result).env("OVERTAKE_DOCTOR_UNORDERED", "1");
+    confirm.args(["confirm", "--here"]).arg(result).env("OVERTAKE_DOCTOR_UNORDERED", "1");
     let output = confirm.output().map_err(|error| error.to_string())?;
     Ok(output.status.code() == Some(66))
 }
