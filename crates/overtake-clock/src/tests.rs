@@ -274,3 +274,23 @@ fn freed_places_are_used_again() {
     assert_eq!(snapshots.live(), 1);
     assert!(snapshots.heap_bytes() <= bytes + 400, "{bytes} to {}", snapshots.heap_bytes());
 }
+
+#[test]
+fn sparing_publications_stay_within_their_room_and_tell_the_own_time() {
+    let mut snapshots = Snapshots::new();
+    let mut teachers: Vec<ThreadClock> = (0..1_000).map(ThreadClock::new).collect();
+    let mut clock = ThreadClock::new(1_000);
+    let mut places = vec![Stamp::default(); 1_000];
+    for (teacher, place) in teachers.iter_mut().zip(&mut places) {
+        let stamp = teacher.publish(&mut snapshots);
+        clock.join(&snapshots, stamp);
+        clock.publish_sparingly_to(place, &mut snapshots, 1 << 16);
+    }
+    assert!(snapshots.heap_bytes() < 1 << 18, "{} bytes", snapshots.heap_bytes());
+    let (short, long) = (places[10], places[999]);
+    assert_eq!(snapshots.times(short.snapshot).len(), 11);
+    assert_eq!(long.snapshot, SnapshotId::EMPTY);
+    let mut reader = ThreadClock::new(1_001);
+    assert!(reader.join(&snapshots, long));
+    assert!(reader.covers(long.epoch) && !reader.covers(teachers[999].epoch()));
+}

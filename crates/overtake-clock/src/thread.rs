@@ -7,6 +7,9 @@ use crate::vector::VectorClock;
 /// Clocks of up to this many components are copied rather than shared by [`ThreadClock::publish_often_to`].
 const SHORT: usize = 32;
 
+/// Clocks of more than this many components may be left out by [`ThreadClock::publish_sparingly_to`].
+const LONG: usize = 64;
+
 /// What a thread knows: its own time, and what it learned from others.
 ///
 /// **Invariants.**
@@ -104,6 +107,20 @@ impl ThreadClock {
     #[inline]
     pub fn publish_to(&mut self, place: &mut Stamp, snapshots: &mut Snapshots) {
         self.stamp_to(place, snapshots);
+        self.tick();
+    }
+
+    /// As [`publish_to`](Self::publish_to), but where many long clocks are kept, nothing is handed out except the own time: whoever joins the stamp learns
+    /// less than there is to know. So clocks in the store take little more than `most` bytes.
+    #[inline]
+    pub fn publish_sparingly_to(&mut self, place: &mut Stamp, snapshots: &mut Snapshots, most: usize) {
+        let length = self.learned.times().len();
+        if length > LONG && snapshots.live() * length * size_of::<Time>() > most {
+            snapshots.release(place.snapshot);
+            *place = Stamp { snapshot: SnapshotId::EMPTY, epoch: self.own };
+        } else {
+            self.stamp_to(place, snapshots);
+        }
         self.tick();
     }
 

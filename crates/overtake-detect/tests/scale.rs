@@ -4,7 +4,7 @@ mod common;
 
 use common::run;
 use overtake_detect::{Options, find};
-use overtake_trace::{Action, Event, LocationId, LockId, ThreadId, Trace, VarId};
+use overtake_trace::{Action, Event, LocationId, LockId, SyncId, ThreadId, Trace, VarId};
 
 const NAMES: [&str; 3] = ["hb", "fasttrack", "shb"];
 
@@ -68,4 +68,68 @@ fn state_does_not_grow_with_the_trace() {
         let bytes = |trace| run(entry, &Options::default(), trace, |job| job.peak_state_bytes);
         assert_eq!(bytes(&short), bytes(&long), "{name}");
     }
+}
+
+/// Threads that take turns: each reads, under a lock, what some other thread wrote last, and writes something itself. Soon every thread has heard of
+/// every other one.
+fn gossip(threads: u32, turns: u32) -> Trace {
+    let mut trace = Trace::default();
+    for number in 0..threads {
+        trace.symbols.threads.intern(format!("T{number}").as_bytes()).expect("room for names");
+        trace.symbols.variables.intern(format!("V{number}").as_bytes()).expect("room for names");
+    }
+    for number in 0..8 {
+        trace.symbols.locks.intern(format!("L{number}").as_bytes()).expect("room for names");
+    }
+    let mut number = 1_u32;
+    for turn in 0..turns {
+        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (thread, other, lock) = (turn % threads, (number >> 8) % threads, LockId((number >> 4) % 8));
+        let turn = [
+            Action::Acquire(lock),
+            Action::Read(VarId(other)),
+            Action::Write(VarId(thread)),
+            Action::Release(lock),
+        ];
+        trace.events.extend(turn.map(|action| Event::new(ThreadId(thread), action, LocationId::UNKNOWN)));
+    }
+    trace
+}
+
+/// What threads learned from each other is kept, not what each one knew at each of its critical sections.
+#[test]
+fn prediction_keeps_no_clock_for_each_section() {
+    let trace = gossip(512, 50_000);
+    for name in ["syncp", "short-syncp", "deadlock"] {
+        let bytes =
+            run(find(name).expect("in the table"), &Options::default(), &trace, |job| job.peak_state_bytes);
+        // A clock for each section would have 100 MB.
+        assert!(bytes < 30 << 20, "{name}: {bytes} bytes");
+    }
+}
+
+/// Each of many threads waits at a barrier for all others, and learns from each of them.
+#[test]
+fn a_barrier_of_many_threads_costs_no_product_of_their_numbers() {
+    let barrier = |threads: u32| {
+        let mut trace = gossip(threads, 0);
+        trace.symbols.objects.intern(b"barrier").expect("room for names");
+        let mut act =
+            |thread, action| trace.events.push(Event::new(ThreadId(thread), action, LocationId::UNKNOWN));
+        (0..threads).for_each(|thread| act(thread, Action::Post(SyncId(0))));
+        (0..threads).for_each(|thread| act(thread, Action::Wait(SyncId(0))));
+        for thread in 0..threads {
+            act(thread, Action::Acquire(LockId(0)));
+            act(thread, Action::Read(VarId(0)));
+            act(thread, Action::Write(VarId(0)));
+            act(thread, Action::Release(LockId(0)));
+        }
+        trace
+    };
+    let mut options = Options::default();
+    options.no_filter = true;
+    let syncp = find("syncp").expect("in the table");
+    let bytes = run(syncp, &options, &barrier(2_000), |job| job.peak_state_bytes);
+    // Each thread knows all others in the end: a table of threads by threads, and no more.
+    assert!(bytes < 2_000 * 2_000 * 20, "{bytes} bytes");
 }

@@ -6,12 +6,12 @@
 //! and the closed set in trace order is the schedule that leads to it. Cursors and set only grow, so a pattern costs one
 //! pass over its occurrences and over the sections that come inside.
 
-use overtake_clock::{Epoch, SnapshotId, Stamp};
+use overtake_clock::Epoch;
 use overtake_trace::{EventIndex, LocationId};
 
 use super::nesting::Node;
 use crate::access::At;
-use crate::syncp::{Ideal, LockTable, NO_GOAL, Sections};
+use crate::syncp::{Ideal, Learned, LockTable, NO_GOAL, Sections};
 
 /// An acquire that a pattern may be about.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Occurrence {
     /// The thread's time that the acquire ends.
     pub(super) epoch: Epoch,
     /// What the thread had learned of others before.
-    pub(super) learned: SnapshotId,
+    pub(super) learned: Learned,
     pub(super) index: EventIndex,
     pub(super) location: LocationId,
     /// Where the places of its held locks begin in [`Occurrences::holds`].
@@ -44,7 +44,7 @@ pub(super) struct Occurrences {
 }
 
 impl Occurrences {
-    pub(super) fn add(&mut self, node: Node, epoch: Epoch, learned: SnapshotId, at: At, held: &[Place]) {
+    pub(super) fn add(&mut self, node: Node, epoch: Epoch, learned: Learned, at: At, held: &[Place]) {
         let node = node.0 as usize;
         if self.by_node.len() <= node {
             self.by_node.resize_with(node + 1, Vec::new);
@@ -77,7 +77,7 @@ impl Occurrences {
             .collect();
         let mut cursors = vec![0; cycle.len()];
         let mut closed = Ideal::of_no_thread(LockTable::default());
-        let mut pending: Vec<Stamp> = Vec::new();
+        let mut pending: Vec<Epoch> = Vec::new();
         loop {
             for (list, &cursor) in lists.iter().zip(&cursors) {
                 let occurrence = list.get(cursor)?;

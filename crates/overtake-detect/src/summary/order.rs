@@ -2,14 +2,15 @@
 //!
 //! **Forgetting.** With ten thousand threads that come and go, a clock takes 40 KB. So the clock of a thread that is not heard of again is
 //! dropped, and so is that of a last write which all other threads at work know: they learn nothing when they see it. A thread that is yet
-//! to be forked will know what its starter knows; one that no fork starts knows nothing before it begins.
+//! to be forked will know what its starter knows; one that no fork starts knows nothing before it begins. If clocks of last writes still take [`MOST_BYTES`],
+//! further ones are left out: then more pairs get a closer look than need one.
 //! **Cost.** A sweep looks at the clocks of the threads at work and at the variables with a last write. It comes when the number of clocks has
 //! doubled, so that it costs no more than making them.
 
 use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock, Time};
 use overtake_trace::{EventIndex, Id, IdVec, Sizes, SyncId, ThreadId, VarId};
 
-use crate::syncp::Life;
+use crate::syncp::{Life, MOST_BYTES};
 
 /// A sweep comes when there are at least so many clocks.
 const FEWEST_CLOCKS: usize = if cfg!(test) { 1 } else { 1 << 10 };
@@ -75,7 +76,7 @@ impl Order {
         if !place.epoch.is_some() {
             self.written.push(var);
         }
-        self.clocks[thread].publish_to(place, &mut self.snapshots);
+        self.clocks[thread].publish_sparingly_to(place, &mut self.snapshots, MOST_BYTES);
         if self.snapshots.live() >= self.sweep_at {
             self.sweep(now);
         }

@@ -15,7 +15,7 @@
 //! **Cost.** Nothing for text traces, and for recordings without a race that only a prediction finds. Else readings
 //! of the trace and memory for all critical sections and racy reads.
 
-use overtake_clock::{Epoch, Stamp, Time};
+use overtake_clock::{Epoch, Time};
 use overtake_trace::{Id, IdVec, ThreadId, VarId};
 use rustc_hash::FxHashSet;
 
@@ -50,10 +50,10 @@ enum Use {
     Asking(Box<Chart>),
 }
 
-/// Where an access is: the clock of a write, the number of a read.
+/// Where an access is: the time that a write ended, the number of a read.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    write: Stamp,
+    write: Epoch,
     read: u32,
     at: At,
     var: VarId,
@@ -89,7 +89,7 @@ impl RacyReads {
         let is_new = self.reads.is_new(var, kind, epoch, clock);
         self.ends_time |= is_new;
         if self.is_drawing() && (is_new || kind.writes()) {
-            let place = Place { write: Stamp::default(), read: 0, at, var };
+            let place = Place { write: Epoch::NONE, read: 0, at, var };
             self.current.push((var, kind, Seen::new(at.index, kind, epoch, clock, place)));
         }
     }
@@ -104,13 +104,12 @@ impl RacyReads {
         ends_time
     }
 
-    /// The event is over; `write` is the clock of its write, if it wrote.
-    pub(super) fn end(&mut self, write: Option<Stamp>, clocks: &mut Clocks) {
+    /// The event is over, and with it its thread's time if it wrote.
+    pub(super) fn end(&mut self, time: Option<Epoch>) {
         let Use::Drawing(sources) = &mut self.use_ else { return };
         for (var, kind, mut seen) in self.current.drain(..) {
-            if let Some(stamp) = write.filter(|_| kind.writes()) {
-                clocks.sections.snapshots.retain(stamp.snapshot);
-                seen.place_mut().write = stamp;
+            if let Some(epoch) = time.filter(|_| kind.writes()) {
+                seen.place_mut().write = epoch;
             }
             sources.note(var, kind, seen);
         }
@@ -153,7 +152,7 @@ pub(super) struct Chart {
     reads: Vec<Option<(At, VarId)>>,
     /// The closed past of each thread, as far as anyone asked.
     pasts: IdVec<ThreadId, Option<Ideal<LockTable>>>,
-    pending: Vec<Stamp>,
+    pending: Vec<Epoch>,
     buffers: Buffers,
     changes: Changes,
 }
@@ -166,30 +165,22 @@ const NOBODY: ThreadId = ThreadId(u32::MAX);
 pub(super) struct Past<'a> {
     /// The access.
     pub(super) access: Epoch,
-    /// The last time of its thread that is over.
-    pub(super) over: Time,
-    /// What its thread had learned.
-    pub(super) learned: &'a [Time],
-}
-
-impl Past<'_> {
-    fn over(&self) -> Epoch {
-        Epoch { thread: self.access.thread, time: self.over }
-    }
+    /// What its thread did and had learned, as far as it is not known otherwise.
+    pub(super) learned: &'a [Epoch],
 }
 
 impl Chart {
-    /// Whether the closure of what precedes the two accesses contains neither of them.
-    pub(super) fn supports(&mut self, first: Past<'_>, second: Past<'_>) -> bool {
+    /// Whether the closure of what precedes the two accesses contains neither of them. What the second one's thread knows of others are `times`.
+    pub(super) fn supports(&mut self, first: Past<'_>, second: Past<'_>, times: &[Time]) -> bool {
         let Chart { sections, pasts, pending, buffers, changes, .. } = self;
         let past = pasts.entry(ThreadId(second.access.thread));
         let past = past.get_or_insert_with(|| Ideal::new(NOBODY, LockTable::default()));
-        past.extend_to(second.over(), second.learned, sections, pending, NO_GOAL);
+        past.extend_by_all(second.learned, times, sections, pending, NO_GOAL);
         if past.covers(first.access) || past.covers(second.access) {
             return false;
         }
         let mut both = past.overlaid(changes, std::mem::take(buffers));
-        let reached = both.extend_to(first.over(), first.learned, sections, pending, first.access)
+        let reached = both.extend_by_all(first.learned, &[], sections, pending, first.access)
             || both.covers(second.access);
         *buffers = both.into_buffers();
         !reached
@@ -202,7 +193,7 @@ impl Chart {
         for (thread, &time) in inside.iter().enumerate() {
             for read in self.sections.reads_until(ThreadId::from_index(thread), time) {
                 let seen = &self.sections.seen[read as usize];
-                if open.len() < most && !seen.iter().all(|write| covers(write.epoch)) {
+                if open.len() < most && !seen.iter().all(|&write| covers(write)) {
                     open.extend(self.reads[read as usize]);
                 }
             }
@@ -213,7 +204,7 @@ impl Chart {
 
     pub(super) fn state_bytes(&self) -> usize {
         let pasts: usize = self.pasts.iter().flatten().map(Ideal::state_bytes).sum();
-        let seen: usize = self.sections.seen.iter().map(|seen| seen.capacity() * size_of::<Stamp>()).sum();
+        let seen: usize = self.sections.seen.iter().map(|seen| seen.capacity() * size_of::<Epoch>()).sum();
         self.sections.state_bytes() + pasts + seen + self.reads.capacity() * size_of::<Option<(At, VarId)>>()
     }
 }

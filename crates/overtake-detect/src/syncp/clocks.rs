@@ -6,41 +6,82 @@
 //! the set ends with the thread's current time; so nothing finer is needed to tell events of different threads apart.
 //!
 //! Because the clocks are closed, the closure of what precedes two accesses starts from the second thread's ideal and
-//! adds one stamp; and an access that the second thread's ideal covers needs no closure at all.
+//! adds what precedes the first; and an access that the second thread's ideal covers needs no closure at all.
 
-use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time, VectorClock};
+use overtake_clock::{Epoch, Time};
 use overtake_rules::{OpenSection, OpenSections};
 use overtake_trace::{Id, IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 use super::closure::{Buffers, Changes, Ideal, LockTable, NO_GOAL, Overlay};
-use super::sections::Sections;
+use super::sections::{Learned, Sections};
 use crate::detector::LockMode;
 
 /// The clocks of all threads, with what they share.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Clocks {
     pub(super) sections: Sections,
     threads: IdVec<ThreadId, ThreadState>,
-    /// Per object, the last post of each thread.
-    posts: IdVec<SyncId, Vec<Stamp>>,
-    pending: Vec<Stamp>,
+    posts: IdVec<SyncId, Posts>,
+    pending: Vec<Epoch>,
     scratch: Scratch,
     /// Per heap block that another thread may use, its allocation.
-    allocations: FxHashMap<VarId, Stamp>,
+    allocations: FxHashMap<VarId, Epoch>,
+    /// What every closure to come contains. Whoever learns something for the first time begins with it.
+    known: Ideal<LockTable>,
 }
+
+impl Default for Clocks {
+    fn default() -> Self {
+        Clocks {
+            sections: Sections::default(),
+            threads: IdVec::new(),
+            posts: IdVec::new(),
+            pending: Vec::new(),
+            scratch: Scratch::default(),
+            allocations: FxHashMap::default(),
+            known: Ideal::of_no_thread(LockTable::default()),
+        }
+    }
+}
+
+/// The posts of an object.
+#[derive(Debug)]
+enum Posts {
+    /// The last one of each thread, if these are few.
+    Few(Vec<Epoch>),
+    Hub(u32),
+}
+
+impl Default for Posts {
+    fn default() -> Self {
+        Posts::Few(Vec::new())
+    }
+}
+
+impl Posts {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Posts::Few(posts) => posts.capacity() * size_of::<Epoch>(),
+            Posts::Hub(_) => 0,
+        }
+    }
+}
+
+/// An object to which more threads post is a hub.
+const MOST_POSTERS: usize = 4;
 
 #[derive(Debug)]
 struct ThreadState {
     past: Ideal<LockTable>,
     /// The thread's time. Its past covers the times before.
     time: Time,
-    snapshot: SnapshotId,
-    snapshot_is_current: bool,
+    /// The time at which its past last got what it had not learned: see [`Clocks::forget`].
+    widened: Time,
     /// Sections not ended, with their places.
     open: OpenSections<Vec<OpenSection<LockId, u32>>>,
     /// If the thread's past was given back: what it was taught since, by late forks of it.
-    retired: Option<Vec<Stamp>>,
+    retired: Option<Vec<Epoch>>,
 }
 
 /// An ideal to look at and throw away.
@@ -55,8 +96,7 @@ impl ThreadState {
         ThreadState {
             past: Ideal::new(thread, LockTable::default()),
             time: 1,
-            snapshot: SnapshotId::EMPTY,
-            snapshot_is_current: true,
+            widened: 0,
             open: OpenSections::default(),
             retired: None,
         }
@@ -68,17 +108,6 @@ impl ThreadState {
         self.past.advance(self.time);
         // The last time is never over: what happens in it may look ordered, so races may be missed, never invented.
         self.time = self.time.saturating_add(1).min(Time::MAX - 1);
-    }
-
-    #[inline]
-    fn snapshot(&mut self, snapshots: &mut Snapshots) -> SnapshotId {
-        if !self.snapshot_is_current {
-            snapshots.release(self.snapshot);
-            self.snapshot = snapshots.insert(self.past.learned());
-            self.snapshot_is_current = true;
-        }
-        snapshots.retain(self.snapshot);
-        self.snapshot
     }
 }
 
@@ -97,29 +126,25 @@ impl Clocks {
         Epoch { thread: thread.0, time: self.threads[thread].time }
     }
 
-    /// What the thread's events so far need of others. The caller owns a reference.
+    /// What the thread's events so far need of others.
     #[inline]
-    pub(crate) fn learned(&mut self, thread: ThreadId) -> SnapshotId {
-        self.threads[thread].snapshot(&mut self.sections.snapshots)
+    pub(crate) fn learned(&self, thread: ThreadId) -> Learned {
+        self.sections.learned(thread)
     }
 
-    /// The event of `stamp` has allocated a block.
-    pub(crate) fn allocate(&mut self, block: VarId, stamp: Stamp) {
-        self.sections.snapshots.retain(stamp.snapshot);
-        self.allocations.insert(block, stamp);
+    /// The event that ended this time has allocated a block.
+    pub(crate) fn allocate(&mut self, block: VarId, epoch: Epoch) {
+        self.allocations.insert(block, epoch);
     }
 
-    /// What the thread's events so far need of others, and what it takes to have a block allocated. The caller owns a reference.
-    pub(crate) fn learned_with(&mut self, thread: ThreadId, block: Option<VarId>) -> SnapshotId {
+    /// What the thread's events so far need of others, and what it takes to have a block allocated.
+    pub(crate) fn learned_with(&mut self, thread: ThreadId, block: Option<VarId>) -> Learned {
         let allocation = block.and_then(|block| self.allocations.get(&block)).copied();
         let past = &self.threads[thread].past;
-        let Some(stamp) = allocation.filter(|stamp| !past.covers(stamp.epoch)) else {
-            return self.learned(thread);
-        };
-        let mut needed = VectorClock::default();
-        needed.join(past.learned());
-        self.sections.snapshots.join_into(&mut needed, stamp);
-        self.sections.snapshots.insert(needed.times())
+        match allocation.filter(|&allocation| !past.covers(allocation)) {
+            Some(allocation) => self.sections.learned_with(thread, allocation),
+            None => self.sections.learned(thread),
+        }
     }
 
     /// The closed set of the thread's events before its current time, and of what those and the events of its current
@@ -129,44 +154,59 @@ impl Clocks {
         &self.threads[thread].past
     }
 
-    /// The clock of all the thread did; its time is over. The caller owns a reference.
+    /// The time that ends with all the thread did so far. It is over.
     #[inline]
-    pub(crate) fn publish(&mut self, thread: ThreadId) -> Stamp {
+    pub(crate) fn publish(&mut self, thread: ThreadId) -> Epoch {
         let state = &mut self.threads[thread];
-        let snapshot = state.snapshot(&mut self.sections.snapshots);
-        let stamp = Stamp { snapshot, epoch: Epoch { thread: thread.0, time: state.time } };
+        let epoch = Epoch { thread: thread.0, time: state.time };
         state.tick();
-        stamp
-    }
-
-    /// The thread's time is over because it read what may have been written by several threads.
-    pub(super) fn end_read(&mut self, thread: ThreadId) {
-        self.threads[thread].tick();
+        epoch
     }
 
     /// Records the read that the thread is about to end; see `chart.rs`. Returns its number.
     pub(super) fn record_read(&mut self, thread: ThreadId) -> u32 {
         let state = &mut self.threads[thread];
-        let place = self.sections.of_thread(thread);
-        let number = self.sections.read(thread, state.time);
+        let (number, place) = self.sections.read(thread, state.time);
         state.past.begin_own(place);
         number
     }
 
-    /// From now on the thread's events need the event of `stamp`.
+    /// From now on the thread's events need the events up to `epoch`, which was published.
     #[inline]
-    pub(crate) fn learn(&mut self, thread: ThreadId, stamp: Stamp) {
+    pub(crate) fn learn(&mut self, thread: ThreadId, epoch: Epoch) {
         let state = &mut self.threads[thread];
-        if state.past.covers(stamp.epoch) {
+        if state.past.covers(epoch) {
             return;
         }
         if let Some(late) = &mut state.retired {
-            self.sections.snapshots.retain(stamp.snapshot);
-            late.push(stamp);
+            late.push(epoch);
             return;
         }
-        state.snapshot_is_current = false;
-        state.past.extend(stamp, &self.sections, &mut self.pending, NO_GOAL);
+        let place = self.sections.learn(thread, state.time, epoch);
+        let teacher = ThreadId(epoch.thread);
+        let ThreadState { past, retired, widened, .. } = &self.threads[teacher];
+        let is_unchanged = retired.is_none()
+            && *widened <= epoch.time
+            && self.sections.threads[teacher].are_within(epoch.time);
+        if is_unchanged && self.threads[thread].past.can_join(past) {
+            self.join_pasts(thread, epoch);
+        }
+        self.enter(thread, place);
+    }
+
+    /// The thread's past takes in that of another thread, which is still what it was at `epoch`.
+    #[inline(never)]
+    fn join_pasts(&mut self, thread: ThreadId, epoch: Epoch) {
+        let fresh = Ideal::new(thread, LockTable::default());
+        let mut past = std::mem::replace(&mut self.threads[thread].past, fresh);
+        if past.is_fresh() {
+            past.begin_with(&self.known);
+        }
+        if !past.covers(epoch) {
+            let other = &self.threads[ThreadId(epoch.thread)].past;
+            past.join(other, epoch.time, &self.sections, &mut self.pending);
+        }
+        self.threads[thread].past = past;
     }
 
     pub(crate) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
@@ -174,19 +214,39 @@ impl Clocks {
         let place = self.sections.begin(thread, state.time, lock, mode);
         state.open.acquire(lock, mode, place);
         state.tick();
-        if state.past.enter_own(thread, place, &self.sections, &mut self.pending) {
-            state.snapshot_is_current = false;
+        self.enter(thread, place);
+    }
+
+    /// The thread's newest entry comes into its past.
+    #[inline]
+    fn enter(&mut self, thread: ThreadId, place: u32) {
+        let past = &mut self.threads[thread].past;
+        if past.is_fresh() && !self.known.is_fresh() {
+            past.begin_with(&self.known);
         }
+        past.enter_own(thread, place, &self.sections, &mut self.pending);
     }
 
     pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId) {
         let Some(open) = self.threads[thread].open.release(lock) else { return };
-        let stamp = self.publish(thread);
-        self.sections.end(thread, open.section, stamp);
+        let released = self.publish(thread).time;
+        self.sections.end(thread, open.section, released);
     }
 
+    /// A child that has done nothing knows what its parent knows.
     pub(crate) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
-        self.hand_over(thread, child);
+        let state = &self.threads[child];
+        let is_new = state.time == 1 && state.past.is_fresh() && state.retired.is_none();
+        if !is_new || thread == child || self.threads[thread].retired.is_some() {
+            self.hand_over(thread, child);
+            return;
+        }
+        let epoch = self.publish(thread);
+        let mut past = Ideal::new(child, LockTable::default());
+        past.copy(&self.threads[thread].past, epoch.time);
+        let place = self.sections.learn(child, self.threads[child].time, epoch);
+        past.begin_own(place);
+        self.threads[child].past = past;
     }
 
     pub(crate) fn join(&mut self, thread: ThreadId, child: ThreadId) {
@@ -202,41 +262,59 @@ impl Clocks {
     }
 
     fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
-        let stamp = self.publish(from);
-        self.learn(to, stamp);
-        self.sections.snapshots.release(stamp.snapshot);
+        let epoch = self.publish(from);
+        self.learn(to, epoch);
         for at in 0..self.threads[from].retired.as_ref().map_or(0, Vec::len) {
             let late = self.threads[from].retired.as_ref().map(|late| late[at]);
-            late.into_iter().for_each(|stamp| self.learn(to, stamp));
+            late.into_iter().for_each(|epoch| self.learn(to, epoch));
         }
     }
 
     pub(crate) fn post(&mut self, thread: ThreadId, object: SyncId) {
-        let stamp = self.publish(thread);
-        let posts = &mut self.posts[object];
-        match posts.iter_mut().find(|post| post.epoch.thread == thread.0) {
-            Some(post) => {
-                let before = std::mem::replace(post, stamp);
-                self.sections.snapshots.release(before.snapshot);
+        let epoch = self.publish(thread);
+        match &mut self.posts[object] {
+            Posts::Hub(hub) => self.sections.post(*hub, epoch),
+            Posts::Few(posts) => {
+                match posts.iter_mut().find(|post| post.thread == thread.0) {
+                    Some(post) => *post = epoch,
+                    None => posts.push(epoch),
+                }
+                if posts.len() > MOST_POSTERS {
+                    let posts = std::mem::take(posts);
+                    self.posts[object] = Posts::Hub(self.sections.new_hub(posts));
+                }
             }
-            None => posts.push(stamp),
         }
     }
 
     pub(crate) fn wait(&mut self, thread: ThreadId, object: SyncId) {
-        for post in 0..self.posts[object].len() {
-            self.learn(thread, self.posts[object][post]);
+        match &self.posts[object] {
+            &Posts::Hub(hub) => self.wait_for_hub(thread, hub),
+            Posts::Few(posts) => {
+                for post in 0..posts.len() {
+                    let Posts::Few(posts) = &self.posts[object] else { return };
+                    self.learn(thread, posts[post]);
+                }
+            }
+        }
+    }
+
+    fn wait_for_hub(&mut self, thread: ThreadId, hub: u32) {
+        let state = &mut self.threads[thread];
+        if state.retired.is_none() && !state.past.covers_posts(hub, &self.sections) {
+            let place = self.sections.gather(thread, state.time, hub);
+            self.enter(thread, place);
         }
     }
 
     /// Whether `first` is in the closure of what precedes it (its thread's times before its own, and `learned`) and of
     /// the past of `thread`. If it is not, and conflicts with the next event of `thread`, the two race.
-    pub(super) fn reaches(&mut self, thread: ThreadId, first: Epoch, learned: SnapshotId) -> bool {
+    pub(super) fn reaches(&mut self, thread: ThreadId, first: Epoch, learned: Learned) -> bool {
         self.with_closure(thread, first, learned, first, |_, reached| reached)
     }
 
     /// The closure of what precedes `first` and of the past of `thread`: the time up to which each thread is inside.
-    pub(crate) fn closure(&mut self, thread: ThreadId, first: Epoch, learned: SnapshotId) -> Vec<Time> {
+    pub(crate) fn closure(&mut self, thread: ThreadId, first: Epoch, learned: Learned) -> Vec<Time> {
         let threads = self.threads.len() as u32;
         self.with_closure(thread, first, learned, NO_GOAL, |ideal, _| {
             (0..threads).map(|thread| ideal.time(thread)).collect()
@@ -247,7 +325,7 @@ impl Clocks {
         &mut self,
         thread: ThreadId,
         first: Epoch,
-        learned: SnapshotId,
+        learned: Learned,
         goal: Epoch,
         answer: impl FnOnce(&Ideal<Overlay<'_>>, bool) -> R,
     ) -> R {
@@ -271,25 +349,29 @@ impl Clocks {
         times
     }
 
-    /// Forgets sections that ended within `known`, which every closure to come contains.
+    /// Forgets sections that ended within `known`, which every closure to come contains, and what was learned within it. The pasts of all
+    /// threads get all of `known`: that of a thread that waits for others may be without it.
     pub(super) fn forget(&mut self, known: &[Time]) {
-        let moves = self.sections.forget(known);
-        for (thread, state) in self.threads.iter_mut().enumerate() {
-            state.past.apply(&moves);
-            for open in state.open.sections_mut() {
-                open.section = moves.place(thread, open.section);
+        let Clocks { sections, threads, pending, .. } = self;
+        for state in threads.iter_mut().filter(|state| !state.past.is_fresh()) {
+            if !state.past.covers_all(known) {
+                state.past.extend_by_all(&[], known, sections, pending, NO_GOAL);
+                state.widened = state.time;
             }
         }
+        self.known.extend_by_all(&[], known, sections, pending, NO_GOAL);
+        sections.forget(known);
+        threads.iter_mut().for_each(|state| state.past.forget_hubs(sections));
     }
 
     /// How many entries the tables of threads have that a collection visits.
     pub(super) fn table_entries(&self) -> usize {
-        self.threads.iter().map(|state| state.past.entries()).sum()
+        self.threads.iter().map(|state| state.past.learned().len()).sum()
     }
 
     pub(crate) fn state_bytes(&self) -> usize {
         let threads: usize = self.threads.iter().map(|state| state.past.state_bytes()).sum();
-        let posts: usize = self.posts.iter().map(|posts| posts.capacity() * size_of::<Stamp>()).sum();
+        let posts: usize = self.posts.iter().map(Posts::heap_bytes).sum();
         self.sections.state_bytes()
             + self.threads.table_bytes()
             + self.posts.table_bytes()

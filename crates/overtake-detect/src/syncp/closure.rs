@@ -2,31 +2,32 @@
 //!
 //! A closed set holds of each thread a prefix of its events, so it is a vector of times. What makes extending it cheap is
 //! that each [`Ideal`] knows, besides its times, how many critical sections of each thread it has begun and, per lock, the
-//! latest acquire inside. An event is added by its closed clock (a [`Stamp`]); the acquires this newly includes are
-//! looked at once, each against the latest acquire of its lock, and what must have ended is added in turn.
+//! latest acquire inside. An event is added by its thread and time. The entries of its thread that this newly includes are looked at
+//! once: acquires against the latest acquire of their lock, and what must have ended is added in turn; what the thread learned from
+//! others, which is added as well.
 //!
 //! **Invariants.**
 //!   I1  Between extensions an ideal is closed: of two acquires of one lock inside, not both shared, the earlier one's
 //!       section has ended inside. So per lock only the latest acquire inside, and shared ones after it, can be open.
-//!   I2  A stamp is the closed clock of its event, and the event's time is over when the stamp is handed out. So an
-//!       ideal whose time of the stamp's thread has reached the stamp's epoch contains all of the stamp.
-//!   I3  Sections of a thread are recorded in the order of their acquires, which have distinct, increasing times.
+//!   I2  A thread's time is over when its epoch is handed out. So an ideal whose time of the thread has reached that epoch contains
+//!       all that the thread did and all that this takes.
+//!   I3  Entries of a thread are recorded in the order of their times. Acquires have distinct, increasing times.
+//!   I4  Every ideal that is extended contains what was forgotten ([`Sections::forget`]).
 //!
-//! **Cost.** An extension by a stamp is O(threads known + sections newly inside); each section is looked at once in the
-//! life of an ideal.
+//! **Cost.** An extension is O(entries newly inside); each entry is looked at once in the life of an ideal.
 
-use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
+use overtake_clock::{Epoch, Time};
 use overtake_trace::{Id, LockId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::sections::{FORGOTTEN, Moves, READ, Section, Sections};
+use super::sections::{GATHERED, LEARNED, Learned, Section, Sections};
 use crate::detector::LockMode;
 
 /// A section by its place among its thread's sections, as an ideal remembers it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Latest {
     /// The acquire's number; 0 is none.
-    number: u32,
+    pub(super) number: u32,
     thread: u32,
     place: u32,
 }
@@ -49,11 +50,11 @@ pub(crate) trait LatestAcquires {
 const DENSE_LOCKS: usize = 1024;
 
 /// The latest acquires inside a thread's ideal.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct LockTable {
-    dense: Vec<Latest>,
-    sparse: FxHashMap<LockId, Latest>,
-    readers: FxHashMap<LockId, Vec<Latest>>,
+    pub(super) dense: Vec<Latest>,
+    pub(super) sparse: FxHashMap<LockId, Latest>,
+    pub(super) readers: FxHashMap<LockId, Vec<Latest>>,
 }
 
 impl LatestAcquires for LockTable {
@@ -90,15 +91,8 @@ impl LockTable {
         self.dense[lock.index()] = latest;
     }
 
-    fn apply(&mut self, moves: &Moves) {
-        let latest = self.dense.iter_mut().chain(self.sparse.values_mut());
-        for latest in latest.chain(self.readers.values_mut().flatten()).filter(|latest| latest.number > 0) {
-            latest.place = moves.place(latest.thread as usize, latest.place);
-        }
-        for readers in self.readers.values_mut() {
-            readers.retain(|reader| reader.place != FORGOTTEN);
-        }
-        self.readers.retain(|_, readers| !readers.is_empty());
+    fn is_empty(&self) -> bool {
+        self.dense.is_empty() && self.sparse.is_empty() && self.readers.is_empty()
     }
 
     fn state_bytes(&self) -> usize {
@@ -112,22 +106,31 @@ impl LockTable {
 #[derive(Debug)]
 pub(crate) struct Ideal<L> {
     /// The thread it belongs to, with the last time that is over.
-    own: Epoch,
+    pub(super) own: Epoch,
     /// How many sections that thread has begun.
-    own_begun: u32,
+    pub(super) own_begun: u32,
     /// Per thread, the time up to which its events are inside; 0 beyond the end, except for the own thread. What a thread
     /// learned rarely reaches its own number when there are many threads, so the own entry may be missing.
-    times: Vec<Time>,
+    pub(super) times: Vec<Time>,
     /// Per thread, how many of its recorded sections have begun inside. As long as `times`.
-    begun: Vec<u32>,
-    latest: L,
+    pub(super) begun: Vec<u32>,
+    /// Per hub, how many of its posts are inside, as far as anyone asked.
+    pub(super) gathered: FxHashMap<u32, u32>,
+    pub(super) latest: L,
 }
 
 impl<L> Ideal<L> {
     /// The past of a thread that has not begun.
     pub(super) fn new(thread: ThreadId, latest: L) -> Ideal<L> {
         let own = Epoch { thread: thread.0, time: 0 };
-        Ideal { own, own_begun: 0, times: Vec::new(), begun: Vec::new(), latest }
+        Ideal {
+            own,
+            own_begun: 0,
+            times: Vec::new(),
+            begun: Vec::new(),
+            gathered: FxHashMap::default(),
+            latest,
+        }
     }
 
     /// The empty set, which belongs to no thread of the trace.
@@ -150,6 +153,11 @@ impl<L> Ideal<L> {
         self.time(epoch.thread) >= epoch.time
     }
 
+    /// Whether the events of each thread up to its time are inside.
+    pub(super) fn covers_all(&self, times: &[Time]) -> bool {
+        times.iter().zip(0..).all(|(&time, thread)| self.time(thread) >= time)
+    }
+
     /// What others' clocks need to hold: the times of other threads, up to the last one known.
     pub(super) fn learned(&self) -> &[Time] {
         let mut known = self.times.len();
@@ -160,7 +168,7 @@ impl<L> Ideal<L> {
     }
 
     #[inline]
-    fn grow_to(&mut self, threads: usize) {
+    pub(super) fn grow_to(&mut self, threads: usize) {
         if self.times.len() < threads {
             self.grow_slowly(threads);
         }
@@ -174,7 +182,7 @@ impl<L> Ideal<L> {
     }
 
     #[inline]
-    fn write_own(&mut self) {
+    pub(super) fn write_own(&mut self) {
         let own = self.own.thread as usize;
         if own < self.times.len() {
             self.times[own] = self.own.time;
@@ -200,39 +208,63 @@ impl<L> Ideal<L> {
 impl Ideal<LockTable> {
     /// A copy to extend and throw away, in buffers used before.
     pub(super) fn overlaid<'a>(&'a self, changes: &'a mut Changes, buffers: Buffers) -> Ideal<Overlay<'a>> {
-        let Buffers { mut times, mut begun } = buffers;
+        let Buffers { mut times, mut begun, mut gathered } = buffers;
         times.clear();
         times.extend_from_slice(&self.times);
         begun.clear();
         begun.extend_from_slice(&self.begun);
+        gathered.clear();
         changes.clear();
         let latest = Overlay { base: &self.latest, changes };
-        Ideal { own: self.own, own_begun: self.own_begun, times, begun, latest }
+        Ideal { own: self.own, own_begun: self.own_begun, times, begun, gathered, latest }
     }
 
-    /// Follows sections to their new places.
-    pub(super) fn apply(&mut self, moves: &Moves) {
-        for (thread, begun) in self.begun.iter_mut().enumerate() {
-            *begun = moves.left(thread, *begun);
-        }
-        self.own_begun = moves.left(self.own.thread as usize, self.own_begun);
-        self.latest.apply(moves);
+    /// Makes the set equal to another thread's set with the times of that thread up to `over`, which are inside it.
+    pub(super) fn copy(&mut self, other: &Ideal<LockTable>, over: Time) {
+        self.begin_with(other);
+        let owner = other.own.thread as usize;
+        self.grow_to(owner + 1);
+        self.times[owner] = over;
+        self.begun[owner] = other.own_begun;
     }
 
-    /// How many entries `apply` visits.
-    pub(super) fn entries(&self) -> usize {
-        self.begun.len() + self.latest.dense.len() + self.latest.sparse.len() + self.latest.readers.len()
+    /// Adds another set to one with nothing inside but events of its own thread that are no acquires.
+    pub(super) fn begin_with(&mut self, other: &Ideal<LockTable>) {
+        self.times.clone_from(&other.times);
+        self.begun.clone_from(&other.begun);
+        self.gathered.clone_from(&other.gathered);
+        self.latest.clone_from(&other.latest);
+        self.write_own();
+    }
+
+    /// Whether nothing is inside but events of its own thread that are no acquires.
+    #[inline]
+    pub(super) fn is_fresh(&self) -> bool {
+        self.times.is_empty() && self.latest.is_empty()
+    }
+
+    /// Whether all posts of a hub are inside.
+    pub(super) fn covers_posts(&self, hub: u32, sections: &Sections) -> bool {
+        let inside = self.gathered.get(&hub).copied().unwrap_or(0);
+        sections.posts(hub, inside, sections.posts_of(hub)).iter().all(|&post| self.covers(post))
+    }
+
+    /// Forgets how much is inside of hubs of which nothing is left.
+    pub(super) fn forget_hubs(&mut self, sections: &Sections) {
+        self.gathered.retain(|&hub, _| !sections.posts(hub, 0, sections.posts_of(hub)).is_empty());
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        (self.times.capacity() + self.begun.capacity()) * size_of::<u32>() + self.latest.state_bytes()
+        (self.times.capacity() + self.begun.capacity()) * size_of::<u32>()
+            + self.gathered.capacity() * size_of::<(u32, u32)>()
+            + self.latest.state_bytes()
     }
 }
 
 impl Ideal<Overlay<'_>> {
     /// Hands the buffers back.
     pub(super) fn into_buffers(self) -> Buffers {
-        Buffers { times: self.times, begun: self.begun }
+        Buffers { times: self.times, begun: self.begun, gathered: self.gathered }
     }
 }
 
@@ -241,71 +273,50 @@ impl Ideal<Overlay<'_>> {
 pub(super) struct Buffers {
     times: Vec<Time>,
     begun: Vec<u32>,
+    gathered: FxHashMap<u32, u32>,
 }
 
 impl<L: LatestAcquires> Ideal<L> {
-    /// Adds the event of `stamp` and everything it takes to stay closed.
+    /// Adds what precedes an event, and everything it takes to stay closed: its thread's times before its own, and what it had learned since.
     ///
     /// Stops early, with true, once `goal` is inside; the ideal is then not closed and must not be used any more.
-    pub(super) fn extend(
-        &mut self,
-        stamp: Stamp,
-        sections: &Sections,
-        pending: &mut Vec<Stamp>,
-        goal: Epoch,
-    ) -> bool {
-        debug_assert!(pending.is_empty());
-        pending.push(stamp);
-        self.settle(sections, pending, goal)
-    }
-
-    /// Adds what precedes an event: its thread's times before its own, and what it had learned from other threads.
     pub(crate) fn extend_by_past_of(
         &mut self,
         event: Epoch,
-        learned: SnapshotId,
+        learned: Learned,
         sections: &Sections,
-        pending: &mut Vec<Stamp>,
-        goal: Epoch,
-    ) -> bool {
-        let over = Epoch { thread: event.thread, time: event.time - 1 };
-        self.extend_to(over, sections.snapshots.times(learned), sections, pending, goal)
-    }
-
-    /// Adds what a thread did up to a time and what it had learned from others.
-    pub(super) fn extend_to(
-        &mut self,
-        over: Epoch,
-        learned: &[Time],
-        sections: &Sections,
-        pending: &mut Vec<Stamp>,
+        pending: &mut Vec<Epoch>,
         goal: Epoch,
     ) -> bool {
         debug_assert!(pending.is_empty());
-        if !self.covers(over) {
-            self.include(over.thread as usize, over.time, sections, pending);
-        }
-        self.include_all(learned, sections, pending);
-        self.covers(goal) || self.settle(sections, pending, goal)
+        sections.for_each_new(event, learned, |epoch| pending.push(epoch));
+        pending.push(Epoch { thread: event.thread, time: event.time - 1 });
+        self.settle(sections, pending, goal)
     }
 
-    fn include_all(&mut self, times: &[Time], sections: &Sections, pending: &mut Vec<Stamp>) {
-        self.grow_to(times.len());
-        for (thread, &time) in times.iter().enumerate() {
-            if time > self.times[thread] {
-                self.include(thread, time, sections, pending);
-            }
-        }
+    /// Adds all of `epochs` and of `times`, of each thread up to its time.
+    pub(super) fn extend_by_all(
+        &mut self,
+        epochs: &[Epoch],
+        times: &[Time],
+        sections: &Sections,
+        pending: &mut Vec<Epoch>,
+        goal: Epoch,
+    ) -> bool {
+        debug_assert!(pending.is_empty());
+        pending.extend_from_slice(epochs);
+        let times = times.iter().zip(0..).map(|(&time, thread)| Epoch { thread, time });
+        pending.extend(times.filter(|&epoch| !self.covers(epoch)));
+        self.settle(sections, pending, goal)
     }
 
     /// Adds all that is pending.
-    fn settle(&mut self, sections: &Sections, pending: &mut Vec<Stamp>, goal: Epoch) -> bool {
-        while let Some(stamp) = pending.pop() {
-            if self.covers(stamp.epoch) {
+    pub(super) fn settle(&mut self, sections: &Sections, pending: &mut Vec<Epoch>, goal: Epoch) -> bool {
+        while let Some(epoch) = pending.pop() {
+            if self.covers(epoch) {
                 continue; // I2
             }
-            self.include(stamp.epoch.thread as usize, stamp.epoch.time, sections, pending);
-            self.include_all(sections.snapshots.times(stamp.snapshot), sections, pending);
+            self.include(epoch.thread as usize, epoch.time, sections, pending);
             if self.covers(goal) {
                 pending.clear();
                 return true;
@@ -314,42 +325,39 @@ impl<L: LatestAcquires> Ideal<L> {
         false
     }
 
-    /// Adds the events of a thread up to `time`, looking at the sections that they begin.
+    /// Adds the events of a thread up to `time`, looking at its entries.
     #[inline]
-    fn include(&mut self, thread: usize, time: Time, sections: &Sections, pending: &mut Vec<Stamp>) {
+    fn include(&mut self, thread: usize, time: Time, sections: &Sections, pending: &mut Vec<Epoch>) {
         self.grow_to(thread + 1);
         self.times[thread] = time;
-        let begun = self.begun[thread] as usize;
-        let mut place = begun;
-        for section in &sections.threads[ThreadId::from_index(thread)][begun..] {
-            if section.acquired > time {
+        let (mut place, entries) = sections.threads[ThreadId::from_index(thread)].since(self.begun[thread]);
+        for entry in entries {
+            if entry.acquired > time {
                 break;
             }
-            self.enter(thread as u32, place as u32, section, sections, pending);
-            place += 1;
+            self.enter(thread as u32, place, entry, sections, pending);
+            place = place.wrapping_add(1);
         }
-        self.begun[thread] = place as u32;
+        self.begun[thread] = place;
     }
 
-    /// Adds the thread's own newest section, whose acquire is the latest of its lock. Returns whether that took events
-    /// of other threads.
+    /// Adds the thread's own newest entry.
     #[inline]
     pub(super) fn enter_own(
         &mut self,
         thread: ThreadId,
         place: u32,
         sections: &Sections,
-        pending: &mut Vec<Stamp>,
-    ) -> bool {
-        let section = *sections.at(thread.0, place);
-        self.enter(thread.0, place, &section, sections, pending);
+        pending: &mut Vec<Epoch>,
+    ) {
+        if let Some(&section) = sections.at(thread.0, place) {
+            self.enter(thread.0, place, &section, sections, pending);
+        }
         self.begin_own(place);
-        let learns = !pending.is_empty();
         self.settle(sections, pending, NO_GOAL);
-        learns
     }
 
-    /// Restores I1 for one acquire that came inside: queues the ends of sections that have to come inside with it.
+    /// Restores I1 for one entry that came inside: queues what has to come inside with it.
     #[inline]
     fn enter(
         &mut self,
@@ -357,10 +365,10 @@ impl<L: LatestAcquires> Ideal<L> {
         place: u32,
         section: &Section,
         sections: &Sections,
-        pending: &mut Vec<Stamp>,
+        pending: &mut Vec<Epoch>,
     ) {
-        if section.lock == READ {
-            self.see(section, sections, pending);
+        if section.lock >= GATHERED {
+            self.enter_other(section, sections, pending);
             return;
         }
         let facts = sections.locks[section.lock];
@@ -381,11 +389,28 @@ impl<L: LatestAcquires> Ideal<L> {
         }
     }
 
-    /// As `enter`, for a read that may have seen several writes: all of them have to come inside with it.
+    /// As `enter`, for an entry that is no section.
+    #[inline]
+    fn enter_other(&mut self, entry: &Section, sections: &Sections, pending: &mut Vec<Epoch>) {
+        match entry.lock {
+            LEARNED => self.finish(entry.number, entry, pending),
+            GATHERED => self.gather(entry.number, entry.released, sections, pending),
+            _ => {
+                let seen = &sections.seen[entry.number as usize];
+                pending.extend(seen.iter().filter(|&&write| !self.covers(write)));
+            }
+        }
+    }
+
+    /// Queues the first posts of a hub, up to a count.
     #[cold]
-    fn see(&mut self, read: &Section, sections: &Sections, pending: &mut Vec<Stamp>) {
-        let seen = &sections.seen[read.number as usize];
-        pending.extend(seen.iter().filter(|stamp| !self.covers(stamp.epoch)));
+    fn gather(&mut self, hub: u32, count: u32, sections: &Sections, pending: &mut Vec<Epoch>) {
+        let inside = self.gathered.get(&hub).copied().unwrap_or(0);
+        if inside < count {
+            self.gathered.insert(hub, count);
+            let posts = sections.posts(hub, inside, count);
+            pending.extend(posts.iter().filter(|&&post| !self.covers(post)));
+        }
     }
 
     /// As `enter`, for a lock that is also held shared.
@@ -395,7 +420,7 @@ impl<L: LatestAcquires> Ideal<L> {
         this: Latest,
         section: &Section,
         sections: &Sections,
-        pending: &mut Vec<Stamp>,
+        pending: &mut Vec<Epoch>,
     ) {
         let latest = self.latest.latest(section.lock);
         let is_later = this.number > latest.number;
@@ -430,18 +455,20 @@ impl<L: LatestAcquires> Ideal<L> {
     }
 
     #[inline]
-    fn finish_latest(&mut self, latest: Latest, sections: &Sections, pending: &mut Vec<Stamp>) {
-        if latest.number > 0 && latest.place != FORGOTTEN {
-            self.finish(latest.thread, sections.at(latest.thread, latest.place), pending);
+    pub(super) fn finish_latest(&mut self, latest: Latest, sections: &Sections, pending: &mut Vec<Epoch>) {
+        if latest.number > 0
+            && let Some(section) = sections.at(latest.thread, latest.place)
+        {
+            self.finish(latest.thread, section, pending);
         }
     }
 
-    /// Queues the end of a section unless it is inside.
+    /// Queues the end of a section, or what was learned, unless it is inside.
     #[inline]
-    fn finish(&mut self, thread: u32, section: &Section, pending: &mut Vec<Stamp>) {
+    fn finish(&mut self, thread: u32, section: &Section, pending: &mut Vec<Epoch>) {
         let epoch = Epoch { thread, time: section.released };
         if !self.covers(epoch) {
-            pending.push(Stamp { snapshot: section.learned, epoch });
+            pending.push(epoch);
         }
     }
 }

@@ -35,6 +35,9 @@ pub(super) struct Collections {
 /// Collections are at least this many accesses apart.
 const FEWEST_ACCESSES: usize = 1 << 14;
 
+/// So many entries of the tables of threads take no longer to visit than an access. They are the square of the number of threads.
+const TABLE_SHARE: usize = 16;
+
 impl Default for Collections {
     fn default() -> Self {
         Collections::after(0)
@@ -59,12 +62,10 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     /// Forgets what no closure to come can need. The event at `now` is still to be checked.
     #[cold]
     pub(super) fn collect(&mut self, now: EventIndex) {
-        let mut work = self.clocks.sections.kept() + self.clocks.table_entries();
+        let mut work = self.clocks.sections.entries() + self.clocks.table_entries() / TABLE_SHARE;
         if let Some(known) = self.known_everywhere(now) {
             self.clocks.forget(&known);
-            while let Some(entry) = self.history.log.pop_known(&known) {
-                self.clocks.sections.snapshots.release(entry.learned);
-            }
+            while self.history.log.pop_known(&known).is_some() {}
         }
         work += self.history.sweep(&mut self.held);
         self.cursors.clear();

@@ -15,7 +15,7 @@
 //!   I3  What precedes an access that lies in a heap block includes the allocation of the block where the access is the first of
 //!       a pair. As the second one it does not: so an allocation races with accesses, and no other race does without it.
 
-use overtake_clock::{Epoch, SnapshotId, Time};
+use overtake_clock::{Epoch, Time};
 use overtake_trace::{EventIndex, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
@@ -25,6 +25,7 @@ use super::collect::Collections;
 use super::filter::Census;
 use super::held::HeldSets;
 use super::history::{Entry, History, NewEntry, Side};
+use super::sections::Learned;
 use crate::access::{AccessKind, At};
 use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
@@ -57,7 +58,7 @@ const MOST_HINGES: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Beginning {
     epoch: Epoch,
-    learned: SnapshotId,
+    learned: Learned,
     /// The thread's time in the happens-before order.
     happened: Time,
 }
@@ -191,32 +192,25 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             }
         }
         for seen in [var.filter(|_| kind.reads()), block].into_iter().flatten() {
-            let stamp = self.history.var(seen).last_write;
-            if stamp.epoch.is_some() {
-                self.clocks.learn(at.thread, stamp);
-            }
+            let write = self.history.var(seen).last_write;
+            self.clocks.learn(at.thread, write);
         }
         self.end_event(at.thread, var.filter(|_| kind.writes()));
         if let Some(block) = var.filter(|_| kind == AccessKind::Alloc) {
             self.clocks.allocate(block, self.history.var(block).last_write);
         }
-        self.clocks.sections.snapshots.release(beginning.learned);
     }
 
     /// An access event is over, except that its write cannot be seen yet.
     fn end_event(&mut self, thread: ThreadId, written: Option<VarId>) {
         let ends_time =
             self.racy_reads.as_mut().is_some_and(|reads| reads.end_reading(thread, &mut self.clocks));
-        let stamp = written.map(|_| self.clocks.publish(thread));
-        if ends_time && stamp.is_none() {
-            self.clocks.end_read(thread);
-        }
+        let epoch = (ends_time || written.is_some()).then(|| self.clocks.publish(thread));
         if let Some(reads) = &mut self.racy_reads {
-            reads.end(stamp, &mut self.clocks);
+            reads.end(epoch);
         }
-        if let Some((var, stamp)) = written.zip(stamp) {
-            let before = std::mem::replace(&mut self.history.var(var).last_write, stamp);
-            self.clocks.sections.snapshots.release(before.snapshot);
+        if let Some((var, epoch)) = written.zip(epoch) {
+            self.history.var(var).last_write = epoch;
         }
     }
 
@@ -227,9 +221,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         if let Some(lists) = self.history.lists_to_check(var, &access, &mut self.held) {
             self.check(lists, var, &access, races);
         }
-        if self.history.record(var, &access, &mut self.held) {
-            self.clocks.sections.snapshots.retain(learned);
-        }
+        self.history.record(var, &access, &mut self.held);
     }
 
     /// Reports the races of an access with accesses in the lists.
@@ -333,12 +325,13 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
         let Some(chart) = self.racy_reads.as_mut().and_then(|reads| reads.chart()) else {
             return Verdict::Predicted;
         };
-        let learned = self.clocks.sections.snapshots.times(first.learned);
-        let first = Past { access: first.epoch, over: first.epoch.time - 1, learned };
+        let mut learned = vec![Epoch { time: first.epoch.time - 1, ..first.epoch }];
+        self.clocks.sections.for_each_new(first.epoch, first.learned, |epoch| learned.push(epoch));
+        let first = Past { access: first.epoch, learned: &learned };
         let past = self.clocks.past(second.at.thread);
-        let over = past.time(second.epoch.thread);
-        let second = Past { access: second.epoch, over, learned: past.learned() };
-        if chart.supports(first, second) { Verdict::Predicted } else { Verdict::Possible }
+        let over = Epoch { time: past.time(second.epoch.thread), ..second.epoch };
+        let second = Past { access: second.epoch, learned: &[over] };
+        if chart.supports(first, second, past.learned()) { Verdict::Predicted } else { Verdict::Possible }
     }
 
     /// The reads that a possible race hinges on.
@@ -398,9 +391,7 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     #[inline]
     fn forget(&mut self, now: EventIndex) {
         if BOUNDED {
-            while let Some(entry) = self.history.log.pop_older(now, self.window) {
-                self.clocks.sections.snapshots.release(entry.learned);
-            }
+            while self.history.log.pop_older(now, self.window).is_some() {}
         }
         if self.collections.is_due() {
             self.collect(now);

@@ -1,11 +1,11 @@
 //! Closed clocks kept up to date by the events of a trace, for analyses that ask about closed sets without looking for
 //! races: they hand every event over before they look.
 
-use overtake_clock::{Epoch, SnapshotId, Stamp};
+use overtake_clock::Epoch;
 use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
 
 use super::clocks::Clocks;
-use super::sections::Sections;
+use super::sections::{Learned, Sections};
 use crate::access::At;
 use crate::detector::LockMode;
 use crate::visitor::Touch;
@@ -14,7 +14,7 @@ use crate::visitor::Touch;
 #[derive(Default, Debug)]
 pub(crate) struct Follower {
     clocks: Clocks,
-    last_writes: IdVec<VarId, Stamp>,
+    last_writes: IdVec<VarId, Epoch>,
 }
 
 impl Follower {
@@ -24,7 +24,7 @@ impl Follower {
     }
 
     /// The thread's time, and whose it is; what it had learned of other threads.
-    pub(crate) fn now(&mut self, thread: ThreadId) -> (Epoch, SnapshotId) {
+    pub(crate) fn now(&self, thread: ThreadId) -> (Epoch, Learned) {
         (self.clocks.epoch(thread), self.clocks.learned(thread))
     }
 
@@ -37,22 +37,16 @@ impl Follower {
     #[inline]
     pub(crate) fn access(&mut self, at: At, touch: Touch<'_>) {
         for (var, _) in touch.each().filter(|(_, kind)| kind.reads()) {
-            let seen = self.last_writes[var];
-            if seen.epoch.is_some() {
-                self.clocks.learn(at.thread, seen);
-            }
+            self.clocks.learn(at.thread, self.last_writes[var]);
         }
         if touch.kind.writes() {
-            let stamp = self.clocks.publish(at.thread);
-            let before = std::mem::replace(&mut self.last_writes[touch.var], stamp);
-            self.clocks.sections.snapshots.release(before.snapshot);
+            self.last_writes[touch.var] = self.clocks.publish(at.thread);
         }
     }
 
     /// An event that no thread waits for. It gets a time of its own, apart from what the thread did before.
     pub(crate) fn pass(&mut self, thread: ThreadId) {
-        let stamp = self.clocks.publish(thread);
-        self.clocks.sections.snapshots.release(stamp.snapshot);
+        self.clocks.publish(thread);
     }
 
     pub(crate) fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {

@@ -10,10 +10,11 @@
 
 use std::collections::VecDeque;
 
-use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
+use overtake_clock::{Epoch, Time};
 use overtake_trace::{EventIndex, IdVec, LocationId, ThreadId, VarId};
 
 use super::held::{HeldId, HeldSets};
+use super::sections::Learned;
 use crate::access::{Access, AccessKind, At};
 
 /// One access.
@@ -23,7 +24,7 @@ pub(super) struct Entry {
     /// The thread and its time.
     pub(super) epoch: Epoch,
     /// What the thread had learned from others before the access.
-    pub(super) learned: SnapshotId,
+    pub(super) learned: Learned,
     /// What the thread held.
     pub(super) held: HeldId,
     pub(super) location: LocationId,
@@ -50,7 +51,7 @@ pub(super) struct NewEntry {
     pub(super) at: At,
     pub(super) kind: AccessKind,
     pub(super) epoch: Epoch,
-    pub(super) learned: SnapshotId,
+    pub(super) learned: Learned,
     pub(super) held: HeldId,
     pub(super) happened: Time,
 }
@@ -112,8 +113,8 @@ impl Log {
 /// What is known of a variable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VarState {
-    /// The clock of the latest write.
-    pub(super) last_write: Stamp,
+    /// The time that the latest write ended.
+    pub(super) last_write: Epoch,
     /// Locks common to all accesses that are kept.
     common: HeldId,
     shape: Shape,
@@ -140,7 +141,7 @@ pub(super) enum Shape {
 impl Default for VarState {
     fn default() -> Self {
         VarState {
-            last_write: Stamp::default(),
+            last_write: Epoch::NONE,
             common: HeldId::NOTHING,
             shape: Shape::Untouched,
             plain: false,
@@ -398,12 +399,12 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         list
     }
 
-    /// Adds an access to the log and to its variable. Returns false if it need not, or cannot, be kept.
+    /// Adds an access to the log and to its variable, unless it need not, or cannot, be kept.
     #[inline]
-    pub(super) fn record(&mut self, var: VarId, access: &NewEntry, held: &mut HeldSets) -> bool {
+    pub(super) fn record(&mut self, var: VarId, access: &NewEntry, held: &mut HeldSets) {
         if self.log.len() >= u32::MAX as usize - 1 {
             self.not_recorded += 1;
-            return false;
+            return;
         }
         match self.vars[var].shape {
             Shape::Listed(place) => self.record_in_list(var, place, access, held),
@@ -411,23 +412,22 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         }
     }
 
-    fn record_in_list(&mut self, var: VarId, place: u32, access: &NewEntry, held: &mut HeldSets) -> bool {
+    fn record_in_list(&mut self, var: VarId, place: u32, access: &NewEntry, held: &mut HeldSets) {
         let lists = &mut self.lists[place as usize];
         if !BOUNDED {
             let slot = lists.slot(access.at.thread);
             let last = lists.list(slot, Side::of(access.kind)).items.last();
             let last = last.map(|&item| self.log.number(item)).filter(|&number| number >= self.log.oldest());
             if last.is_some_and(|number| self.log.repeats(number, access)) {
-                return false;
+                return;
             }
         }
         self.list_bytes += lists.push(self.log.next(), access, held);
         self.vars[var].join(access, held);
         self.log.push(access, 0);
-        true
     }
 
-    fn record_in_chain(&mut self, var: VarId, access: &NewEntry, held: &mut HeldSets) -> bool {
+    fn record_in_chain(&mut self, var: VarId, access: &NewEntry, held: &mut HeldSets) {
         let state = &mut self.vars[var];
         let number = self.log.next();
         let mut previous = 0;
@@ -436,7 +436,7 @@ impl<const BOUNDED: bool> History<BOUNDED> {
             state.begin(access);
         } else {
             if !BOUNDED && self.log.repeats(state.latest, access) {
-                return false;
+                return;
             }
             previous = (number - state.latest) as u32;
             if state.shape != Shape::Private(access.at.thread) {
@@ -446,7 +446,6 @@ impl<const BOUNDED: bool> History<BOUNDED> {
         }
         state.latest = number;
         self.log.push(access, previous);
-        true
     }
 
     /// Turns the chain of a variable into lists; `None` if all of it is gone from the log.

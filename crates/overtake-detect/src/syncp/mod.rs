@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | `sections.rs` | the critical sections that can still matter |
 //! | `closure.rs` | closed sets as clocks, extended by a worklist over the acquires that come inside |
+//! | `join.rs` | the union of two closed sets |
 //! | `clocks.rs` | the closed set of every thread's past |
 //! | `history.rs`, `held.rs` | accesses, and the locks held at them |
 //! | `core.rs` | the detector |
@@ -41,6 +42,7 @@ mod follow;
 mod full;
 mod held;
 mod history;
+mod join;
 mod sections;
 mod short;
 #[cfg(test)]
@@ -53,8 +55,8 @@ pub(crate) type Unfiltered = core::SyncPreserving<false>;
 pub(crate) use clocks::Clocks;
 pub(crate) use closure::{Ideal, LockTable, NO_GOAL};
 pub(crate) use core::SyncPreserving;
-pub(crate) use filter::{Census, Life, Survey};
+pub(crate) use filter::{Census, Life, MOST_BYTES, Survey};
 pub(crate) use follow::Follower;
 pub(crate) use full::start as start_full;
-pub(crate) use sections::Sections;
+pub(crate) use sections::{Learned, Sections};
 pub(crate) use short::start as start_short;

@@ -5,7 +5,7 @@
 //! inside. Clocks do not depend on the race, so that many races cost as many readings as one. Memory holds the clocks and the
 //! schedules, not the trace. Of a pair that is no sync-preserving race, nothing is taken: its closure contains the first access.
 
-use overtake_clock::{Epoch, SnapshotId, Stamp, Time};
+use overtake_clock::{Epoch, Time};
 use overtake_trace::{
     Action, Block, Checked, Checker, Error, ErrorKind, EventIndex, EventSource, Id, IdVec, LockId,
     MemoryOrder, Position, Result, Sizes, SyncId, ThreadId, VarId,
@@ -17,7 +17,7 @@ use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
 use crate::race::Race;
 use crate::run::{LiveBlocks, visit};
-use crate::syncp::Clocks;
+use crate::syncp::{Clocks, Learned};
 use crate::visitor::{Touch, Visitor};
 
 /// The schedules of sync-preserving races, from two readings of the trace that they are of, however many races there are.
@@ -88,7 +88,7 @@ struct Tracker<'a> {
     accesses: Vec<(EventIndex, usize, bool)>,
     passed: usize,
     clocks: Clocks,
-    last_writes: IdVec<VarId, Stamp>,
+    last_writes: IdVec<VarId, Epoch>,
     /// Per event of the block and race, whether the event is inside the closure, if there was one at the start.
     inside: Vec<bool>,
     blocks: LiveBlocks,
@@ -99,7 +99,7 @@ struct Tracker<'a> {
 #[derive(Default)]
 struct Tracked {
     /// The clock before the first access.
-    first: Option<(Epoch, SnapshotId)>,
+    first: Option<(Epoch, Learned)>,
     /// Per thread, the time up to which it is inside.
     closure: Option<Vec<Time>>,
 }
@@ -210,16 +210,13 @@ impl Visitor for Tracker<'_> {
         self.meet(at, touch.block_in_use());
         let seen = if touch.kind.reads() { Some(touch.var) } else { None };
         for var in [seen, touch.block].into_iter().flatten() {
-            let stamp = self.last_writes[var];
-            if stamp.epoch.is_some() {
-                self.clocks.learn(at.thread, stamp);
-            }
+            self.clocks.learn(at.thread, self.last_writes[var]);
         }
         if touch.kind.writes() {
-            let stamp = self.clocks.publish(at.thread);
-            self.last_writes[touch.var] = stamp;
+            let epoch = self.clocks.publish(at.thread);
+            self.last_writes[touch.var] = epoch;
             if touch.kind == AccessKind::Alloc {
-                self.clocks.allocate(touch.var, stamp);
+                self.clocks.allocate(touch.var, epoch);
             }
         }
     }
