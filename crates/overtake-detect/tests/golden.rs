@@ -109,6 +109,10 @@ fn detectors_give_the_answers_of_the_hardness_constructions() {
                 for entry in DETECTORS.iter().filter(answering) {
                     run(entry, &Options::default(), &gadget.trace, |job| match &expected.races {
                         Races::Pairs(_) => assert_second_events(entry, job, &expected.second_events(), &what),
+                        Races::PairsOf(var, pairs) => {
+                            let found = job.findings().racy_variables().contains(var);
+                            assert_eq!(found, !pairs.is_empty(), "{} on {what}", entry.name);
+                        }
                         Races::Variables(variables) => {
                             let found: BTreeSet<_> = job.findings().racy_variables().into_iter().collect();
                             assert_eq!(found, *variables, "{} on {what}", entry.name);

@@ -12,12 +12,21 @@ use overtake_gen::gadgets::{
     GADGETS, Gadget, Notion, Races, Size, equality_as_printed, equality_sync_preserving, find_gadget,
 };
 use overtake_gen::{Golden, read_golden};
-use overtake_trace::{Action, Block, Checker, Event, EventIndex, LocationId, Trace};
+use overtake_trace::{Action, Block, Checker, Event, EventIndex, LocationId, Trace, VarId};
 use support::race_pairs;
 
 fn is_well_formed(trace: &Trace) -> bool {
     let mut block = Block { events: trace.events.clone(), ..Block::default() };
     Checker::strict().check(&mut block, &mut trace.symbols.clone()).is_ok()
+}
+
+/// The pairs whose accesses go to a variable.
+fn on_variable(pairs: BTreeSet<(usize, usize)>, var: VarId, trace: &Trace) -> BTreeSet<(usize, usize)> {
+    let goes_there = |at: usize| {
+        let action = trace.events[at].action();
+        action == Action::Read(var) || action == Action::Write(var)
+    };
+    pairs.into_iter().filter(|&(first, _)| goes_there(first)).collect()
 }
 
 /// Compares every expectation of a gadget with the definition of its notion. The predictable races include the
@@ -31,11 +40,17 @@ fn assert_expected(gadget: &Gadget, what: &str) {
             .collect()
     };
     for expected in &gadget.expected {
+        let pairs = |pairs: BTreeSet<(usize, usize)>| match &expected.races {
+            Races::PairsOf(var, _) => Races::PairsOf(*var, indexed(on_variable(pairs, *var, &gadget.trace))),
+            _ => Races::Pairs(indexed(pairs)),
+        };
         let found = match expected.notion {
-            Notion::HappensBefore => Races::Pairs(indexed(race_pairs(&gadget.trace).into_iter().collect())),
-            Notion::SyncPreserving => Races::Pairs(indexed(sync_preserving_pairs(&gadget.trace))),
-            Notion::LockCover => Races::Pairs(indexed(lock_cover_pairs(&gadget.trace))),
+            Notion::HappensBefore => pairs(race_pairs(&gadget.trace).into_iter().collect()),
+            Notion::SyncPreserving => pairs(sync_preserving_pairs(&gadget.trace)),
+            Notion::LockCover => pairs(lock_cover_pairs(&gadget.trace)),
             Notion::LockSet => Races::Variables(lock_set_variables(&gadget.trace)),
+            // The tests of detectors compare these with all reorderings.
+            Notion::Predictable if matches!(expected.races, Races::PairsOf(..)) => continue,
             Notion::Predictable => {
                 assert_eq!(sync_preserving_pairs(&gadget.trace), lock_cover_pairs(&gadget.trace), "{what}");
                 Races::Pairs(indexed(sync_preserving_pairs(&gadget.trace)))
@@ -63,7 +78,9 @@ fn random_gadgets_have_races_and_non_races() {
         let (mut with, mut possible) = (0, 0);
         for seed in 0..40 {
             let gadget = kind.build(&Size { seed, ..kind.default_size }).expect("possible sizes");
-            let (found, most) = match &gadget.expected[0].races {
+            let hard = if kind.name == "gadget-g7" { 2 } else { 0 };
+            let (found, most) = match &gadget.expected[hard].races {
+                Races::PairsOf(_, pairs) => (pairs.len(), 1),
                 Races::Variables(variables) => (variables.len(), kind.default_size.vectors as usize),
                 Races::Pairs(pairs) => {
                     let size = kind.default_size.vectors as usize;

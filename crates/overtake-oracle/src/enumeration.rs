@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use overtake_trace::{Id, Trace, VarId};
+use overtake_trace::{EventIndex, Id, Trace, VarId};
 
 use crate::Pair;
 use crate::deadlocks::{Deadlock, wait_cycles};
@@ -16,6 +16,22 @@ use crate::history::History;
 /// The conflicting pairs that are enabled together after some correct reordering.
 pub fn predictable_races(trace: &Trace) -> BTreeSet<Pair> {
     Search::new(trace, Reorderings::Correct).races()
+}
+
+/// Whether two conflicting accesses are enabled together after some correct reordering. For longer traces than [`predictable_races`]: only reorderings without the two are
+/// looked at, and only until one is found.
+pub fn is_predictable(trace: &Trace, first: EventIndex, second: EventIndex) -> bool {
+    let search = Search::new(trace, Reorderings::Correct);
+    let positions: Vec<_> = [first, second].iter().filter_map(|&at| search.history.access_at(at)).collect();
+    let mut races = BTreeSet::new();
+    let is_pair = |pair: &Pair| (pair.first, pair.second) == (first, second);
+    search.visit(&positions, |state| {
+        if positions.iter().all(|event| search.enabled(state).any(|at| at == *event)) {
+            search.collect_races(state, &mut races);
+        }
+        !races.iter().any(is_pair)
+    });
+    races.iter().any(is_pair)
 }
 
 /// The conflicting pairs that are enabled together after some sync-preserving correct reordering.
@@ -93,21 +109,25 @@ impl Search {
 
     fn races(&self) -> BTreeSet<Pair> {
         let mut races = BTreeSet::new();
-        self.visit(|state| self.collect_races(state, &mut races));
+        self.visit(&[], |state| {
+            self.collect_races(state, &mut races);
+            true
+        });
         races
     }
 
     fn deadlocks(&self) -> BTreeSet<Deadlock> {
         let mut deadlocks = BTreeSet::new();
-        self.visit(|state| {
+        self.visit(&[], |state| {
             let next: Vec<_> = self.enabled(state).collect();
             deadlocks.extend(wait_cycles(&self.history, &next));
+            true
         });
         deadlocks
     }
 
-    /// Calls `look` with every state that a reordering reaches.
-    fn visit(&self, mut look: impl FnMut(&State)) {
+    /// Calls `look` with every state that a reordering without some events reaches, as long as it wants more.
+    fn visit(&self, left_out: &[usize], mut look: impl FnMut(&State) -> bool) {
         let start = State {
             done: vec![0; self.threads.len()],
             holds: vec![None; self.history.symbols.variables.len()],
@@ -115,8 +135,11 @@ impl Search {
         let mut seen = HashSet::from([start.clone()]);
         let mut agenda = vec![start];
         while let Some(state) = agenda.pop() {
-            look(&state);
-            for event in self.next_in_threads(&state).filter(|&event| self.may_run(event, &state)) {
+            if !look(&state) {
+                return;
+            }
+            let next = self.next_in_threads(&state).filter(|event| !left_out.contains(event));
+            for event in next.filter(|&event| self.may_run(event, &state)) {
                 let after = self.after(event, &state);
                 if seen.insert(after.clone()) {
                     agenda.push(after);

@@ -42,7 +42,7 @@ pub use compare::{for_each_random_trace, is_well_formed, random_traces, same, sh
 pub use deadlocks::{Deadlock, lock_order_cycles, sync_preserving_deadlocks};
 pub use discipline::{lock_cover_races, lock_set_variables, open_cover_races};
 pub use enumeration::{
-    predictable_deadlocks, predictable_races, sync_preserving_deadlocks_by_enumeration,
+    is_predictable, predictable_deadlocks, predictable_races, sync_preserving_deadlocks_by_enumeration,
     sync_preserving_races_by_enumeration,
 };
 pub use happens_before::{happens_before_races, schedulable_races};

@@ -133,6 +133,8 @@ pub struct ExpectedFacts {
     pub notion: &'static str,
     /// Pairs of an earlier and a later event.
     pub pairs: Option<Vec<(EventIndex, EventIndex)>>,
+    /// The variable whose races these pairs are, where others may race as well.
+    pub on: Option<VarId>,
     /// The variables that race, where pairs are not known.
     pub variables: Option<Vec<VarId>>,
 }

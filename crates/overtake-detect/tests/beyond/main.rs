@@ -5,6 +5,7 @@
 mod ask;
 #[path = "../common/mod.rs"]
 mod common;
+mod constructions;
 mod deadlock;
 mod races;
 mod witness;

@@ -35,6 +35,8 @@ struct GeneratedForm<'a> {
 #[derive(Serialize)]
 struct ExpectedForm {
     notion: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_variable: Option<String>,
     pairs: Option<Vec<[u64; 2]>>,
     racy_events: Option<BTreeSet<u64>>,
     racy_variables: Option<Vec<String>>,
@@ -42,10 +44,11 @@ struct ExpectedForm {
 
 impl ExpectedForm {
     fn of(expected: &ExpectedFacts, symbols: &Symbols) -> ExpectedForm {
-        let ExpectedFacts { notion, pairs, variables } = expected;
+        let ExpectedFacts { notion, pairs, on, variables } = expected;
         let pairs = pairs.as_ref();
         ExpectedForm {
             notion,
+            on_variable: on.map(|var| symbols.variables.display(var)),
             pairs: pairs.map(|pairs| pairs.iter().map(|(first, second)| [first.0, second.0]).collect()),
             racy_events: pairs.map(|pairs| pairs.iter().map(|(_, second)| second.0).collect()),
             racy_variables: variables

@@ -59,9 +59,11 @@ pub fn generated(facts: &GeneratedFacts<'_>) -> String {
 /// The races that a generated trace has by construction, all of them.
 pub fn expected(facts: &GeneratedFacts<'_>) -> String {
     let mut text = String::new();
-    for ExpectedFacts { notion, pairs, variables } in &facts.expected {
+    for ExpectedFacts { notion, pairs, on, variables } in &facts.expected {
         if let Some(pairs) = pairs {
-            text.push_str(&format!("{notion}: {}\n", counted(pairs.len() as u64, "race", "races")));
+            let on = on.map(|var| format!(" on {}", printable(&facts.symbols.variables.display(var))));
+            let count = counted(pairs.len() as u64, "race", "races");
+            text.push_str(&format!("{notion}: {count}{}\n", on.unwrap_or_default()));
             for (first, second) in pairs {
                 text.push_str(&format!("  events {first} and {second}\n"));
             }

@@ -39,6 +39,7 @@ impl Task<'_> {
         let mut workload = Workload::new(shape, parameters).map_err(wrong_parameter)?;
         let Some(output) = self.write(&mut workload)? else { return Ok(Verdict::Fine) };
         let expected = workload.expectation().map(|expectation| ExpectedFacts {
+            on: None,
             notion: "hb",
             pairs: None,
             variables: Some(expectation.racy_variables.iter().copied().collect()),
@@ -128,11 +129,12 @@ fn fill(source: &mut dyn EventSource, output: &mut OutputTrace, mut bar: Bar) ->
 }
 
 fn facts_of(expected: Expected) -> ExpectedFacts {
-    let (pairs, variables) = match expected.races {
-        Races::Pairs(pairs) => (Some(pairs.into_iter().collect()), None),
-        Races::Variables(variables) => (None, Some(variables.into_iter().collect())),
+    let (pairs, on, variables) = match expected.races {
+        Races::Pairs(pairs) => (Some(pairs.into_iter().collect()), None, None),
+        Races::PairsOf(var, pairs) => (Some(pairs.into_iter().collect()), Some(var), None),
+        Races::Variables(variables) => (None, None, Some(variables.into_iter().collect())),
     };
-    ExpectedFacts { notion: expected.notion.name(), pairs, variables }
+    ExpectedFacts { notion: expected.notion.name(), pairs, on, variables }
 }
 
 fn wrong_parameter(error: ParameterError) -> Error {

@@ -73,7 +73,8 @@ fn detector_of(gadget: &str) -> &'static str {
     match gadget {
         "gadget-g2" => "lock-cover",
         "gadget-g3" => "lock-set",
-        "gadget-g4" | "gadget-g5" => "syncp",
+        "gadget-g4" | "gadget-g5" | "gadget-g5-printed" => "syncp",
+        "gadget-g7" => "osr",
         _ => "hb",
     }
 }
