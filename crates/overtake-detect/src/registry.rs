@@ -351,7 +351,7 @@ pub static DETECTORS: &[Entry] = &[
         notion: Notion::HappensBefore,
         promise: Promise::ExactVariables,
         verdict: Verdict::Observed,
-        options: &["partitions", "small-array", "commit-buffer"],
+        options: &["partitions", "set-footprints", "small-array", "commit-buffer"],
         merges_threads: true,
         start: crate::slimstate::start,
         ..Entry::BASIC

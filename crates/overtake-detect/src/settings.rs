@@ -41,6 +41,8 @@ pub struct Options {
     pub seed: u64,
     /// How arrays are divided into parts that share their state. Verdicts are the same.
     pub partitions: Partitions,
+    /// Whether accesses are collected in sets of any form and not in ranges.
+    pub set_footprints: bool,
     /// Arrays with fewer elements than this share no state.
     pub small_array: u64,
     /// How many arrays a thread may have accesses to that are not judged yet.
@@ -77,15 +79,17 @@ pub enum Partitions {
     /// are one again.
     #[default]
     Extended,
+    /// Sets of any form, which every footprint splits and which never become one again: what the paper compares with.
+    Sets,
 }
 
 impl Partitions {
-    /// All of them.
+    /// Those that are made to be fast.
     pub const ALL: [Partitions; 2] = [Partitions::Paper, Partitions::Extended];
 
     /// All of them, with their names on the command line.
-    pub const NAMES: [(&'static str, Partitions); 2] =
-        [("paper", Partitions::Paper), ("extended", Partitions::Extended)];
+    pub const NAMES: [(&'static str, Partitions); 3] =
+        [("paper", Partitions::Paper), ("extended", Partitions::Extended), ("sets", Partitions::Sets)];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -111,6 +115,7 @@ impl Default for Options {
             judge: Judge::HappensBefore,
             seed: 1,
             partitions: Partitions::default(),
+            set_footprints: false,
             small_array: 16,
             commit_buffer: 2048,
         }
@@ -353,6 +358,12 @@ pub const SETTINGS: &[Setting] = &[
         short: None,
         help: "How arrays are divided into parts that share their state; same races",
         field: |options| Field::word("HOW", &Partitions::NAMES, &mut options.partitions),
+    },
+    Setting {
+        name: "set-footprints",
+        short: None,
+        help: "Collect accesses to an array in sets of any form, not in ranges: slow, for comparison; same races",
+        field: |options| Field::Flag(&mut options.set_footprints),
     },
     Setting {
         name: "small-array",

@@ -147,6 +147,11 @@ impl Cells {
         self.histories.same(one, other)
     }
 
+    /// Whether there was no access yet.
+    pub(super) fn is_blank(&self, cell: CellId) -> bool {
+        self.histories.is_blank(cell)
+    }
+
     pub(super) fn fingerprint(&self, cell: CellId) -> u64 {
         self.histories.fingerprint(cell)
     }

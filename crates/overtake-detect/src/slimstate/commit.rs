@@ -16,7 +16,7 @@
 use overtake_trace::VarId;
 
 use super::cells::{Accessor, CellId, Cells};
-use super::extended::Classes;
+use super::extended::{Classes, Labelled};
 use super::footprint::Taken;
 use super::own::{Own, PAGE};
 use super::partition::Partition;
@@ -26,7 +26,10 @@ use crate::hb::history::RaceSink;
 use crate::race::Verdict;
 
 /// How many labels take about as much as a cell.
-const LABELS_PER_CELL: u64 = 16;
+pub(super) const LABELS_PER_CELL: u64 = 32;
+
+/// Labels are for every eighth element at most: recorded memory has a word of so many bytes.
+const MOST_SHIFT: u32 = 3;
 
 /// This many parts are always allowed.
 const FEW: u64 = 64;
@@ -47,6 +50,10 @@ pub(super) struct ArrayLimits {
     pub(super) small: u64,
     /// Stretches from this length on may be labelled instead of fine, and there are all partitions; `None`: those of the paper only.
     pub(super) labels_from: Option<u64>,
+    /// Whether parts are sets of any form that footprints split, and nothing else.
+    pub(super) sets: bool,
+    /// Whether footprints are sets of any form.
+    pub(super) set_footprints: bool,
     /// Most arrays that a thread keeps accesses to unjudged.
     pub(super) most_pending: usize,
     /// Variables of the trace so far.
@@ -201,14 +208,17 @@ impl Segment {
         races: &mut impl PartSink,
     ) {
         let (start, end) = (self.start, self.end());
-        self.short = match local.len() < SHORT {
+        self.short = match local.len() < SHORT && !room.limits.sets {
             true => self.short + 1,
             false => self.short.saturating_sub(1),
         };
         let Base::Classes(classes) = &mut self.base else { return };
-        classes.begin_footprint();
+        if !footprint.continues {
+            classes.begin_footprint();
+        }
+        let has_labels = classes.make_room_for(local, room.cells);
         let mut at = local.first.max(self.floor);
-        while let Some(rest) = local.within(at, self.length) {
+        while has_labels && let Some(rest) = local.within(at, self.length) {
             let next = at + rest.first;
             let single = StridedRange::single(start + next);
             races.about(single, end);
@@ -349,7 +359,7 @@ impl Segment {
             Base::Nothing => 0,
             Base::Parts(partition, _) => partition.parts(self.length),
             Base::Layers(layers) => layers.len() as u64,
-            Base::Classes(classes) => classes.live() as u64,
+            Base::Classes(classes) => classes.populated() as u64,
         };
         base + self.settled
     }
@@ -380,25 +390,43 @@ impl Segment {
             (Mode::Prefix(end), _) => Partition::Prefix(end),
             _ => return,
         };
+        if room.limits.sets {
+            return self.make_sets(local, room);
+        }
         let refined = match room.limits.labels_from {
             Some(_) => partition.refine_further(self.length, local),
             None => partition.refine(self.length, local),
         };
         if refined != partition {
-            self.adopt(refined, room);
+            self.adopt(refined, local, room);
         }
     }
 
-    /// Changes to a finer partition. Instead of elements that stand alone there may be labels, and instead of parts where
+    /// Gives every element a label from the start.
+    fn make_sets(&mut self, local: StridedRange, room: &mut Room<'_>) {
+        let labelled = self.labelled(local, room.cells);
+        match labelled.labels() <= 2 * room.limits.variables.max(FEW) {
+            true => self.label(labelled, room),
+            false => self.make_fine(room),
+        }
+    }
+
+    /// Changes to a finer partition, which is precise for `local`. Instead of elements that stand alone there may be labels, and instead of parts where
     /// labels take less than their cells.
-    fn adopt(&mut self, refined: Partition, room: &mut Room<'_>) {
+    fn adopt(&mut self, refined: Partition, local: StridedRange, room: &mut Room<'_>) {
         let few = room.limits.variables.max(FEW);
         let parts = refined.parts(self.length);
-        let may_label = self.mode == Mode::Parts
-            && room.limits.labels_from.is_some_and(|least| (least..=2 * few).contains(&self.length));
-        let is_prefix = matches!(refined, Partition::Prefix(_));
-        if may_label && (is_prefix || parts > self.length / LABELS_PER_CELL) {
-            return self.label(room);
+        if let (Mode::Parts, Some(least)) = (self.mode, room.limits.labels_from) {
+            let labelled = self.labelled(local, room.cells);
+            let labels = labelled.labels();
+            let is_prefix = matches!(refined, Partition::Prefix(_));
+            if (least..=2 * few).contains(&labels) && (is_prefix || parts > labels / LABELS_PER_CELL) {
+                return self.label(labelled, room);
+            }
+            // Parts of a single element are no better than elements that stand alone.
+            if 2 * (parts >> labelled.shift) > labels {
+                return self.make_fine(room);
+            }
         }
         match refined {
             Partition::Prefix(end) => self.lengthen_prefix(end, room.cells),
@@ -509,9 +537,23 @@ impl Segment {
         }
     }
 
-    /// Gives every element a label; or lets it stand alone if there would be too many classes.
-    fn label(&mut self, room: &mut Room<'_>) {
-        match Classes::new(self.length, self.floor, |local| self.base_cell(local), room.cells) {
+    /// Which elements need labels if those of `local` are accessed: all that have a history, and these.
+    fn labelled(&self, local: StridedRange, cells: &Cells) -> Labelled {
+        let of_shift = |shift| Labelled { length: self.length, floor: self.floor, shift };
+        let shifts = (1..=MOST_SHIFT).rev().filter(|&shift| of_shift(shift).has(local));
+        of_shift(shifts.into_iter().find(|&shift| self.has_only_units(1 << shift, cells)).unwrap_or(0))
+    }
+
+    /// Whether only elements that a unit divides have a history.
+    fn has_only_units(&self, unit: u64, cells: &Cells) -> bool {
+        let &Base::Parts(partition, first) = &self.base else { return false };
+        let mut others = partition.parts_beside(unit, self.length);
+        others.all(|part| cells.is_blank(first.plus(part)))
+    }
+
+    /// Gives elements labels; or lets them stand alone if there would be too many classes.
+    fn label(&mut self, labelled: Labelled, room: &mut Room<'_>) {
+        match Classes::new(labelled, !room.limits.sets, |local| self.base_cell(local), room.cells) {
             Some(classes) => {
                 self.replace_base(Base::Classes(Box::new(classes)), room.cells);
                 self.mode = Mode::Classes;
@@ -524,7 +566,7 @@ impl Segment {
     /// Goes back from labels to parts, if labels are as regular as parts. Returns whether it does.
     pub(super) fn regularise(&mut self, cells: &mut Cells) -> bool {
         let (Mode::Classes, Base::Classes(classes)) = (self.mode, &mut self.base) else { return false };
-        let Some(partition) = classes.as_parts(self.floor) else { return false };
+        let Some(partition) = classes.as_parts() else { return false };
         self.change_parts(partition, cells);
         true
     }
@@ -535,7 +577,7 @@ impl Segment {
             Base::Nothing => None,
             Base::Parts(partition, first) => Some(first.plus(partition.part_of(local))),
             Base::Layers(layers) => layers.iter().find(|(end, _)| local < *end).map(|&(_, cell)| cell),
-            Base::Classes(classes) => Some(classes.cell_of(local)),
+            Base::Classes(classes) => classes.cell_of(local),
         }
     }
 

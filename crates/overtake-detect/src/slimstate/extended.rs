@@ -3,16 +3,20 @@
 //! **Beyond the paper**, which measured what arbitrary parts would save with bit sets and could not afford them. Here the
 //! partition is not inferred from footprints but from the histories themselves: elements are together exactly as long as
 //! their histories are the same.
-//! **State.** Two bytes per element, and per class a cell, the number of its members and where its members went lately.
+//! **State.** Two bytes per element, and per class a cell, the number of its members and where its members went lately. Elements of recorded memory are bytes, of
+//! which every fourth or eighth may be accessed: only each *unit* of them has a label, until an element between is accessed.
 //! **Step.** An access takes its element from its class to the class of the history after the access. That class is found
 //! by the epoch of the access, if another member went there in the same epoch; else the history is computed
 //! and looked up among all. So one check serves all elements that a thread accesses alike, in whatever order and however many
 //! footprints would be needed, and classes whose histories become the same merge.
+//! **Sets.** With `--partitions sets` classes are what the paper's bit sets would be: a footprint splits each class into what is inside and what is
+//! not, and classes never merge. That is for comparison.
 //! **Invariants.**
 //!   I1  The history of a class never changes. A class without members is given back, sooner or later; its number may be
 //!       used again, with another generation.
 //!   I2  Two classes may have the same history (fingerprints can collide), never two histories one class.
-//!   I3  What a class keeps is not later than the access of any member that it is kept for (`naming.rs`).
+//!   I3  Elements without a label have no history.
+//!   I4  What a class keeps is not later than the access of any member that it is kept for (`naming.rs`).
 //! **Cost.** O(1) per access. A stretch that needs as many classes as a quarter of its elements is better off fine.
 
 use std::collections::VecDeque;
@@ -21,18 +25,28 @@ use overtake_clock::Epoch;
 use rustc_hash::FxHashMap;
 
 use super::cells::{Accessor, CellId, Cells};
+use super::commit::LABELS_PER_CELL;
 use super::partition::Partition;
+use super::range::StridedRange;
 use crate::access::Access;
 use crate::hb::history::RaceSink;
 use crate::race::Verdict;
 
-/// Most classes that are worth their labels, within what labels can name.
-fn most_classes(length: u64) -> u64 {
-    (length / 4).clamp(8, 1 << 16)
+/// What labels can name.
+const MOST_CLASSES: u64 = 1 << 16;
+
+/// Most classes that are worth their labels, if classes merge.
+fn most_classes(length: u64, merges: bool) -> u64 {
+    if merges { (length / 4).clamp(8, MOST_CLASSES) } else { MOST_CLASSES }
 }
 
-/// Most classes that are kept although their last member left.
-const MOST_ABANDONED: usize = 32;
+/// So many classes are looked through for a history. More have an index.
+const FEW_CLASSES: usize = 16;
+
+/// Most classes that are kept although their last member left, of as many labels.
+fn most_abandoned(labels: usize) -> usize {
+    (labels / 128).clamp(4, 32)
+}
 
 /// What became of an access that may only have to follow another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +76,10 @@ struct Class {
     generation: u32,
     /// Whether it is in the list of abandoned classes. It may have got members again.
     abandoned: bool,
+    /// Whether it has not been given back.
+    live: bool,
+    /// The fingerprint of its history.
+    fingerprint: u64,
     after_read: ClassStep,
     after_write: ClassStep,
 }
@@ -72,14 +90,58 @@ impl Class {
     }
 }
 
+/// Labels for a stretch of an array.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Labelled {
+    /// How many elements the stretch has.
+    pub(super) length: u64,
+    /// The first ones, up to and without this one, are never accessed.
+    pub(super) floor: u64,
+    /// The binary logarithm of the unit: elements that it does not divide have no labels.
+    pub(super) shift: u32,
+}
+
+impl Labelled {
+    /// How many labels there are.
+    pub(super) fn labels(self) -> u64 {
+        (self.length + self.unit() - 1) >> self.shift
+    }
+
+    fn unit(self) -> u64 {
+        1 << self.shift
+    }
+
+    /// The first label that counts.
+    fn floor_label(self) -> usize {
+        ((self.floor + self.unit() - 1) >> self.shift) as usize
+    }
+
+    /// Whether every element of a range has a label.
+    pub(super) fn has(self, range: StridedRange) -> bool {
+        let is_whole = |distance: u64| distance & (self.unit() - 1) == 0;
+        is_whole(range.first) && (range.first == range.last || is_whole(range.step))
+    }
+
+    /// The label of an element.
+    #[inline]
+    fn label_of(self, index: u64) -> Option<usize> {
+        let label = index >> self.shift;
+        (label << self.shift == index).then_some(label as usize)
+    }
+}
+
 /// The classes of a stretch of an array.
 #[derive(Debug)]
 pub(super) struct Classes {
+    of: Labelled,
+    /// Whether classes with the same history are one.
+    merges: bool,
     labels: Vec<u16>,
     classes: Vec<Class>,
     free: Vec<u16>,
     /// Classes that lost their last member, the first to do so first.
     abandoned: VecDeque<u16>,
+    /// The classes by the fingerprints of their histories, once there are many.
     by_history: FxHashMap<u64, u16>,
     /// Moves since it was last looked whether labels are regular.
     moves: u64,
@@ -88,15 +150,17 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// The classes of elements that have the same history in their cells; `None` if there are too many. The first `floor` elements are
-    /// never accessed and not counted.
+    /// The classes of elements that have the same history in their cells; `None` if there are too many.
     pub(super) fn new(
-        length: u64,
-        floor: u64,
+        of: Labelled,
+        merges: bool,
         cell_of: impl Fn(u64) -> Option<CellId>,
         cells: &mut Cells,
     ) -> Option<Classes> {
+        let length = of.labels();
         let mut new = Classes {
+            of,
+            merges,
             labels: Vec::with_capacity(length as usize),
             classes: Vec::new(),
             free: Vec::new(),
@@ -105,11 +169,11 @@ impl Classes {
             moves: 0,
             footprint: 0,
         };
-        new.labels.resize(floor as usize, 0);
+        new.labels.resize(of.floor_label(), 0);
         cells.index_bytes += new.labels.capacity() * size_of::<u16>();
         let mut by_cell: FxHashMap<u32, u16> = FxHashMap::default();
         let mut latest = None;
-        for cell in (floor..length).map_while(cell_of) {
+        for cell in (of.floor_label() as u64..length).map_while(|label| cell_of(label << of.shift)) {
             if let Some((_, class)) = latest.filter(|&(of, _)| of == cell) {
                 new.labels.push(class);
                 new.classes[usize::from(class)].members += 1;
@@ -117,7 +181,7 @@ impl Classes {
             }
             let known = by_cell.get(&cell.0).copied().or_else(|| new.with_history_of(cell, cells));
             let class = known.or_else(|| {
-                let most = most_classes(length) / 2; // there must be room to move
+                let most = most_classes(length, merges) / 2; // there must be room to move
                 let copy = (new.live() as u64 <= most).then(|| cells.copied(cell))?;
                 new.add(copy, cells)
             });
@@ -134,9 +198,47 @@ impl Classes {
         Some(new)
     }
 
-    /// The class with the history of a cell, to which an element of that cell may be added (I3).
+    /// Gives labels to more elements, so that all of a range have one; they have no history (I3). False, without effect, if there are too many classes.
+    pub(super) fn make_room_for(&mut self, range: StridedRange, cells: &mut Cells) -> bool {
+        let mut of = self.of;
+        while !of.has(range) {
+            of.shift -= 1;
+        }
+        if of.shift == self.of.shift {
+            return true;
+        }
+        let blank = cells.allocate(1);
+        let known = self.with_history_of(blank, cells);
+        let class = match known {
+            Some(class) => {
+                cells.give_back(blank, 1);
+                class
+            }
+            None if self.is_full() => {
+                cells.give_back(blank, 1);
+                return false;
+            }
+            None => match self.add(blank, cells) {
+                Some(class) => class,
+                None => return false,
+            },
+        };
+        let (before, old) = (self.of, std::mem::take(&mut self.labels));
+        cells.index_bytes -= old.capacity() * size_of::<u16>();
+        let elements = (0..of.labels()).map(|label| label << of.shift);
+        self.labels =
+            elements.map(|index| before.label_of(index).map_or(class, |label| old[label])).collect();
+        self.labels[..of.floor_label()].fill(0);
+        cells.index_bytes += self.labels.capacity() * size_of::<u16>();
+        let counted = |of: Labelled| of.labels() - of.floor_label() as u64;
+        self.classes[usize::from(class)].members += counted(of) - counted(before);
+        self.of = of;
+        true
+    }
+
+    /// The class with the history of a cell, to which an element of that cell may be added (I4).
     fn with_history_of(&mut self, cell: CellId, cells: &mut Cells) -> Option<u16> {
-        let class = self.by_history.get(&cells.fingerprint(cell)).copied()?;
+        let class = self.with_fingerprint(cells.fingerprint(cell))?;
         let entry = &mut self.classes[usize::from(class)];
         if !cells.same(entry.cell, cell) {
             return None;
@@ -147,6 +249,15 @@ impl Classes {
         Some(class)
     }
 
+    /// A class whose history has this fingerprint.
+    fn with_fingerprint(&self, fingerprint: u64) -> Option<u16> {
+        if !self.by_history.is_empty() {
+            return self.by_history.get(&fingerprint).copied();
+        }
+        let position = self.classes.iter().position(|class| class.live && class.fingerprint == fingerprint);
+        position.map(|number| number as u16)
+    }
+
     /// Begins to judge a footprint, which may be older than what was judged before.
     pub(super) fn begin_footprint(&mut self) {
         self.footprint = self.footprint.wrapping_add(1);
@@ -155,31 +266,65 @@ impl Classes {
         }
     }
 
-    /// Where members of a class go by an access of the present footprint, if that is known (I3).
+    /// Where members of a class go by an access of the present footprint, if that is known (I4).
     fn known_step(&self, label: u16, accessor: Accessor<'_>, cells: &Cells) -> Option<u16> {
         let class = &self.classes[usize::from(label)];
         let step = if accessor.writes() { &class.after_write } else { &class.after_read };
         let is_fresh = step.epoch == accessor.epoch
             && step.footprint == self.footprint
             && self.classes[usize::from(step.class)].generation == step.generation;
-        let stays = || cells.knows(class.cell, accessor.epoch, accessor.writes()).then_some(label);
+        let stays = || {
+            let changes_nothing = self.merges && cells.knows(class.cell, accessor.epoch, accessor.writes());
+            changes_nothing.then_some(label)
+        };
         is_fresh.then_some(step.class).or_else(stays)
     }
 
+    /// Whether there are as many classes as there may be.
+    fn is_full(&self) -> bool {
+        self.live() as u64 >= most_classes(self.labels.len() as u64, self.merges)
+    }
+
+    /// The number of classes that have members.
+    pub(super) fn populated(&self) -> usize {
+        self.classes.iter().filter(|class| class.live && class.members > 0).count()
+    }
+
     /// The number of classes.
-    pub(super) fn live(&self) -> usize {
+    fn live(&self) -> usize {
         self.classes.len() - self.free.len()
     }
 
-    /// The cell of an element's class.
-    pub(super) fn cell_of(&self, index: u64) -> CellId {
-        self.classes[usize::from(self.labels[index as usize])].cell
+    /// The cell of an element's class; none if it has no label (I3).
+    pub(super) fn cell_of(&self, index: u64) -> Option<CellId> {
+        let label = self.of.label_of(index)?;
+        Some(self.classes[usize::from(self.labels[label])].cell)
     }
 
-    /// A partition that says the same as the labels of the elements from `floor` on, with few parts. It is looked for when all elements
-    /// may have moved since the last time.
-    pub(super) fn as_parts(&mut self, floor: u64) -> Option<Partition> {
-        let (labels, length) = (&self.labels[floor as usize..], self.labels.len() as u64);
+    /// A partition that says the same as the labels, with few parts. It is looked for when all elements may have moved since the last time.
+    pub(super) fn as_parts(&mut self) -> Option<Partition> {
+        let unit = self.of.unit();
+        let parts_of_labels = self.labels_as_parts()?;
+        let partition = match parts_of_labels {
+            partition if unit == 1 => partition,
+            Partition::Coarse => Partition::Stride(unit),
+            Partition::Stride(stride) => Partition::Stride(stride * unit),
+            Partition::Block(block) => Partition::Grid { block: block * unit, stride: unit },
+            _ => return None,
+        };
+        // Elements without a label take cells as well.
+        let most = match parts_of_labels {
+            Partition::Coarse => unit,
+            _ => (self.labels.len() as u64 / LABELS_PER_CELL).max(self.live() as u64).max(2),
+        };
+        let is_whole = unit == 1 || self.of.length.is_multiple_of(unit);
+        (is_whole && self.merges && partition.parts(self.of.length) <= most).then_some(partition)
+    }
+
+    /// A partition of the labels that says the same as they do.
+    fn labels_as_parts(&mut self) -> Option<Partition> {
+        let floor = self.of.floor_label();
+        let (labels, length) = (&self.labels[floor..], self.labels.len() as u64);
         if self.classes[usize::from(*labels.first()?)].members == labels.len() as u64 {
             return Some(Partition::Coarse);
         }
@@ -190,22 +335,21 @@ impl Classes {
         let stride = 1 + labels[1..].iter().position(|label| *label == labels[0])?;
         if stride > 1 {
             let is_regular = labels.iter().zip(&labels[stride..]).all(|(one, other)| one == other);
-            return (is_regular && stride <= labels.len() / 16).then_some(Partition::Stride(stride as u64));
+            return is_regular.then_some(Partition::Stride(stride as u64));
         }
         let first = labels.iter().position(|label| *label != labels[0])?;
-        let (block, rest) = (floor + first as u64, &labels[first..]);
+        let (block, rest) = ((floor + first) as u64, &labels[first..]);
         if rest.iter().all(|label| *label == rest[0]) {
             return Some(Partition::Split(block));
         }
         let blocks = || self.labels.chunks(block as usize).skip(1);
         let is_regular = length.is_multiple_of(block)
-            && length / block <= length / 16
             && blocks().all(|block| block.iter().all(|label| *label == block[0]));
         is_regular.then_some(Partition::Block(block))
     }
 
-    /// Judges accesses to every `step`th element from `index` to `last`, as long as their classes are the same. Returns where it stopped;
-    /// `None`, without effect, if there would be too many classes.
+    /// Judges accesses to every `step`th element from `index` to `last`, which have labels, as long as their classes are the same. Returns where
+    /// it stopped; `None`, without effect, if there would be too many classes.
     pub(super) fn judge_run(
         &mut self,
         index: u64,
@@ -215,6 +359,8 @@ impl Classes {
         cells: &mut Cells,
         races: &mut impl RaceSink<CellId>,
     ) -> Option<u64> {
+        let shift = self.of.shift;
+        let (index, last, step) = (index >> shift, last >> shift, (step >> shift).max(1));
         let from = self.labels[index as usize];
         let mut at = index;
         let to = match self.known_step(from, accessor, cells) {
@@ -225,7 +371,7 @@ impl Classes {
                 at += step;
                 if self.known_step(from, accessor, cells).is_none() {
                     self.move_members(from, to, 1, cells);
-                    return Some(at); // a race, which is judged for each element
+                    return Some(at << shift); // a race, which is judged for each element
                 }
                 to
             }
@@ -235,7 +381,7 @@ impl Classes {
             at += step;
         }
         self.move_members(from, to, (at - index) / step, cells);
-        Some(at)
+        Some(at << shift)
     }
 
     /// Counts elements that went from one class to another.
@@ -256,12 +402,15 @@ impl Classes {
     /// to be judged; so are elements beyond the end, which is where another stretch begins.
     #[inline(always)]
     pub(super) fn follow(&mut self, index: u64, epoch: Epoch, writes: bool, cells: &mut Cells) -> Followed {
-        let Some(&label) = self.labels.get(index as usize) else { return Followed::No };
+        let place = self.of.label_of(index);
+        let Some((place, &label)) = place.and_then(|at| Some((at, self.labels.get(at)?))) else {
+            return Followed::No;
+        };
         let class = &self.classes[usize::from(label)];
         let step = if writes { &class.after_write } else { &class.after_read };
         if step.epoch == epoch && self.classes[usize::from(step.class)].generation == step.generation {
             let to = step.class;
-            return self.enter(index, label, to, cells);
+            return self.enter(place, label, to, cells);
         }
         match cells.knows(class.cell, epoch, writes) {
             true => Followed::Yes,
@@ -280,16 +429,20 @@ impl Classes {
         if self.follow(index, accessor.epoch, accessor.writes(), cells) != Followed::No {
             return true;
         }
-        let label = self.labels[index as usize];
+        if !self.make_room_for(StridedRange::single(index), cells) {
+            return false;
+        }
+        let Some(place) = self.of.label_of(index) else { return false };
+        let label = self.labels[place];
         let Some(target) = self.find_target(label, accessor, cells, races) else { return false };
-        self.enter(index, label, target, cells);
+        self.enter(place, label, target, cells);
         true
     }
 
     /// Moves an element from one class to another.
     #[inline(always)]
-    fn enter(&mut self, index: u64, from: u16, to: u16, cells: &mut Cells) -> Followed {
-        self.labels[index as usize] = to;
+    fn enter(&mut self, place: usize, from: u16, to: u16, cells: &mut Cells) -> Followed {
+        self.labels[place] = to;
         self.moves += 1;
         self.classes[usize::from(to)].members += 1;
         let left = &mut self.classes[usize::from(from)];
@@ -308,7 +461,7 @@ impl Classes {
         if !std::mem::replace(&mut self.classes[usize::from(class)].abandoned, true) {
             self.abandoned.push_back(class);
         }
-        if self.abandoned.len() > MOST_ABANDONED
+        if self.abandoned.len() > most_abandoned(self.labels.len())
             && let Some(class) = self.abandoned.pop_front()
         {
             self.classes[usize::from(class)].abandoned = false;
@@ -327,14 +480,15 @@ impl Classes {
         cells: &mut Cells,
         races: &mut impl RaceSink<CellId>,
     ) -> Option<u16> {
-        if self.live() as u64 >= most_classes(self.labels.len() as u64) {
+        if self.is_full() {
             return None;
         }
         let after = cells.copied(self.classes[usize::from(label)].cell);
         let mut races = Noticing { races, raced: false };
         cells.judge(after, accessor, &mut races);
         let raced = races.raced;
-        let target = match self.with_history_of(after, cells) {
+        let known = if self.merges { self.with_history_of(after, cells) } else { None };
+        let target = match known {
             Some(class) => {
                 cells.give_back(after, 1);
                 class
@@ -368,6 +522,8 @@ impl Classes {
                     members: 0,
                     generation: 0,
                     abandoned: false,
+                    live: false,
+                    fingerprint: 0,
                     after_read: step,
                     after_write: step,
                 });
@@ -378,8 +534,14 @@ impl Classes {
         let entry = &mut self.classes[usize::from(class)];
         entry.cell = cell;
         entry.generation += 1;
+        (entry.live, entry.fingerprint) = (true, cells.fingerprint(cell));
         let before = self.by_history.capacity();
-        self.by_history.insert(cells.fingerprint(cell), class);
+        if !self.by_history.is_empty() {
+            self.by_history.insert(entry.fingerprint, class);
+        } else if self.classes.len() > FEW_CLASSES {
+            let live = self.classes.iter().zip(0..).filter(|(class, _)| class.live);
+            self.by_history = live.map(|(class, number)| (class.fingerprint, number)).collect();
+        }
         cells.index_bytes += (self.by_history.capacity() - before) * size_of::<(u64, u16)>();
         Some(class)
     }
@@ -388,9 +550,9 @@ impl Classes {
     fn remove(&mut self, class: u16, cells: &mut Cells) {
         let entry = &mut self.classes[usize::from(class)];
         entry.generation += 1;
+        entry.live = false;
         entry.forget_steps();
-        let cell = entry.cell;
-        let fingerprint = cells.fingerprint(cell);
+        let (cell, fingerprint) = (entry.cell, entry.fingerprint);
         if self.by_history.get(&fingerprint) == Some(&class) {
             self.by_history.remove(&fingerprint);
         }

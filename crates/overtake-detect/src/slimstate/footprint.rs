@@ -92,8 +92,34 @@ pub(super) struct Taken {
     pub(super) range: StridedRange,
     /// The first of the accesses.
     pub(super) at: At,
+    /// Whether it is a further part of the set of which another part was judged before.
+    pub(super) continues: bool,
     piece: Piece,
     pieces: Vec<Piece>,
+}
+
+/// The union of footprints as few ranges, in order.
+pub(super) fn united(footprints: Vec<Taken>) -> Vec<Taken> {
+    let Some(at) = footprints.iter().map(|footprint| footprint.at).min_by_key(|at| at.index) else {
+        return Vec::new();
+    };
+    if footprints.len() == 1 {
+        return footprints;
+    }
+    let mut elements: Vec<_> =
+        footprints.iter().flat_map(|footprint| footprint.elements(0, u64::MAX)).collect();
+    elements.sort_unstable();
+    elements.dedup();
+    let (mut footprint, mut ranges) = (Footprint::EMPTY, Vec::new());
+    for (index, var) in elements {
+        if !footprint.extend(index, var, at) {
+            ranges.extend(footprint.take());
+            footprint.extend(index, var, at);
+        }
+    }
+    ranges.extend(footprint.take());
+    ranges.iter_mut().skip(1).for_each(|range| range.continues = true);
+    ranges
 }
 
 impl Taken {
@@ -171,7 +197,7 @@ impl Footprint {
     /// What there is to be judged; afterwards there is nothing.
     pub(super) fn take(&mut self) -> Option<Taken> {
         let Footprint { range, at, piece, pieces } = std::mem::replace(self, Footprint::EMPTY);
-        (range.step > 0).then_some(Taken { range, at, piece, pieces })
+        (range.step > 0).then_some(Taken { range, at, continues: false, piece, pieces })
     }
 }
 
@@ -182,6 +208,8 @@ pub(super) struct Touched {
     pub(super) shadow: u32,
     pub(super) reads: Footprint,
     pub(super) writes: Footprint,
+    /// Of footprints that are sets of any form, the ranges before, each with whether it was written.
+    pub(super) before: Vec<(bool, Taken)>,
 }
 
 impl Touched {
@@ -277,6 +305,13 @@ impl Pending {
         Some(self.touched[position].footprint(writes))
     }
 
+    /// Keeps a range of a footprint that is a set, as long as there is a footprint on its array.
+    pub(super) fn keep(&mut self, shadow: u32, writes: bool, range: Taken) {
+        if let Some(touched) = self.touched.iter_mut().find(|touched| touched.shadow == shadow) {
+            touched.before.push((writes, range));
+        }
+    }
+
     /// Brings the footprint of a run up to date and ends the run (I1).
     #[inline]
     fn settle(&mut self, writes: bool) {
@@ -305,7 +340,12 @@ impl Pending {
             return None;
         }
         self.positions.insert(shadow, self.touched.len() as u32);
-        self.touched.push(Touched { shadow, reads: Footprint::EMPTY, writes: Footprint::EMPTY });
+        self.touched.push(Touched {
+            shadow,
+            reads: Footprint::EMPTY,
+            writes: Footprint::EMPTY,
+            before: Vec::new(),
+        });
         Some(self.touched.len() - 1)
     }
 
@@ -328,8 +368,10 @@ impl Pending {
     pub(super) fn heap_bytes(&self) -> usize {
         let footprints = self.touched.iter().flat_map(|touched| [&touched.reads, &touched.writes]);
         let pieces: usize = footprints.map(|footprint| footprint.pieces.capacity()).sum();
+        let before: usize = self.touched.iter().map(|touched| touched.before.capacity()).sum();
         self.touched.capacity() * size_of::<Touched>()
             + pieces * size_of::<Piece>()
+            + before * size_of::<(bool, Taken)>()
             + self.positions.capacity() * 2 * size_of::<u32>()
     }
 }

@@ -6,7 +6,7 @@ use overtake_trace::{ArrayId, Id, ThreadId, VarId, Variable, Variables};
 use super::cells::CellId;
 use super::commit::Room;
 use super::own::PAGE;
-use super::pages::{PageContent, VarPage, page_variables};
+use super::pages::{PageContent, Row, VarPage, distance_after, page_variables};
 use super::shadow::Shadow;
 use super::{ArrayKind, HUGE, SlimState};
 use crate::access::AccessKind;
@@ -41,12 +41,12 @@ impl SlimState {
     ) -> Located {
         match self.pages[var.index() / PAGE].content() {
             PageContent::Cells(first) => Located::Cell(first.plus((var.index() % PAGE) as u64)),
-            PageContent::Elements(shadow) => {
+            PageContent::Elements(row) => {
                 if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
                     return Located::Collected;
                 }
-                let index = self.shadows[shadow as usize].index_of(var);
-                self.locate_element(var, Element { shadow, index })
+                let row = &self.rows[row as usize];
+                self.locate_element(var, Element { shadow: row.shadow, index: row.index_of(var) })
             }
             PageContent::Anything => match self.reports.own.cell(var) {
                 Some(cell) => Located::Cell(cell),
@@ -61,7 +61,7 @@ impl SlimState {
         if let Variable::Element { array, index } = variables.get(var)
             && let Some(shadow) = self.shadow_of(array, index, var, variables)
         {
-            self.survey(var, index, shadow, variables);
+            self.survey(var, shadow, variables);
             return self.locate_element(var, Element { shadow, index });
         }
         Located::Cell(self.own_cell(var, variables))
@@ -80,7 +80,6 @@ impl SlimState {
 
     /// The cell of an element of an array of which some elements stand alone, if it is one of them.
     fn locate_divided(&mut self, var: VarId, Element { shadow, index }: Element) -> Option<CellId> {
-        let distance = self.shadows[shadow as usize].distance();
         let segment = self.shadows[shadow as usize].segment(index, &mut self.cells);
         let alone = segment.alone();
         if !alone.contains(&index) {
@@ -89,7 +88,8 @@ impl SlimState {
         let mut room = Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
         let (page, offset) = (var.index() / PAGE, (var.index() % PAGE) as u64);
         // If a page has only elements, in order, that all stand alone, they are settled together.
-        if self.pages[page] == VarPage::elements(shadow)
+        if let Some(row) = self.pages[page].row()
+            && let Row { distance, .. } = self.rows[row as usize]
             && let Some(first) = index.checked_sub(offset * distance)
             && first >= alone.start
             && first + (PAGE as u64 - 1) * distance < alone.end
@@ -123,14 +123,13 @@ impl SlimState {
     #[cold]
     fn meet_array(&mut self, array: ArrayId, index: u64, var: VarId, variables: &Variables) -> Option<u32> {
         let length = variables.array_facts(array).length;
+        let distance = distance_after(array, var, index, variables).unwrap_or(1);
         let kind = match length {
-            Some(length) if length < self.limits.small => ArrayKind::Small,
+            Some(length) if length / distance < self.limits.small => ArrayKind::Small,
             _ if self.shadows.len() as u32 == VarPage::ELEMENTS - 1 => ArrayKind::Small,
             _ => {
                 let length = length.map(|length| length.min(HUGE));
-                let mut shadow = Shadow::new(array, length, var, index, self.limits);
-                shadow.learn_distance(var, index, variables);
-                self.shadows.push(shadow);
+                self.shadows.push(Shadow::new(array, length, self.limits));
                 ArrayKind::Shadowed(self.shadows.len() as u32 - 1)
             }
         };
@@ -167,25 +166,43 @@ impl SlimState {
     }
 
     /// Looks at the page of an element for the first time: are its variables elements of one array, in order?
-    fn survey(&mut self, var: VarId, index: u64, shadow: u32, variables: &Variables) {
+    fn survey(&mut self, var: VarId, shadow: u32, variables: &Variables) {
         let page = var.index() / PAGE;
-        if self.pages[page] != VarPage::UNKNOWN {
+        if self.pages[page] != VarPage::UNKNOWN || (page + 1) * PAGE > variables.len() {
             return;
         }
-        let Some(mut page_variables) = page_variables(page, variables) else { return };
-        let entry = &mut self.shadows[shadow as usize];
-        entry.learn_distance(var, index, variables);
-        let entry = &*entry;
-        let in_order = entry.index_of(var) == index
-            && page_variables.all(|var| {
-                let (array, index) = (entry.array, entry.index_of(var));
-                index < HUGE
-                    && !entry.is_own(index)
-                    && variables.get(var) == Variable::Element { array, index }
-            });
-        self.pages[page] = if in_order { VarPage::elements(shadow) } else { VarPage::MIXED };
-        if in_order {
-            self.shadows[shadow as usize].add_ordered(page);
-        }
+        let before = page.checked_sub(1).and_then(|before| self.pages[before].row());
+        let known = [before, self.shadows[shadow as usize].latest_row].into_iter().flatten();
+        let fitting =
+            known.into_iter().find(|&row| self.is_in_row(page, &self.rows[row as usize], shadow, variables));
+        let row = fitting.or_else(|| self.begin_row(page, shadow, variables));
+        self.pages[page] = match row {
+            Some(row) => {
+                self.rows[row as usize].add(page);
+                self.shadows[shadow as usize].latest_row = Some(row);
+                VarPage::elements(row)
+            }
+            None => VarPage::MIXED,
+        };
+    }
+
+    /// Begins a row with a page, if its variables are in order.
+    fn begin_row(&mut self, page: usize, shadow: u32, variables: &Variables) -> Option<u32> {
+        let row = Row::new(shadow, self.shadows[shadow as usize].array, page, variables)?;
+        let may_begin = self.rows.len() < (VarPage::ELEMENTS - 1) as usize;
+        (may_begin && self.is_in_row(page, &row, shadow, variables)).then(|| {
+            self.rows.push(row);
+            self.rows.len() as u32 - 1
+        })
+    }
+
+    /// Whether all variables of a page are in a row of an array.
+    fn is_in_row(&self, page: usize, row: &Row, shadow: u32, variables: &Variables) -> bool {
+        let entry = &self.shadows[shadow as usize];
+        let is_in_row = |var| {
+            let (array, index) = (entry.array, row.index_of(var));
+            index < HUGE && !entry.is_own(index) && variables.get(var) == Variable::Element { array, index }
+        };
+        row.shadow == shadow && page_variables(page, variables).is_some_and(|mut page| page.all(is_in_row))
     }
 }

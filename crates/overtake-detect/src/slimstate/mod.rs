@@ -57,11 +57,11 @@ pub(crate) use self::analysis::start;
 use self::cells::{Accessor, CellId, Cells, PackedAt, observed};
 use self::commit::{ArrayLimits, Room};
 use self::extended::Followed;
-use self::footprint::{Collected, Pending, Taken};
+use self::footprint::{Collected, Pending, Taken, Touched, united};
 use self::locate::{Element, Located};
 use self::naming::FoundRaces;
 use self::own::PAGE;
-use self::pages::VarPage;
+use self::pages::{Row, VarPage};
 use self::reports::{OnElement, OnPart, OnVariable, Reports};
 use self::shadow::Shadow;
 use crate::access::{AccessKind, At};
@@ -80,11 +80,17 @@ const HUGE: u64 = 1 << 48;
 impl ArrayLimits {
     fn of(options: &Options) -> ArrayLimits {
         let labels_from = match options.partitions {
-            Partitions::Paper => None,
+            Partitions::Paper | Partitions::Sets => None,
             Partitions::Extended => Some(LEAST_LABELLED),
         };
-        let most_pending = usize::try_from(options.commit_buffer).unwrap_or(usize::MAX);
-        ArrayLimits { small: options.small_array, labels_from, most_pending, variables: 0 }
+        ArrayLimits {
+            small: options.small_array,
+            labels_from,
+            sets: options.partitions == Partitions::Sets,
+            set_footprints: options.set_footprints,
+            most_pending: usize::try_from(options.commit_buffer).unwrap_or(usize::MAX),
+            variables: 0,
+        }
     }
 }
 
@@ -119,6 +125,8 @@ pub(crate) struct SlimState {
     pages: Vec<VarPage>,
     arrays: IdVec<ArrayId, ArrayKind>,
     shadows: Vec<Shadow>,
+    /// Variables that are elements in order, by the pages that are in them.
+    rows: Vec<Row>,
     pending: IdVec<ThreadId, Pending>,
     blocks: IdVec<ThreadId, ReadBlocks>,
     reports: Reports,
@@ -135,6 +143,7 @@ impl SlimState {
             pages: Vec::new(),
             arrays: IdVec::new(),
             shadows: Vec::new(),
+            rows: Vec::new(),
             pending: IdVec::new(),
             blocks: IdVec::new(),
             reports: Reports::default(),
@@ -242,10 +251,11 @@ impl SlimState {
     fn collect(&mut self, at: PackedAt, var: VarId, element: Element, kind: AccessKind) {
         let (at, Element { shadow, index }) = (at.at(), element);
         let page = var.index() / PAGE;
-        let in_order = self.pages[page] == VarPage::elements(shadow);
-        let entry = &self.shadows[shadow as usize];
-        let ordered_end = if in_order { entry.ordered_end(page).saturating_mul(PAGE as u32) } else { 0 };
-        let variables = (var, ordered_end, entry.distance());
+        let row = self.pages[page].row().map(|row| &self.rows[row as usize]);
+        let variables = match row {
+            Some(row) => (var, row.end(page).saturating_mul(PAGE as u32), row.distance),
+            None => (var, 0, 1),
+        };
         let pending = &mut self.pending[at.thread];
         let most = self.limits.most_pending;
         match pending.collect(shadow, index, at, kind.writes(), variables, most) {
@@ -254,8 +264,10 @@ impl SlimState {
                 let Some(footprint) = pending.footprint(shadow, kind.writes(), most) else { return };
                 let before = footprint.take();
                 footprint.extend(index, var, at);
-                if let Some(before) = before {
-                    self.commit_footprint(shadow, &before, kind);
+                match before {
+                    Some(before) if self.limits.set_footprints => pending.keep(shadow, kind.writes(), before),
+                    Some(before) => self.commit_footprint(shadow, &before, kind),
+                    None => {}
                 }
             }
             Collected::Full => {
@@ -310,11 +322,31 @@ impl SlimState {
     #[inline(never)]
     fn commit_one(&mut self, thread: ThreadId) {
         let Some(mut touched) = self.pending[thread].pop() else { return };
+        let before = std::mem::take(&mut touched.before);
+        if !before.is_empty() {
+            return self.commit_sets(touched, before);
+        }
         if let Some(footprint) = touched.writes.take() {
             self.commit_footprint(touched.shadow, &footprint, AccessKind::Write);
         }
         if let Some(footprint) = touched.reads.take() {
             self.commit_footprint(touched.shadow, &footprint, AccessKind::Read);
+        }
+    }
+
+    /// Judges footprints that are sets of any form.
+    #[cold]
+    fn commit_sets(&mut self, mut touched: Touched, before: Vec<(bool, Taken)>) {
+        let (mut writes, mut reads) = (Vec::new(), Vec::new());
+        for (written, range) in before {
+            if written { writes.push(range) } else { reads.push(range) }
+        }
+        writes.extend(touched.writes.take());
+        reads.extend(touched.reads.take());
+        for (ranges, kind) in [(writes, AccessKind::Write), (reads, AccessKind::Read)] {
+            for range in united(ranges) {
+                self.commit_footprint(touched.shadow, &range, kind);
+            }
         }
     }
 
@@ -421,6 +453,7 @@ impl Detector for SlimState {
 
     fn join(&mut self, at: At, child: ThreadId, _: &mut Findings) {
         self.commit(child);
+        self.pending[child] = Pending::default(); // it hardly goes on
         self.commit(at.thread);
         self.clocks.join(at.thread, child);
     }
@@ -447,6 +480,7 @@ impl Detector for SlimState {
             + self.reports.own.heap_bytes()
             + self.arrays.table_bytes()
             + self.shadows.capacity() * size_of::<Shadow>()
+            + self.rows.capacity() * size_of::<Row>()
             + self.pending.table_bytes()
             + self.blocks.table_bytes()
             + self.reports.found.heap_bytes();

@@ -1,6 +1,8 @@
 //! Pages of variables: what consecutive variables are, where all of a page are alike.
 
-use overtake_trace::{Id, VarId, Variables};
+use std::ops::Range;
+
+use overtake_trace::{ArrayId, Id, VarId, Variable, Variables};
 
 use super::cells::CellId;
 use super::own::PAGE;
@@ -15,7 +17,7 @@ pub(super) enum PageContent {
     Anything,
     /// They have their own cells, in order from this one on.
     Cells(CellId),
-    /// They are elements of one array, in order.
+    /// They are elements of one array, in order: those of this row.
     Elements(u32),
 }
 
@@ -29,8 +31,16 @@ impl VarPage {
         if first.0 < Self::ELEMENTS - 2 { VarPage(first.0 + 2) } else { Self::MIXED }
     }
 
-    pub(super) fn elements(shadow: u32) -> VarPage {
-        VarPage(Self::ELEMENTS | shadow)
+    pub(super) fn elements(row: u32) -> VarPage {
+        VarPage(Self::ELEMENTS | row)
+    }
+
+    /// The row of a page of elements in order.
+    pub(super) fn row(self) -> Option<u32> {
+        match self.content() {
+            PageContent::Elements(row) => Some(row),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -40,6 +50,65 @@ impl VarPage {
             elements if elements & Self::ELEMENTS != 0 => PageContent::Elements(elements & !Self::ELEMENTS),
             cells => PageContent::Cells(CellId(cells - 2)),
         }
+    }
+}
+
+/// Variables in a row: elements of one array at equal distances. An array whose elements were first accessed in order is one row; of a matrix that is accessed in part,
+/// each row may be one.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    /// The array, by its number among the shadows.
+    pub(super) shadow: u32,
+    /// Neighbouring pages that are known to be in this row.
+    pages: Range<u32>,
+    /// A variable of the row, and the index of its element.
+    some: (VarId, u64),
+    /// How far elements of neighbouring variables are from each other. Elements of recorded memory are bytes, of which every fourth or eighth may be accessed.
+    pub(super) distance: u64,
+}
+
+impl Row {
+    /// The row that begins with a page, if the page may be one.
+    pub(super) fn new(shadow: u32, array: ArrayId, page: usize, variables: &Variables) -> Option<Row> {
+        let var = VarId::from_index(page * PAGE);
+        let Variable::Element { array: its, index } = variables.get(var) else { return None };
+        let distance = distance_after(array, var, index, variables).filter(|_| its == array)?;
+        Some(Row { shadow, pages: page as u32..page as u32, some: (var, index), distance })
+    }
+
+    /// The index of the element of a variable in the row.
+    #[inline]
+    pub(super) fn index_of(&self, var: VarId) -> u64 {
+        let (some, index) = self.some;
+        let before = u64::from(var.0).wrapping_sub(u64::from(some.0));
+        index.wrapping_add(before.wrapping_mul(self.distance))
+    }
+
+    /// Takes note of a page that is in the row.
+    pub(super) fn add(&mut self, page: usize) {
+        let page = page as u32;
+        match &mut self.pages {
+            Range { end, .. } if *end == page => *end += 1,
+            Range { start, .. } if *start == page + 1 => *start = page,
+            pages => *pages = page..page + 1,
+        }
+    }
+
+    /// Up to which page, and without that one, variables are in the row if those of this page are.
+    pub(super) fn end(&self, page: usize) -> u32 {
+        let page = page as u32;
+        if self.pages.contains(&page) { self.pages.end } else { page + 1 }
+    }
+}
+
+/// How far after an element of an array that of the next variable is, if it is.
+pub(super) fn distance_after(array: ArrayId, var: VarId, index: u64, variables: &Variables) -> Option<u64> {
+    let next = VarId(var.0.checked_add(1)?);
+    match (next.index() < variables.len()).then(|| variables.get(next))? {
+        Variable::Element { array: its, index: after } if its == array => {
+            after.checked_sub(index).filter(|&distance| distance > 0)
+        }
+        _ => None,
     }
 }
 

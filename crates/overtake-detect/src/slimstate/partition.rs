@@ -168,6 +168,16 @@ impl Partition {
         }
     }
 
+    /// The parts with indices that `unit` does not divide.
+    pub(super) fn parts_beside(self, unit: u64, length: u64) -> impl Iterator<Item = u64> {
+        let stride = match self {
+            Stride(stride) | Grid { stride, .. } if stride.is_multiple_of(unit) => Some(stride),
+            _ => None,
+        };
+        let is_beside = move |part: &u64| stride.is_none_or(|stride| !(part % stride).is_multiple_of(unit));
+        (0..self.parts(length)).filter(is_beside)
+    }
+
     /// Partitions with fewer parts that this one refines, the coarsest first.
     pub(super) fn coarser(self) -> impl Iterator<Item = Partition> {
         let (one, others) = match self {

@@ -5,14 +5,15 @@
 //! all of it touches logarithmically many stretches. Elements beyond a known length are further stretches as well. Stretches that are
 //! alike become one again.
 
-use std::ops::Range;
-
-use overtake_trace::{ArrayId, Id, VarId, Variable, Variables};
+use overtake_trace::ArrayId;
 
 use super::cells::{Accessor, Cells};
 use super::commit::{ArrayLimits, PartSink, Room, Segment};
 use super::extended::Classes;
 use super::footprint::Taken;
+
+/// How much longer the first stretch of an array of unknown length is than a small array. Stretches that are too short for labels would let elements stand alone.
+const FIRST_STRETCH: u64 = 7;
 
 /// An array that is long enough to be compressed.
 #[derive(Debug)]
@@ -22,10 +23,6 @@ pub(super) struct Shadow {
     start: u64,
     /// Length of the first stretch.
     first_length: u64,
-    /// A variable, and the index of its element. Many variables are in the order of their elements.
-    some: (VarId, u64),
-    /// How far elements of neighbouring variables are from each other.
-    distance: u64,
     segments: Vec<Segment>,
     /// Whether every stretch collects accesses in footprints.
     collects: bool,
@@ -33,80 +30,25 @@ pub(super) struct Shadow {
     has_alone: bool,
     /// One more than the highest index accessed.
     reach: u64,
-    /// Neighbouring pages of variables that are known to hold elements in order.
-    ordered: Range<u32>,
+    /// The row of variables that was found last.
+    pub(super) latest_row: Option<u32>,
 }
 
 impl Shadow {
     /// The shadow of an array of which an element is met for the first time.
-    pub(super) fn new(
-        array: ArrayId,
-        length: Option<u64>,
-        var: VarId,
-        index: u64,
-        limits: ArrayLimits,
-    ) -> Shadow {
-        let (start, first_length) = length.map_or((limits.small, limits.small), |length| (0, length));
+    pub(super) fn new(array: ArrayId, length: Option<u64>, limits: ArrayLimits) -> Shadow {
+        let first_stretch = if limits.labels_from.is_some() { FIRST_STRETCH } else { 1 };
+        let unknown = (limits.small, limits.small.saturating_mul(first_stretch));
+        let (start, first_length) = length.map_or(unknown, |length| (0, length));
         Shadow {
             array,
             start,
             first_length,
-            some: (var, index),
-            distance: 1,
             segments: Vec::new(),
             collects: true,
             has_alone: false,
             reach: 0,
-            ordered: 0..0,
-        }
-    }
-
-    /// Takes note of a page of variables that are elements in order.
-    pub(super) fn add_ordered(&mut self, page: usize) {
-        let page = page as u32;
-        match &mut self.ordered {
-            Range { end, .. } if *end == page => *end += 1,
-            Range { start, .. } if *start == page + 1 => *start = page,
-            ordered => *ordered = page..page + 1,
-        }
-    }
-
-    /// Up to which page, and without that one, variables are elements in order if those of this page are.
-    pub(super) fn ordered_end(&self, page: usize) -> u32 {
-        let page = page as u32;
-        if self.ordered.contains(&page) { self.ordered.end } else { page + 1 }
-    }
-
-    /// The index of an element whose variable is in order.
-    #[inline]
-    pub(super) fn index_of(&self, var: VarId) -> u64 {
-        let (some, index) = self.some;
-        let before = u64::from(var.0).wrapping_sub(u64::from(some.0));
-        index.wrapping_add(before.wrapping_mul(self.distance))
-    }
-
-    /// How far elements of neighbouring variables are from each other, if they are in order.
-    #[inline]
-    pub(super) fn distance(&self) -> u64 {
-        self.distance
-    }
-
-    /// Finds out how far elements are from each other, as long as no page is known to have them in order. Elements of recorded memory are bytes, of which
-    /// every fourth or eighth may be accessed.
-    pub(super) fn learn_distance(&mut self, var: VarId, index: u64, variables: &Variables) {
-        if !self.ordered.is_empty() {
-            return;
-        }
-        let next = VarId(var.0.wrapping_add(1));
-        let index_of_next = match next.index() < variables.len() {
-            true => variables.get(next),
-            false => return,
-        };
-        if let Variable::Element { array, index: after } = index_of_next
-            && array == self.array
-            && after > index
-        {
-            (self.some, self.distance) = ((var, index), after - index);
+            latest_row: None,
         }
     }
 
@@ -213,6 +155,7 @@ impl Shadow {
                 false => (end, end, 0),
             };
             let before = self.segments.capacity();
+            self.segments.reserve_exact(1); // most arrays have one
             self.segments.push(Segment::new((start, length, floor), cells));
             cells.index_bytes += (self.segments.capacity() - before) * size_of::<Segment>();
             end = start + length;

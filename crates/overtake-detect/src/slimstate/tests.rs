@@ -206,10 +206,14 @@ fn examined(limits: ArrayLimits, trace: &Trace) -> (Analysis, usize) {
 }
 
 /// Arrays so short that small traces go through every representation.
-fn limits() -> [ArrayLimits; 4] {
-    [(2, None, 9), (2, Some(3), 9), (4, Some(6), 1), (5, None, 1)].map(
-        |(small, labels_from, most_pending)| ArrayLimits { small, labels_from, most_pending, variables: 0 },
-    )
+fn limits() -> [ArrayLimits; 7] {
+    let usual = [(2, None, 9), (2, Some(3), 9), (4, Some(6), 1), (5, None, 1)].map(|of| (of, false, false));
+    let sets = [(2, None, 9)].map(|of| [(of, true, false), (of, false, true), (of, true, true)]);
+    let all: Vec<_> = usual.into_iter().chain(sets.into_iter().flatten()).collect();
+    std::array::from_fn(|at| {
+        let ((small, labels_from, most_pending), sets, set_footprints) = all[at];
+        ArrayLimits { small, labels_from, sets, set_footprints, most_pending, variables: 0 }
+    })
 }
 
 /// 100,000 traces; another 40,000 with the limits of the command line are with the other detectors.

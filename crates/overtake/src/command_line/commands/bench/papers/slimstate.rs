@@ -28,6 +28,7 @@ pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibi
         }),
     ];
     exhibits.push(Exhibit::Table(cells_of(corpus, &setups, figures)));
+    exhibits.push(Exhibit::Table(sets(corpus, figures)));
     exhibits.extend(ablations(corpus, figures));
     exhibits
 }
@@ -72,6 +73,41 @@ fn cells_of(corpus: &Corpus, setups: &[Setup], figures: &mut Figures<'_>) -> Tab
     cells.rows.push(means);
     cells.note = corpus::note(&corpus.arrays);
     cells
+}
+
+/// The shadow fraction: cells as a part of the elements, with ranges and with sets of any form.
+fn sets(corpus: &Corpus, figures: &mut Figures<'_>) -> Table {
+    let ways = [
+        ("paper", Partitions::Paper, false),
+        ("footprints are sets", Partitions::Paper, true),
+        ("parts are sets", Partitions::Sets, false),
+        ("both", Partitions::Sets, true),
+        ("extended", Partitions::Extended, false),
+    ];
+    let columns = ["trace"].into_iter().chain(ways.map(|(name, ..)| name)).map(str::to_owned);
+    let title = "Shadow cells as a part of the array elements, with sets of any form";
+    let mut table = Table::new("slimstate-sets", title, columns);
+    let mut sums = [0.0; 5];
+    for workload in &corpus.arrays {
+        let mut row = vec![workload.name.as_str().into()];
+        for ((_, partitions, set_footprints), sum) in ways.into_iter().zip(&mut sums) {
+            let flag = if set_footprints { " --set-footprints" } else { "" };
+            let label = format!("--partitions {}{flag}", partitions.name());
+            let setup = figures.setup("slimstate", &label, |options| {
+                (options.partitions, options.set_footprints) = (partitions, set_footprints);
+            });
+            let Some(measured) = setup.map(|setup| figures.of(workload, setup)) else { continue };
+            let cells = measured.figure("array shadow cells") as f64;
+            let fraction = share(cells, measured.figure("array elements") as f64);
+            *sum += fraction;
+            row.push(Cell::Figure(fraction, 5));
+        }
+        table.rows.push(row);
+    }
+    let mean = |sum: f64| Cell::Figure(sum / corpus.arrays.len().max(1) as f64, 5);
+    table.rows.push(["mean".into()].into_iter().chain(sums.map(mean)).collect());
+    table.note = corpus::note(&corpus.arrays);
+    table
 }
 
 /// What becomes of time and state if a part of the method is left out.
