@@ -6,6 +6,7 @@
 
 mod access;
 pub mod ask;
+pub mod certificate;
 mod deadlock;
 mod detector;
 mod discipline;

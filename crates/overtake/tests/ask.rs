@@ -51,3 +51,34 @@ fn one_event_is_asked_about_with_all_that_it_conflicts_with() {
     assert_eq!(json["answers"].as_array().map(Vec::len), Some(0));
     overtake(&["ask", &trace, "--event", "3"]).expect_code(2);
 }
+
+#[test]
+fn a_certificate_is_made_and_checked() {
+    let files = Files::new();
+    let proof = files.path("proof.txt");
+    let locked = "T0|acq(l)|1\nT0|w(x)|2\nT0|rel(l)|3\nT1|acq(l)|4\nT1|w(x)|5\nT1|rel(l)|6\nT1|w(y)|7\n";
+    let trace = files.write("locked.std", locked);
+    overtake(&["certify", &trace, "-o", &proof]).expect_code(0);
+    let text = std::fs::read_to_string(&proof).expect("a certificate");
+    assert_eq!(text, "overtake certificate 1: lock-set\nlock 0 0 # x: l\nno-conflict 1 # y\n");
+    let run = overtake(&["certify", &trace, "--check", &proof]).expect_code(0);
+    assert_eq!(run.text(), "the certificate holds: no variable has a lock-set race\n");
+
+    let open = files.write("open.std", format!("{locked}T1|w(x)|8\n"));
+    let run = overtake(&["certify", &open, "--check", &proof]).expect_code(1);
+    assert!(
+        run.stderr.contains("the certificate does not hold: event 7 accesses x without l"),
+        "{}",
+        run.stderr
+    );
+    let run = overtake(&["certify", &open]).expect_code(66);
+    assert_eq!(run.text(), "overtake certificate 1: lock-set\nrace 0 # x\n");
+    std::fs::write(&proof, run.text()).expect("a file");
+    let run = overtake(&["certify", &open, "--check", &proof]).expect_code(66);
+    assert_eq!(run.text(), "the certificate holds: x has a lock-set race\n");
+    overtake(&["certify", &trace, "--check", &proof]).expect_code(1);
+
+    std::fs::write(&proof, "overtake certificate 1: lock-set\nlock 4000000000 0\n").expect("a file");
+    let run = overtake(&["certify", &trace, "--check", &proof]).expect_code(1);
+    assert!(run.stderr.contains("line 2: expected a line of a certificate"), "{}", run.stderr);
+}

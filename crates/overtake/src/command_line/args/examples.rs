@@ -113,6 +113,13 @@ Examples:
 It prints the chain of events that forces the order, or a checked schedule that brings the two together. The
 trace is held in memory. Exit code 66 if there is a race.";
 
+pub(super) const CERTIFY_EXAMPLES: &str = "\
+Examples:
+  overtake certify run.std -o proof.txt                a lock for each variable, or a variable that no lock protects
+  overtake certify run.std --check proof.txt           one pass that needs no sets of locks
+
+Exit code 66 if there is a lock-set race, 1 if a certificate does not hold.";
+
 pub(super) const COMPARE_EXAMPLES: &str = "\
 Examples:
   overtake compare run.std                            every detector

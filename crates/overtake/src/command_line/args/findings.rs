@@ -317,6 +317,21 @@ pub(crate) struct WitnessArguments {
     pub(crate) json: bool,
 }
 
+/// `certify`.
+#[derive(Args)]
+pub(crate) struct CertifyArguments {
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+
+    /// Check this certificate instead of making one
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    pub(crate) check: Option<PathBuf>,
+
+    /// Write the certificate to this file instead of printing it
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
 /// `ask`.
 #[derive(Args)]
 pub(crate) struct AskArguments {

@@ -27,8 +27,8 @@ pub(crate) use bench::{
 pub(crate) use compare::{CompareArguments, CompareForm};
 pub(crate) use crew::{ClusterArguments, read_hosts};
 pub(crate) use findings::{
-    AnalyzeArguments, AskArguments, BaselineArguments, DiffArguments, ExplainArguments, ReportArguments,
-    ReportTarget, StoredArguments, WitnessArguments,
+    AnalyzeArguments, AskArguments, BaselineArguments, CertifyArguments, DiffArguments, ExplainArguments,
+    ReportArguments, ReportTarget, StoredArguments, WitnessArguments,
 };
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
 pub(crate) use programs::{
@@ -141,6 +141,10 @@ pub(crate) enum Command {
     #[command(after_help = ASK_EXAMPLES)]
     Ask(AskArguments),
 
+    /// Prove that a trace has a lock-set race or that it has none, in a form that is checked in one pass
+    #[command(after_help = CERTIFY_EXAMPLES)]
+    Certify(CertifyArguments),
+
     /// Run detectors on traces and print a row for each, with what it found and what it took
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
@@ -187,7 +191,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         "Work with traces",
         &["record", "seal", "analyze", "witness", "ask", "compare", "stat", "validate", "convert", "gen"],
     ),
-    ("Others", &["cluster", "bench", "completions", "man", "help"]),
+    ("Others", &["certify", "cluster", "bench", "completions", "man", "help"]),
 ];
 
 /// The commands with what they do, in groups.

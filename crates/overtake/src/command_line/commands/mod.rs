@@ -6,6 +6,7 @@ mod ask;
 mod baseline;
 mod bench;
 mod build;
+mod certify;
 mod chosen;
 mod cluster;
 mod compare;
@@ -55,6 +56,7 @@ pub(crate) fn run(command: &Command, registry: Registry, console: Console) -> Ou
         Command::Confirm(arguments) => confirm::run(arguments, console),
         Command::Witness(arguments) => witness::run(arguments, registry, console),
         Command::Ask(arguments) => ask::run(arguments, console),
+        Command::Certify(arguments) => certify::run(arguments, console),
         Command::Compare(arguments) => compare::run(arguments, registry, console),
         Command::Validate(arguments) => validate::run(arguments, console),
         Command::Stat(arguments) => stat::run(arguments, console),
