@@ -98,13 +98,13 @@ impl Axis {
     }
 }
 
-/// The next number of the kind 1, 2, 5, 10 that is not below a value.
+/// The next round number that is not below a value. A quarter of it is round as well.
 fn nice_above(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;
     }
     let power = 10f64.powf(value.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
+    [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0]
         .into_iter()
         .map(|factor| factor * power)
         .find(|&nice| nice >= value * 0.999_999)

@@ -94,8 +94,7 @@ fn sweep(corpus: &Corpus, figures: &mut Figures<'_>) -> [Exhibit; 2] {
     [
         Exhibit::Plot(Plot {
             name: "short-races-windows".to_owned(),
-            title: "Racy events found by windows that slide and by windows that forget, of those of syncp"
-                .to_owned(),
+            title: "Racy events of syncp that are found by windows that slide or forget".to_owned(),
             labels: labels("percent"),
             scales: [Scale::Logarithmic, Scale::Linear],
             curves: found.into(),
