@@ -89,9 +89,9 @@ pub(crate) struct SpeedArguments {
 /// `bench sampling`.
 #[derive(Args)]
 pub(crate) struct SamplingArguments {
-    /// Where the traces go
+    /// Where the traces go; without it they are removed at the end
     #[arg(long, value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    pub(crate) dir: Option<PathBuf>,
     /// Lengths of the traces that time is measured on, separated by commas
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1M,10M,100M", value_parser = count_parser)]
     pub(crate) lengths: Vec<u64>,

@@ -25,7 +25,16 @@ const SPEEDUP_GOALS: [(u64, f64); 2] = [(1_000_000_000, 15.0), (100_000_000, 2.0
 
 /// Measures and prints the table.
 pub(crate) fn run(arguments: &SamplingArguments, console: Console) -> Outcome {
-    let mut bench = Bench { lab: Lab::new(&arguments.dir)?, arguments, console, rows: Vec::new() };
+    let temporary;
+    let directory = match &arguments.dir {
+        Some(directory) => directory.as_path(),
+        None => {
+            let failure = |error: std::io::Error| Error::failed(format!("a directory for traces: {error}"));
+            temporary = tempfile::tempdir().map_err(failure)?;
+            temporary.path()
+        }
+    };
+    let mut bench = Bench { lab: Lab::new(directory)?, arguments, console, rows: Vec::new() };
     for distance in distances(arguments.epsilon, overtake_gen::most_epsilon(arguments.threads)) {
         bench.success(distance)?;
     }
