@@ -394,7 +394,7 @@ int main(void) {
 fn a_program_runs_again_where_and_as_it_was_recorded() {
     let files = support::Files::new();
     let source = program("race/lock_between.c").display().to_string();
-    files.write("elsewhere.c", &ELSEWHERE.replace("SOURCE", &source));
+    files.write("elsewhere.c", ELSEWHERE.replace("SOURCE", &source));
     let result = files.path("result.json");
     let mut run = overtake();
     run.args(["run", "--report", &format!("result={result}"), "elsewhere.c"]).current_dir(files.path(""));
