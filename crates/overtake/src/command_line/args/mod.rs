@@ -141,7 +141,7 @@ pub(crate) enum Command {
     #[command(after_help = ASK_EXAMPLES)]
     Ask(AskArguments),
 
-    /// Prove that a trace has a lock-set race or that it has none, in a form that is checked in one pass
+    /// Prove that a trace has a lock-set race or none, and check such a proof
     #[command(after_help = CERTIFY_EXAMPLES)]
     Certify(CertifyArguments),
 
