@@ -145,9 +145,15 @@ impl ThreadState {
 
     /// Handles a call from `pc`. If that is in a library, the program called the library somewhere, and the call stack has this place
     /// meanwhile. A library without instrumentation does not say so itself.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn called_from(&self, pc: usize, handle: impl FnOnce()) {
-        let call = if program::holds(pc) { None } else { self.recorder.enter_library() };
+        if program::holds(pc) { handle() } else { self.called_by_library(handle) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn called_by_library(&self, handle: impl FnOnce()) {
+        let call = self.recorder.enter_library();
         handle();
         if let Some(stack_pointer) = call {
             self.recorder.leave_function(stack_pointer);
