@@ -1,7 +1,8 @@
 //! Cells that are not shared: those of variables that are not elements, elements of small arrays, and elements that
 //! stand alone. They are found by variable, so what a trace does not name has no cell, however long its arrays are.
 //!
-//! **State.** Per page of variables, once one of them is needed, a cell for each and two sets of them.
+//! **State.** Per page of variables two sets of them, and, once some of them are needed, a cell for each. A page of which few are needed has cells for these: recorded arrays have
+//! a variable for the whole block among their elements.
 //! **Invariants.**
 //!   I1  The history of a variable that is settled is that of its own cell, to the end.
 
@@ -15,12 +16,66 @@ pub(super) const PAGE: usize = if cfg!(test) { 4 } else { 64 };
 /// All variables of a page.
 const ALL: u64 = u64::MAX >> (64 - PAGE);
 
+/// So few cells of a page are listed.
+const FEW: usize = if PAGE < 8 { 1 } else { 4 };
+
+/// The cells of a page.
+#[derive(Debug)]
+enum PageCells {
+    /// Of these variables, by their places in the page.
+    Few(Vec<(u8, CellId)>),
+    /// Of all, from this one on.
+    All(CellId),
+}
+
 #[derive(Debug)]
 struct OwnPage {
-    first: CellId,
+    cells: PageCells,
     settled: u64,
     /// Those that are elements with a shadow: what is kept for them may stand for footprints.
     elements: u64,
+}
+
+/// The cell of a place, if it is listed.
+#[inline]
+fn listed(few: &[(u8, CellId)], offset: u64) -> Option<CellId> {
+    few.iter().find(|(place, _)| u64::from(*place) == offset).map(|&(_, cell)| cell)
+}
+
+impl OwnPage {
+    /// The cell of a place, made if need be.
+    fn cell(&mut self, offset: u64, cells: &mut Cells) -> CellId {
+        match &mut self.cells {
+            PageCells::All(first) => first.plus(offset),
+            PageCells::Few(few) => {
+                if let Some(cell) = listed(few, offset) {
+                    return cell;
+                }
+                if few.len() == FEW {
+                    return self.cells_of_all(cells).plus(offset);
+                }
+                let cell = cells.allocate(1);
+                few.reserve_exact(1);
+                few.push((offset as u8, cell));
+                cell
+            }
+        }
+    }
+
+    /// The first cell of the page, which has a cell for each variable from now on.
+    fn cells_of_all(&mut self, cells: &mut Cells) -> CellId {
+        let few = match &mut self.cells {
+            PageCells::All(first) => return *first,
+            PageCells::Few(few) => std::mem::take(few),
+        };
+        let first = cells.allocate(PAGE as u64);
+        for (place, cell) in few {
+            cells.fill(cell, first.plus(u64::from(place)));
+            cells.give_back(cell, 1);
+        }
+        self.cells = PageCells::All(first);
+        first
+    }
 }
 
 /// The cells, by variable.
@@ -53,7 +108,13 @@ impl Own {
     pub(super) fn cell(&self, var: VarId) -> Option<CellId> {
         let (number, offset) = place(var);
         let page = self.page(number)?;
-        (page.settled >> offset & 1 == 1).then(|| page.first.plus(offset))
+        if page.settled >> offset & 1 == 0 {
+            return None;
+        }
+        match &page.cells {
+            PageCells::All(first) => Some(first.plus(offset)),
+            PageCells::Few(few) => listed(few, offset),
+        }
     }
 
     /// Whether a variable that is settled is an element with a shadow.
@@ -69,14 +130,17 @@ impl Own {
 
     /// The first cell of a page whose variables all are settled.
     pub(super) fn first_of_settled(&self, number: usize) -> Option<CellId> {
-        self.page(number).filter(|page| page.settled == ALL).map(|page| page.first)
+        match self.page(number)? {
+            OwnPage { cells: PageCells::All(first), settled: ALL, .. } => Some(*first),
+            _ => None,
+        }
     }
 
     /// Settles a variable that is not an element with a shadow.
     pub(super) fn settle_variable(&mut self, var: VarId, cells: &mut Cells) -> CellId {
-        let (page, offset) = self.page_of(var, cells);
+        let (page, offset) = self.page_of(var);
         page.settled |= 1 << offset;
-        page.first.plus(offset)
+        page.cell(offset, cells)
     }
 
     /// Settles an element, which was not, with the history that it has so far.
@@ -86,10 +150,10 @@ impl Own {
         history: Option<CellId>,
         cells: &mut Cells,
     ) -> CellId {
-        let (page, offset) = self.page_of(var, cells);
+        let (page, offset) = self.page_of(var);
         page.settled |= 1 << offset;
         page.elements |= 1 << offset;
-        let cell = page.first.plus(offset);
+        let cell = page.cell(offset, cells);
         if let Some(history) = history {
             cells.fill(history, cell);
         }
@@ -103,11 +167,12 @@ impl Own {
         history: impl Fn(u64) -> Option<CellId>,
         cells: &mut Cells,
     ) -> u64 {
-        let (page, _) = self.page_of(VarId::from_index(number * PAGE), cells);
+        let (page, _) = self.page_of(VarId::from_index(number * PAGE));
+        let first = page.cells_of_all(cells);
         let new = ALL & !page.settled;
         for offset in (0..PAGE as u64).filter(|offset| new >> offset & 1 == 1) {
             if let Some(history) = history(offset) {
-                cells.fill(history, page.first.plus(offset));
+                cells.fill(history, first.plus(offset));
             }
         }
         page.settled |= new;
@@ -116,10 +181,10 @@ impl Own {
     }
 
     #[inline]
-    fn page_of(&mut self, var: VarId, cells: &mut Cells) -> (&mut OwnPage, u64) {
+    fn page_of(&mut self, var: VarId) -> (&mut OwnPage, u64) {
         let (number, offset) = place(var);
         let position = match self.positions[number] {
-            0 => self.add_page(number, cells),
+            0 => self.add_page(number),
             position => position,
         };
         (&mut self.pages[position as usize - 1], offset)
@@ -128,14 +193,18 @@ impl Own {
     /// Adds a page and returns its position.
     #[cold]
     #[inline(never)]
-    fn add_page(&mut self, number: usize, cells: &mut Cells) -> u32 {
-        let first = cells.allocate(PAGE as u64);
-        self.pages.push(OwnPage { first, settled: 0, elements: 0 });
+    fn add_page(&mut self, number: usize) -> u32 {
+        self.pages.push(OwnPage { cells: PageCells::Few(Vec::new()), settled: 0, elements: 0 });
         self.positions[number] = self.pages.len() as u32;
         self.positions[number]
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.positions.capacity() * size_of::<u32>() + self.pages.capacity() * size_of::<OwnPage>()
+        let few = self.pages.iter().map(|page| match &page.cells {
+            PageCells::Few(few) => few.capacity() * size_of::<(u8, CellId)>(),
+            PageCells::All(_) => 0,
+        });
+        let tables = self.positions.capacity() * size_of::<u32>();
+        tables + self.pages.capacity() * size_of::<OwnPage>() + few.sum::<usize>()
     }
 }
