@@ -7,8 +7,9 @@ use crate::detector::{Detector, LockMode};
 use crate::findings::Findings;
 use crate::passes::{Analysis, Outcome};
 use crate::registry::find;
-use crate::run::{LiveBlocks, feed};
+use crate::run::{LiveBlocks, feed, visit};
 use crate::settings::Options;
+use crate::visitor::Visitor;
 
 /// Runs a registered detector over a trace, mended as the oracle mends it, in blocks of a few events.
 pub(crate) fn run(name: &str, options: &Options, trace: &Trace) -> Analysis {
@@ -41,6 +42,12 @@ pub(crate) fn run_detector(detector: &mut impl Detector, trace: &Trace) {
     let (mut blocks, mut findings) = (LiveBlocks::new(), Findings::new());
     read(trace, |checked| feed(detector, &mut blocks, checked, &mut findings));
     detector.finish(&mut findings);
+}
+
+/// Lets a visitor see a trace, mended.
+pub(crate) fn visit_trace(visitor: &mut impl Visitor, trace: &Trace) {
+    let mut blocks = LiveBlocks::new();
+    read(trace, |checked| visit(visitor, &mut blocks, checked));
 }
 
 /// Hands out a trace, mended, in blocks of a few events; then its names.

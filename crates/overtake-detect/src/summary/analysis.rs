@@ -1,4 +1,4 @@
-//! The passes behind `osr`, `short-osr` and `m2`: the survey of `syncp` and beside it the locks that accesses have in common; then `syncp`
+//! The passes behind `osr`, `short-osr` and `m2`: the survey of `syncp`; then `syncp`
 //! itself and beside it the search for pairs that it leaves open; then, if there are such pairs, a closer look at them. Where `syncp` is
 //! wanted as well, its findings are handed out before the closer look.
 
@@ -6,7 +6,6 @@ use overtake_trace::{Checked, LockId, MemoryOrder, Sizes, Symbols, SyncId, Threa
 
 use super::Summary;
 use super::build::Builder;
-use super::cover::Cover;
 use super::doubt::{self, doubt};
 use super::finder::{Finder, Limits};
 use super::search::{READINGS, Search, Searched};
@@ -36,41 +35,33 @@ pub(crate) fn beyond<const BOUNDED: bool>(
     filter: bool,
     with_syncp: bool,
 ) -> Analysis {
-    let cover = filter.then(Cover::default);
-    let blocks = LiveBlocks::new();
-    Analysis::new(First::<BOUNDED> { method, limits, survey: Survey::new(filter), cover, blocks, with_syncp })
+    Analysis::new(First::<BOUNDED> { method, limits, survey: Survey::new(filter), with_syncp })
 }
 
-/// The first pass: the survey and, if variables are filtered, what protects them.
+/// The first pass: the survey.
 struct First<const BOUNDED: bool> {
     method: Method,
     limits: Limits,
     survey: Survey,
-    cover: Option<Cover>,
-    /// The heap blocks that `cover` follows.
-    blocks: LiveBlocks,
     with_syncp: bool,
 }
 
 impl<const BOUNDED: bool> Pass for First<BOUNDED> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
         visit(&mut self.survey, blocks, checked);
-        if let Some(cover) = &mut self.cover {
-            visit(cover, &mut self.blocks, checked);
-        }
     }
 
-    /// Where no variable matters, there is no race to be found, and the trace need not be read again.
+    /// Where no variable is open, there is no race to be found, and the trace need not be read again.
     fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
-        let First { method, limits, survey, cover, with_syncp, .. } = *self;
+        let First { method, limits, survey, with_syncp } = *self;
         let mut census = survey.into_census();
         census.look_at(symbols);
-        if !census.any_variable_matters() {
+        if !census.any_variable_is_open() {
             let own = After::Done(Box::new(Searched::nothing(method, 0)));
             let syncp = SyncPreserving::<BOUNDED>::new(limits.window, census);
             return if with_syncp { split(own, syncp, symbols, findings) } else { own };
         }
-        let open = cover.map(|cover| cover.open_variables(&census));
+        let open = census.open_variables();
         After::Pass(Box::new(Second::<BOUNDED> {
             method,
             syncp: SyncPreserving::new(limits.window, census.clone()),
@@ -81,7 +72,7 @@ impl<const BOUNDED: bool> Pass for First<BOUNDED> {
     }
 
     fn state_bytes(&self) -> usize {
-        self.survey.state_bytes() + self.cover.as_ref().map_or(0, Cover::state_bytes)
+        self.survey.state_bytes()
     }
 
     fn readings(&self) -> u32 {

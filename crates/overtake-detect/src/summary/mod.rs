@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `build.rs` | how the summary is built |
 //! | `chosen.rs` | the events that it takes to bring two accesses side by side |
-//! | `cover.rs`, `finder.rs` | which variables, and which pairs of accesses, deserve a closer look |
+//! | `finder.rs` | which pairs of accesses deserve a closer look |
 //! | `order.rs` | the clocks by which the finder tells pairs that are ordered |
 //! | `search.rs` | the closer look, in windows of the trace |
 //! | `doubt.rs` | which predictions from a recording are sure |
@@ -27,7 +27,6 @@
 mod analysis;
 mod build;
 mod chosen;
-mod cover;
 mod doubt;
 mod finder;
 mod order;

@@ -6,6 +6,8 @@
 //! read needs the write it sees follows, along the trace, from edges that are kept. Variables of one thread and
 //! variables that are only read are ordered. Judging an access by what it has seen itself instead of by its `prev` would
 //! drop variables with races.
+//! **Open variables.** Variables that are not ordered, and whose accesses are not kept apart by locks either (`guards.rs`). Only they have races, so
+//! that a trace without one is not read again. Variables that locks protect matter all the same: what their reads saw decides about other races.
 //! **Locks.** A lock that only one thread uses excludes no other thread.
 //! **Threads.** Which are started by no fork, when each makes its last access that can be the second of a race, and which threads it waits for before: it
 //! finds out what can be forgotten (`collect.rs`).
@@ -24,8 +26,10 @@ use overtake_trace::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::guards::{GuardId, Guards, Standing};
 use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
+use crate::locks::SetId;
 use crate::visitor::{Touch, Visitor};
 
 /// About how much room the clocks of last writes may take if there are many threads.
@@ -37,6 +41,8 @@ pub(crate) struct Census {
     /// Nothing was filtered.
     everything: bool,
     variables: Bits,
+    /// Those that can have races.
+    open: Bits,
     locks: Bits,
     /// No variable that matters is a heap block.
     pub(crate) no_block_matters: bool,
@@ -139,9 +145,14 @@ impl Census {
         self.everything || self.locks.has(lock.index())
     }
 
-    /// Whether accesses to any variable can matter.
-    pub(crate) fn any_variable_matters(&self) -> bool {
-        self.everything || self.variables.words.iter().any(|word| *word != 0)
+    /// Whether any variable can have races.
+    pub(crate) fn any_variable_is_open(&self) -> bool {
+        self.everything || self.open.words.iter().any(|word| *word != 0)
+    }
+
+    /// The variables that can have races, ascending, if that was found out.
+    pub(crate) fn open_variables(&self) -> Option<Vec<VarId>> {
+        (!self.everything).then(|| self.open.ones().map(VarId::from_index).collect())
     }
 
     /// The threads that a thread has waited for when it comes to its next event that can be the second of a race or forks a thread, if its present event
@@ -201,7 +212,7 @@ impl Census {
 
     pub(super) fn state_bytes(&self) -> usize {
         let joins: usize = self.joins.iter().map(Vec::capacity).sum();
-        (self.variables.words.capacity() + self.locks.words.capacity()) * 8
+        [&self.variables, &self.open, &self.locks].map(|bits| bits.words.capacity() * 8).iter().sum::<usize>()
             + self.threads.table_bytes()
             + self.joins.table_bytes()
             + joins * size_of::<PlannedJoin>()
@@ -217,6 +228,7 @@ pub(crate) struct Survey {
     variables: IdVec<VarId, VarFacts>,
     /// Reads since the last write, of variables with more than one that are not ordered.
     readers: FxHashMap<VarId, Vec<Epoch>>,
+    guards: Guards,
     lock_users: IdVec<LockId, Option<ThreadId>>,
     posts: IdVec<SyncId, Vec<Stamp>>,
 }
@@ -226,8 +238,22 @@ struct VarFacts {
     last_write: Stamp,
     /// The latest read since, if it is ordered after all others.
     read: Epoch,
+    /// What keeps accesses apart, if one of them was under a lock and the variable is not open.
+    guard: GuardId,
     matters: bool,
     many_readers: bool,
+    /// Some accesses are kept apart by neither order nor locks.
+    is_open: bool,
+    /// Some access is not atomic.
+    has_plain: bool,
+}
+
+impl VarFacts {
+    /// The access that comes after all others so far, if there is one; none of them matters. No epoch if there is no access.
+    fn latest(&self) -> Option<Epoch> {
+        let latest = if self.read.is_some() { self.read } else { self.last_write.epoch };
+        (!self.many_readers).then_some(latest)
+    }
 }
 
 impl Survey {
@@ -240,6 +266,7 @@ impl Survey {
             snapshots: Snapshots::new(),
             variables: IdVec::new(),
             readers: FxHashMap::default(),
+            guards: Guards::default(),
             lock_users: IdVec::new(),
             posts: IdVec::new(),
         }
@@ -251,6 +278,9 @@ impl Survey {
         for (var, facts) in self.variables.enumerate() {
             if facts.matters {
                 census.variables.set(var.index());
+            }
+            if facts.is_open && facts.has_plain {
+                census.open.set(var.index());
             }
         }
         census
@@ -299,15 +329,29 @@ impl Survey {
         if !is_alone || kind == AccessKind::Rmw || facts.matters || facts.many_readers {
             return false;
         }
+        let protecting = self.guards.protecting(at.thread, kind);
+        if facts.guard != GuardId::NONE || protecting != SetId::EMPTY {
+            let latest = facts.latest();
+            let guard = self.guards.of(&mut facts.guard, latest);
+            self.guards.ordered(guard, &self.clocks[at.thread], protecting, Standing::AfterAll);
+        }
+        facts.has_plain |= !kind.is_atomic();
         facts.read = if kind.writes() { Epoch::NONE } else { self.clocks[at.thread].epoch() };
         true
     }
 
     fn judge_one(&mut self, at: At, var: VarId, kind: AccessKind) {
-        if !self.variables[var].matters {
+        let was_ordered = !self.variables[var].matters;
+        if was_ordered {
             self.judge(at.thread, var, kind);
         }
-        if self.variables[var].matters {
+        let facts = &mut self.variables[var];
+        facts.has_plain |= !kind.is_atomic();
+        if facts.matters {
+            if !was_ordered && !facts.is_open {
+                let protecting = self.guards.protecting(at.thread, kind);
+                facts.is_open = self.guards.opens(facts.guard, &self.clocks[at.thread], protecting);
+            }
             // Accesses before this one were ordered, so none was the second of a race.
             self.census.threads[at.thread].last_needed = Some(at.index);
         }
@@ -325,28 +369,41 @@ impl Survey {
     /// Finds out whether the variable stays ordered with this access.
     #[inline]
     fn judge(&mut self, thread: ThreadId, var: VarId, kind: AccessKind) {
-        let facts = &mut self.variables[var];
-        let clock = &self.clocks[thread];
+        let Survey { variables, clocks, readers, guards, .. } = self;
+        let facts = &mut variables[var];
+        let clock = &clocks[thread];
+        let protecting = guards.protecting(thread, kind);
         let mut ordered = clock.covers(facts.last_write.epoch);
         if kind.writes() {
             ordered &= clock.covers(facts.read);
             if facts.many_readers {
-                ordered &= self.readers[&var].iter().all(|&read| clock.covers(read));
+                ordered &= readers[&var].iter().all(|&read| clock.covers(read));
             }
         }
         if !ordered {
             facts.matters = true;
-            self.readers.remove(&var);
-        } else if kind.writes() {
+            let others = readers.remove(&var).unwrap_or_default();
+            let last = [facts.last_write.epoch, facts.read].into_iter().chain(others);
+            facts.is_open = guards.part_opens(facts.guard, clock, protecting, last);
+            return;
+        }
+        if facts.guard != GuardId::NONE || protecting != SetId::EMPTY {
+            let latest = facts.latest();
+            let is_after_all = kind.writes() || (clock.covers(facts.read) && !facts.many_readers);
+            let standing = if is_after_all { Standing::AfterAll } else { Standing::AfterConflicting };
+            let guard = guards.of(&mut facts.guard, latest);
+            guards.ordered(guard, clock, protecting, standing);
+        }
+        if kind.writes() {
             facts.read = Epoch::NONE;
             if std::mem::take(&mut facts.many_readers) {
-                self.readers.remove(&var);
+                readers.remove(&var);
             }
         } else if clock.covers(facts.read) {
             facts.read = clock.epoch();
         } else {
             facts.many_readers = true;
-            let readers = self.readers.entry(var).or_default();
+            let readers = readers.entry(var).or_default();
             readers.retain(|read| read.thread != thread.0);
             readers.push(clock.epoch());
         }
@@ -367,6 +424,7 @@ impl Survey {
             + self.clocks.iter().map(ThreadClock::heap_bytes).sum::<usize>()
             + self.snapshots.heap_bytes()
             + self.variables.table_bytes()
+            + self.guards.state_bytes()
             + self.lock_users.table_bytes()
             + self.posts.table_bytes()
     }
@@ -389,6 +447,7 @@ impl Visitor for Survey {
         self.posts.grow_to(sizes.objects);
         if !self.census.everything {
             self.variables.grow_to(sizes.variables);
+            self.guards.grow_to(sizes.threads);
         }
     }
 
@@ -406,13 +465,19 @@ impl Visitor for Survey {
     }
 
     #[inline]
-    fn acquire(&mut self, at: At, lock: LockId, _: LockMode) {
+    fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
         self.use_lock(at, lock);
+        if !self.census.everything {
+            self.guards.acquire(at.thread, lock, mode);
+        }
     }
 
     #[inline]
-    fn release(&mut self, at: At, lock: LockId, _: LockMode) {
+    fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
         self.use_lock(at, lock);
+        if !self.census.everything {
+            self.guards.release(at.thread, lock, mode);
+        }
     }
 
     fn fork(&mut self, at: At, child: ThreadId) {

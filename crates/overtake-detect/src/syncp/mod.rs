@@ -21,7 +21,7 @@
 //! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
 //! | `collect.rs` | what can be forgotten |
 //! | `follow.rs` | the closed clocks fed with events, for other analyses |
-//! | `filter.rs` | the first pass: variables and locks that cannot matter |
+//! | `filter.rs`, `guards.rs` | the first pass: variables and locks that cannot matter, and variables that locks protect |
 //!
 //! Witnesses are built and checked in `../witness/`, which computes closed sets by the clocks of this folder.
 //!
@@ -40,6 +40,7 @@ mod core;
 mod filter;
 mod follow;
 mod full;
+mod guards;
 mod held;
 mod history;
 mod join;

@@ -1,16 +1,18 @@
 //! What needs the crate's inside: windows with a collection before every access, which `collect.rs` makes under test.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
     Pair, for_each_random_trace, same, second_events, sync_preserving_races, trace, within,
 };
-use overtake_trace::{EventIndex, Trace};
+use overtake_trace::{EventIndex, Id, Trace, VarId};
 
+use super::filter::{Census, Survey};
 use crate::passes::Analysis;
 use crate::settings::Options;
-use crate::testing::run_analysis;
+use crate::testing::{run_analysis, visit_trace};
 
 fn short_syncp(trace: &Trace, window: u64, no_filter: bool) -> Analysis {
     let options = Options { window, no_filter, ..Options::default() };
@@ -64,6 +66,65 @@ fn every_window_is_exact() {
         (2..=trace.events.len().max(2) as u64)
             .try_for_each(|window| agrees(trace, &expected, window, window % 2 == 0))
     });
+}
+
+/// What the first pass finds out.
+fn census(trace: &Trace) -> Census {
+    let mut survey = Survey::new(true);
+    visit_trace(&mut survey, trace);
+    survey.into_census()
+}
+
+#[test]
+fn only_open_variables_race() {
+    let mut shapes = Shape::all_well_formed(40);
+    shapes.push(Shape { threads: 3, locks: 1, variables: 2, ..Shape::shared_locks() }.with_events(24));
+    shapes.push(Shape { threads: 3, locks: 2, variables: 2, ..Shape::threads_and_locks() }.with_events(30));
+    let (settled, left) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    for_each_random_trace(&shapes, 60_000, |trace| {
+        let census = census(trace);
+        let open = census.open_variables().expect("a filter");
+        let variables = (0..trace.symbols.variables.len()).map(VarId::from_index);
+        let protected = variables.filter(|var| census.matters(*var) && !open.contains(var));
+        settled.fetch_add(protected.count(), Relaxed);
+        left.fetch_add(open.len(), Relaxed);
+        let races = sync_preserving_races(trace);
+        match races.iter().find(|race| !open.contains(&race.var)) {
+            Some(race) => Err(format!("{race:?} is a race of a variable that is not open")),
+            None => Ok(()),
+        }
+    });
+    let (settled, left) = (settled.into_inner(), left.into_inner());
+    assert!(settled > 1_000 && left > 1_000, "{settled} variables settled by locks, {left} open");
+}
+
+/// Whether a trace is read again, by what happens to `x`.
+#[test]
+fn locks_and_order_settle_variables_together() {
+    let is_open = |text: &str| {
+        let mut trace = trace(text);
+        let x = trace.symbols.variables.intern(b"x").expect("few variables");
+        census(&trace).open_variables().expect("a filter").contains(&x)
+    };
+    let locked = "A acq l; A w x; A rel l; B acq l; B w x; B rel l; ";
+    assert!(!is_open(locked));
+    // What comes before all threads, or after them, needs no lock.
+    assert!(!is_open(&format!("M w x; M fork A; M fork B; {locked}M join A; M join B; M r x; M w x")));
+    // Another lock is as good, once everything before is over.
+    let other = locked.replace(" l", " m").replace("A ", "C ").replace("B ", "D ");
+    let over = format!("M fork A; M fork B; {locked}M join A; M join B; M r x; M fork C; M fork D; {other}");
+    assert!(!is_open(&over));
+    assert!(is_open(&over.replace("M join B; ", "")), "B is not over");
+    assert!(is_open(&format!("M fork A; M fork B; {locked}{other}")), "two locks at one time");
+    assert!(is_open(&format!("M fork A; M fork B; M w x; {locked}")), "M is beside A");
+    // Readers may share the lock with each other, and with nobody who writes.
+    let shared = "A racq l; A r x; A rrel l; B racq l; B r x; B rrel l; ";
+    assert!(!is_open(&format!("{shared}C acq l; C w x; C rel l")));
+    assert!(is_open(&format!("{shared}C racq l; C w x; C rrel l")));
+    // Atomic accesses do not race with each other.
+    let atomics = "A store.release x; B store.release x; B load.acquire x; ";
+    assert!(!is_open(atomics));
+    assert!(is_open(&format!("{atomics}A w x")));
 }
 
 /// Two threads that pass a lock and a value to and fro need no more sections than the window holds.
@@ -141,6 +202,8 @@ fn tree(depth: u32, rounds: usize) -> String {
     for thread in &inner {
         text.push_str(&format!("t{thread} fork t{0}; t{thread} fork t{1}; ", 2 * thread, 2 * thread + 1));
     }
+    // A race, or else the trace would be read once.
+    leaves.iter().for_each(|leaf| text.push_str(&format!("t{leaf} w z; ")));
     for _ in 0..rounds {
         for leaf in &leaves {
             text.push_str(&format!("t{leaf} acq l; t{leaf} r x; t{leaf} w x; t{leaf} rel l; "));

@@ -31,11 +31,11 @@ impl<const BOUNDED: bool> Pass for Surveying<BOUNDED> {
         visit(&mut self.survey, blocks, checked);
     }
 
-    /// Where no variable matters, there is no race to be found, and the trace need not be read again.
+    /// Where no variable is open, there is no race to be found, and the trace need not be read again.
     fn end(self: Box<Self>, symbols: &Symbols, _: &mut Findings) -> After {
         let mut census = self.survey.into_census();
         census.look_at(symbols);
-        let is_over = !census.any_variable_matters();
+        let is_over = !census.any_variable_is_open();
         let detector = Box::new(SyncPreserving::<BOUNDED>::new(self.window, census));
         if is_over { After::Done(detector) } else { After::Pass(detector) }
     }

@@ -1,0 +1,184 @@
+//! Whether locks and order together keep the conflicting accesses of a variable apart, found out in the first pass.
+//!
+//! Two accesses that hold a common lock, one of them exclusively, are no race in any reordering; nor are two accesses of which one
+//! comes first in every reordering (`filter.rs` says when that is so). A variable is *open* if some two conflicting accesses may be kept apart by neither.
+//! Only open variables have races. A trace without one need not be read again.
+//!
+//! **State.** A variable that was accessed under a lock has a guard: its *divide* and the *common* locks. The divide is an access that
+//! comes after all earlier ones; the common locks protect every later access. A variable without a guard was never accessed under a lock.
+//! **Rules.** An access that comes after the divide and is protected by a common lock is kept apart from all earlier ones. An access
+//! that comes after all earlier ones is so as well, and becomes the divide where no common lock protects it. Any other access makes the
+//! variable open, unless all accesses that it conflicts with come first and do so for every access so far (then it only leaves no common locks).
+//! **Loses.** A variable whose accesses are protected in pairs by different locks counts as open: the trace is read again.
+//! **Cost.** A comparison of two numbers for an access under the locks of the one before.
+
+use overtake_clock::{Epoch, ThreadClock};
+use overtake_trace::{LockId, ThreadId};
+
+use crate::access::AccessKind;
+use crate::detector::LockMode;
+use crate::locks::{HeldLocks, SetId};
+
+/// How an access stands to the earlier ones of its variable, if those that it conflicts with come first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// All of them come first.
+    AfterAll,
+    /// Some of them, reads as it is, do not.
+    AfterConflicting,
+}
+
+/// Names a guard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct GuardId(u32);
+
+impl GuardId {
+    /// No access was under a lock.
+    pub(super) const NONE: GuardId = GuardId(u32::MAX);
+}
+
+impl Default for GuardId {
+    fn default() -> Self {
+        GuardId::NONE
+    }
+}
+
+#[derive(Debug)]
+struct Guard {
+    divide: Epoch,
+    common: SetId,
+    /// The last access of each thread, once accesses stand beside each other.
+    last: Vec<Epoch>,
+}
+
+/// All guards, and what threads hold.
+#[derive(Default, Debug)]
+pub(super) struct Guards {
+    held: HeldLocks,
+    guards: Vec<Guard>,
+    unused: Vec<GuardId>,
+    list_bytes: usize,
+}
+
+impl Guards {
+    pub(super) fn grow_to(&mut self, threads: usize) {
+        self.held.grow_to(threads);
+    }
+
+    pub(super) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
+        self.held.acquire(thread, lock, mode);
+    }
+
+    pub(super) fn release(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
+        self.held.release(thread, lock, mode);
+        if self.held.wants_collection() {
+            let common = self.guards.iter().map(|guard| guard.common);
+            self.held.collect(common.filter(|&set| set != SetId::EVERYTHING));
+        }
+    }
+
+    /// The locks that protect an access by `thread`.
+    #[inline]
+    pub(super) fn protecting(&self, thread: ThreadId, kind: AccessKind) -> SetId {
+        self.held.of(thread).protecting(kind.writes())
+    }
+
+    /// The guard of a variable; makes one where its accesses so far were under no lock. `latest` is the one of them that comes after all
+    /// others, if there is such.
+    #[inline]
+    pub(super) fn of(&mut self, guard: &mut GuardId, latest: Option<Epoch>) -> GuardId {
+        if *guard == GuardId::NONE {
+            *guard = self.begin(latest);
+        }
+        *guard
+    }
+
+    fn begin(&mut self, divide: Option<Epoch>) -> GuardId {
+        let common = if divide.is_some() { SetId::EVERYTHING } else { SetId::EMPTY };
+        let guard = Guard { divide: divide.unwrap_or_default(), common, last: Vec::new() };
+        match self.unused.pop() {
+            Some(id) => {
+                self.guards[id.0 as usize] = guard;
+                id
+            }
+            None => {
+                self.guards.push(guard);
+                GuardId(self.guards.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Notes an access by the thread of `clock`, under the locks `protecting`. All accesses so far stood after those that they conflict with, and so does this one.
+    #[inline]
+    pub(super) fn ordered(
+        &mut self,
+        guard: GuardId,
+        clock: &ThreadClock,
+        protecting: SetId,
+        standing: Standing,
+    ) {
+        let Guards { held, guards, .. } = self;
+        let guard = &mut guards[guard.0 as usize];
+        if guard.common == protecting && protecting != SetId::EMPTY {
+            return;
+        }
+        let common = held.sets.intersect(guard.common, protecting);
+        guard.common = common;
+        if common == SetId::EMPTY && standing == Standing::AfterAll {
+            (guard.divide, guard.common) = (clock.epoch(), SetId::EVERYTHING);
+        }
+    }
+
+    /// Notes the first access that stands beside another one. `last` are the accesses so far that no other one comes after. Returns whether
+    /// the variable is open; its guard is gone then.
+    pub(super) fn part_opens(
+        &mut self,
+        id: GuardId,
+        clock: &ThreadClock,
+        protecting: SetId,
+        last: impl Iterator<Item = Epoch>,
+    ) -> bool {
+        if id == GuardId::NONE {
+            return true; // the access that it stands beside was under no lock
+        }
+        let guard = &mut self.guards[id.0 as usize];
+        guard.last = last.filter(|epoch| epoch.is_some()).collect();
+        self.list_bytes += guard.last.capacity() * size_of::<Epoch>();
+        self.opens(id, clock, protecting)
+    }
+
+    /// Notes a further access. Returns whether the variable is open; its guard is gone then.
+    #[inline]
+    pub(super) fn opens(&mut self, id: GuardId, clock: &ThreadClock, protecting: SetId) -> bool {
+        let Guards { held, guards, list_bytes, .. } = self;
+        let guard = &mut guards[id.0 as usize];
+        let is_same = guard.common == protecting && protecting != SetId::EMPTY;
+        let common = if is_same { protecting } else { held.sets.intersect(guard.common, protecting) };
+        if common != SetId::EMPTY && clock.covers(guard.divide) {
+            guard.common = common;
+        } else if guard.last.iter().all(|&access| clock.covers(access)) {
+            (guard.divide, guard.common) = (clock.epoch(), SetId::EVERYTHING);
+        } else {
+            *list_bytes -= std::mem::take(&mut guard.last).capacity() * size_of::<Epoch>();
+            self.unused.push(id);
+            return true;
+        }
+        let own = clock.epoch();
+        match guard.last.iter_mut().find(|access| access.thread == own.thread) {
+            Some(access) => *access = own,
+            None => {
+                let before = guard.last.capacity();
+                guard.last.push(own);
+                *list_bytes += (guard.last.capacity() - before) * size_of::<Epoch>();
+            }
+        }
+        false
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.held.state_bytes()
+            + self.guards.capacity() * size_of::<Guard>()
+            + self.unused.capacity() * size_of::<GuardId>()
+            + self.list_bytes
+    }
+}
