@@ -413,4 +413,4 @@ pub use piece::{
     FILE_MAGIC, FileHeader, LARGE_TAIL_BYTES, LOG_IS_FULL, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC,
     PieceHeader, PieceKind, SMALL_CHUNKS, SMALL_TAIL_BYTES, THREAD_AT, THREAD_HEADER_BYTES, tail_bytes,
 };
-pub use read::{BriefAccess, Decoder, Record, Records};
+pub use read::{BriefAccess, Decoder, Record, Records, is_brief_access};

@@ -77,12 +77,18 @@ impl Decoder {
     #[inline]
     pub fn read(&mut self, bytes: &[u8], offset: usize) -> Option<Record> {
         let record = self.peek(bytes, offset)?;
+        self.pass(&record);
+        Some(record)
+    }
+
+    /// Goes on behind a record, which is the next one.
+    #[inline]
+    pub fn pass(&mut self, record: &Record) {
         match record.kind {
             RecordKind::Place => self.places[usize::from(record.extra)] = record.value,
             RecordKind::Chunk => *self = Decoder { last_stamp: record.words[0], ..Decoder::default() },
             _ => self.last_stamp = record.stamp().unwrap_or(self.last_stamp),
         }
-        Some(record)
     }
 
     /// As [`read`](Self::read), for a record further ahead. If it is brief, its program counter may be wrong.
@@ -106,7 +112,7 @@ impl Decoder {
         let first = word(bytes, offset)?;
         let code = (first >> 56) as u8;
         let size = 1_u8 << (code & BRIEF_SIZE);
-        (code & !(BRIEF_SIZE | BRIEF_WRITE) == BRIEF && size <= 16).then(|| BriefAccess {
+        is_brief_access(bytes, offset).then(|| BriefAccess {
             pc: self.places[usize::from((first >> VALUE_BITS) as u8)],
             address: first & ((1 << VALUE_BITS) - 1),
             bytes: size,
@@ -140,6 +146,13 @@ impl Decoder {
             _ => Some(record(if is_write { K::Write } else { K::Read }, 1, size, 0)),
         }
     }
+}
+
+/// Whether the record at `offset` is an access with a brief record of one word.
+#[inline]
+pub fn is_brief_access(bytes: &[u8], offset: usize) -> bool {
+    let code = word(bytes, offset).map_or(0, |first| (first >> 56) as u8);
+    code & !(BRIEF_SIZE | BRIEF_WRITE) == BRIEF && code & BRIEF_SIZE <= 4
 }
 
 #[inline]

@@ -99,6 +99,10 @@ impl Code {
     #[inline]
     pub(crate) fn set_time(&mut self, time: u64) -> Vec<Range<u64>> {
         let Some(last) = self.maps.len().checked_sub(1) else { return Vec::new() };
+        let is_over = self.current < last && self.maps[self.current].0 < time;
+        if !is_over && (self.current == 0 || self.maps[self.current - 1].0 < time) {
+            return Vec::new();
+        }
         self.current = self.maps.partition_point(|&(stamp, _)| stamp < time).min(last);
         if self.current > self.newest { self.go_on_to_current() } else { Vec::new() }
     }
@@ -123,7 +127,7 @@ impl Code {
     /// The address with the number of its map, if something else is mapped there at another time.
     #[inline]
     pub(crate) fn marked(&self, address: u64) -> u64 {
-        if self.maps.is_empty() || !self.is_changing(address) {
+        if self.changing.is_empty() || !self.is_changing(address) {
             return address;
         }
         address | (self.current as u64 + 1) << ADDRESS_BITS

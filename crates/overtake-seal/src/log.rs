@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use overtake_rawlog::{
-    BriefAccess, Decoder, LOG_IS_FULL, PieceHeader, Record, ThreadHeader, VERSION, process_keys,
+    BriefAccess, Decoder, LOG_IS_FULL, PieceHeader, Record, ThreadHeader, VERSION, is_brief_access,
+    process_keys,
 };
 
 use crate::error::{Error, Result};
@@ -277,7 +278,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The next record without passing over it; `None` at the end of the log. If it is brief, its program counter may be wrong.
+    /// The next record without passing over it; `None` at the end of the log.
     pub(crate) fn peek(&mut self) -> Result<Option<Record>> {
         loop {
             if self.next >= self.limit {
@@ -290,6 +291,13 @@ impl Reader<'_> {
                 self.next += 8;
             }
         }
+    }
+
+    /// Passes over the next record, which was peeked at.
+    #[inline]
+    pub(crate) fn pass(&mut self, record: &Record) {
+        self.next += record.length * 8;
+        self.decoder.pass(record);
     }
 
     /// The next record, if it is a brief access.
@@ -310,10 +318,14 @@ impl Reader<'_> {
         self.start + self.next as u64
     }
 
-    /// The first record that `wanted` accepts, with its offset, from here to the end of the extent.
+    /// The first record that `wanted` accepts, with its offset, from here to the end of the extent. It accepts no brief access.
     pub(crate) fn find_ahead<T>(&self, wanted: impl Fn(&Record) -> Option<T>) -> Option<(u64, T)> {
         let mut at = self.next;
         while at < self.limit {
+            if is_brief_access(&self.bytes, at) {
+                at += 8;
+                continue;
+            }
             let record = self.decoder.peek(&self.bytes, at);
             if let Some(found) = record.as_ref().and_then(&wanted) {
                 return Some((self.start + at as u64, found));

@@ -22,6 +22,8 @@ pub(crate) struct AddressSpace {
     directory: Directory,
     pages: Vec<[Word; PAGE_WORDS]>,
     areas: BTreeMap<u64, Area>,
+    /// How often areas began or ended.
+    changes: u64,
     /// The area that was looked up last.
     latest: Option<(Range<u64>, ArrayId)>,
     names: FxHashMap<String, u32>,
@@ -84,6 +86,7 @@ impl AddressSpace {
             directory: cuts.directory,
             pages: cuts.pages.iter().map(|page| page.map(|cuts| Word { first: UNTOUCHED, cuts })).collect(),
             areas: BTreeMap::new(),
+            changes: 0,
             latest: None,
             names: FxHashMap::default(),
             heap_blocks: 0,
@@ -161,6 +164,11 @@ impl AddressSpace {
         self.is_in(address, MemoryKind::Heap)
     }
 
+    /// As long as this number stays, addresses lie where they did.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// Whether an address lies in the stack of a thread.
     pub(crate) fn is_stack(&self, address: u64) -> bool {
         self.is_in(address, MemoryKind::Stack)
@@ -216,6 +224,7 @@ impl AddressSpace {
     /// Ends the areas within a range. An area that starts before it stays (a heap in a mapping), unless it is a freed block.
     fn clear(&mut self, range: Range<u64>) {
         self.latest = None;
+        self.changes += 1;
         let before = self.areas.range(..range.start).next_back();
         let overlapped =
             before.filter(|(_, area)| area.freed_by.is_some() && area.end > range.start).map(|(&at, _)| at);
@@ -266,9 +275,33 @@ impl AddressSpace {
                     each(VarId(first + part), context.events);
                 }
             }
-            start = self.next_cut(word + 1, end);
+            if end <= (word + 1) * 8 {
+                break;
+            }
+            let next = self.known_words(place, word + 1, end, |var| each(var, context.events));
+            start = self.next_cut(next, end);
         }
         Ok(true)
+    }
+
+    /// Calls `each` with the variables that start in words from `word` on, on its page, as long as the words end before `end` and were accessed
+    /// before. Returns the first word that is left.
+    #[inline]
+    fn known_words(&self, place: usize, word: u64, end: u64, mut each: impl FnMut(VarId)) -> u64 {
+        let at = word as usize % PAGE_WORDS;
+        if at == 0 || !self.benign.is_empty() {
+            return word;
+        }
+        let most = (end / 8).saturating_sub(word).min((PAGE_WORDS - at) as u64);
+        for (Word { first, cuts }, word) in self.pages[place][at..at + most as usize].iter().zip(word..) {
+            if *cuts != 0 {
+                if *first == UNTOUCHED {
+                    return word;
+                }
+                (0..cuts.count_ones()).for_each(|part| each(VarId(first + part)));
+            }
+        }
+        word + most
     }
 
     /// The first cut at or behind the start of a word and before `end`; `end` if there is none.
@@ -401,6 +434,7 @@ impl AddressSpace {
                 Area { end, memory, name, array: None, freed_by: None, is_misused: false, is_foreign: false };
             let array = area.make_array(start, &mut self.names, context)?;
             self.areas.insert(start, area);
+            self.changes += 1;
             return Ok((array, start));
         }
         // Without symbols, only the module is known.

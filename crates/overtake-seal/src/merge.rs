@@ -36,8 +36,8 @@ use crate::objects::{Objects, Release, Taken};
 use crate::pages::Cuts;
 use crate::scan::{LONGEST_RANGE, Scan, accessed_bytes, ranges, stamp_of};
 use crate::stacks::Stacks;
-use again::LastWrites;
 pub(crate) use again::Rewritten;
+use again::{LastWrites, synchronises};
 use atomics::memory_order;
 use cursor::{Cursor, Moment, RECENT_LOCATIONS};
 use faults::Leaks;
@@ -102,6 +102,8 @@ struct Merger {
     leaks: Leaks,
     /// Synchronisation objects that are created or destroyed at some time: using them reads them.
     mortal: FxHashSet<u64>,
+    /// Which objects are mortal or in the heap, as far as it was asked lately: addresses, and how areas had changed by then.
+    mortality: [(u64, u64, bool); 64],
     /// No record of the log is lost.
     is_complete: bool,
     /// The process is the child of a `fork`: it may hold locks that it never acquired.
@@ -148,6 +150,7 @@ impl Merger {
             descriptors: DescriptorVariables::default(),
             leaks: Leaks::default(),
             mortal: std::mem::take(&mut scan.mortal),
+            mortality: [(0, u64::MAX, false); 64],
             is_complete: log.is_complete(),
             is_child: false,
             events: Vec::with_capacity(BLOCK_EVENTS * 2),
@@ -193,7 +196,6 @@ impl Merger {
         cursor.start()?;
         self.set_time(cursor.before.time);
         let mut batch = BATCH;
-        let mut record = Record::default();
         loop {
             if cursor.waiting.is_none() {
                 batch -= self.brief_accesses(cursor, thread, batch)?;
@@ -201,10 +203,10 @@ impl Merger {
             if self.events.len() >= BLOCK_EVENTS {
                 self.flush(out)?;
             }
-            let Some(next) = cursor.peek()? else { return Ok(None) };
-            let is_plain = stamp_of(&next).is_none();
+            let Some(mut record) = cursor.peek()? else { return Ok(None) };
+            let is_plain = stamp_of(&record).is_none();
             if batch == 0 || !is_plain {
-                let moment = cursor.moment_of(&next);
+                let moment = cursor.moment_of(&record);
                 if others.is_some_and(|others| moment > others) {
                     return Ok(Some(moment));
                 }
@@ -213,7 +215,7 @@ impl Merger {
                     continue;
                 }
             }
-            cursor.advance(&mut record)?;
+            cursor.pass(&record);
             if !is_plain {
                 self.stamped(&mut record, cursor, thread)?;
                 batch = 0;
@@ -241,6 +243,9 @@ impl Merger {
         self.set_time(stamp);
         mark(record, &self.code);
         let start = self.events.len();
+        if synchronises(record.kind) {
+            self.last_writes.enter_region(thread);
+        }
         cursor.enter_region(stamp.max(cursor.before.time))?;
         let is_kept = self.kept.has(cursor.before.time);
         if is_kept && !std::mem::replace(&mut self.is_in_kept, true) && self.kept.starts_late() {

@@ -3,18 +3,22 @@
 //! This is a store: it knows which object is at which address, names it, and makes ids. `overtake_rules` says what operations mean:
 //! who holds a lock, and which posts and waits semaphores, barriers, condition variables and descriptors become.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use overtake_rawlog::ReleaseMode;
 use overtake_rules::objects::{Barrier, Condition, Descriptors, Semaphore};
 use overtake_rules::{Acquired, Claim, Handover, Holders, Holding, LockMode, Released};
-use overtake_trace::{Action, Event, LocationId, LockId, MisuseKind, Result, Symbols, SyncId, ThreadId};
+use overtake_trace::{
+    Action, Event, IdVec, LocationId, LockId, MisuseKind, Result, Symbols, SyncId, ThreadId,
+};
 use rustc_hash::FxHashMap;
 
 /// The synchronisation objects at their addresses now.
 #[derive(Default)]
 pub(crate) struct Objects {
-    at: BTreeMap<u64, Object>,
+    at: FxHashMap<u64, Object>,
+    /// Where there is one. Programs use objects much more often than they make them.
+    addresses: BTreeSet<u64>,
     /// How many objects had each name.
     names: FxHashMap<String, u32>,
     descriptors: Descriptors<BTreeMap<u64, u64>>,
@@ -23,7 +27,7 @@ pub(crate) struct Objects {
     /// How many channels were named by each descriptor.
     channels_of: FxHashMap<u64, u64>,
     /// How many locks each thread holds.
-    held: FxHashMap<ThreadId, u32>,
+    held: IdVec<ThreadId, u32>,
     /// Records are missing, so that the earlier states of objects are not known.
     lost_track: bool,
 }
@@ -99,7 +103,7 @@ impl Objects {
     /// Records before this point are missing: what they did to existing objects is not known.
     pub(crate) fn lose_track(&mut self) {
         self.lost_track = true;
-        self.held.clear();
+        self.held = IdVec::new();
         self.descriptors.lose_track();
         for object in self.at.values_mut() {
             let Object { name, lock, generation, .. } = std::mem::take(object);
@@ -110,16 +114,22 @@ impl Objects {
     /// The objects at these addresses are gone.
     pub(crate) fn forget(&mut self, start: u64, bytes: u64) {
         let end = start.saturating_add(bytes.max(1));
-        let gone: Vec<u64> = self.at.range(start..end).map(|(&address, _)| address).collect();
-        for address in gone {
-            self.at.remove(&address);
+        while let Some(&address) = self.addresses.range(start..end).next() {
+            self.remove(address);
+        }
+    }
+
+    fn remove(&mut self, address: u64) {
+        if self.at.remove(&address).is_some() {
+            self.addresses.remove(&address);
         }
     }
 
     fn object(&mut self, address: u64, describe: impl FnOnce() -> String) -> &mut Object {
-        let Objects { at, names, lost_track, .. } = self;
+        let Objects { at, addresses, names, lost_track, .. } = self;
         let is_known = !*lost_track;
         at.entry(address).or_insert_with(|| {
+            addresses.insert(address);
             let place = describe();
             let count = names.entry(place.clone()).or_default();
             *count += 1;
@@ -130,7 +140,7 @@ impl Objects {
 
     /// An object is created at an address. What was there before is gone.
     pub(crate) fn create(&mut self, address: u64, describe: impl FnOnce() -> String) {
-        self.at.remove(&address);
+        self.remove(address);
         self.object(address, describe).known = true;
     }
 
@@ -200,7 +210,8 @@ impl Objects {
 
     /// The locks that a thread holds.
     pub(crate) fn held_by(&self, thread: ThreadId) -> impl Iterator<Item = &str> {
-        let held = self.at.values().filter(move |object| object.holders.mode_of(thread).is_some());
+        let objects = self.addresses.iter().filter_map(|address| self.at.get(address));
+        let held = objects.filter(move |object| object.holders.mode_of(thread).is_some());
         held.map(|object| &*object.name)
     }
 
@@ -226,7 +237,7 @@ impl Objects {
             return Ok(None);
         }
         let after = object.handover.after(mode);
-        *self.held.entry(thread).or_default() += 1;
+        *self.held.entry(thread) += 1;
         for section in &stale {
             self.count_release(section.thread);
         }
@@ -258,18 +269,20 @@ impl Objects {
 
     /// A thread has ended, and so do its sections.
     pub(crate) fn release_all(&mut self, thread: ThreadId) -> Vec<Section> {
-        if self.held.remove(&thread).unwrap_or(0) == 0 {
+        if std::mem::take(self.held.entry(thread)) == 0 {
             return Vec::new();
         }
-        let end = |object: &mut Object| {
+        let Objects { at, addresses, .. } = self;
+        let end = |address| {
+            let object = at.get_mut(address)?;
             let (lock, holding) = (object.lock?, object.holders.release_all(thread)?);
             Some(Section::new(lock, holding))
         };
-        self.at.values_mut().filter_map(end).collect()
+        addresses.iter().filter_map(end).collect()
     }
 
     fn count_release(&mut self, thread: ThreadId) {
-        if let Some(held) = self.held.get_mut(&thread) {
+        if let Some(held) = self.held.get_mut(thread) {
             *held = held.saturating_sub(1);
         }
     }
@@ -292,7 +305,7 @@ impl Objects {
 
     /// A semaphore starts with tokens that nobody posted.
     pub(crate) fn semaphore_init(&mut self, address: u64, tokens: u64, describe: impl FnOnce() -> String) {
-        self.at.remove(&address);
+        self.remove(address);
         let object = self.object(address, describe);
         object.semaphore.init(tokens);
         object.is_known = true;
@@ -327,7 +340,7 @@ impl Objects {
 
     /// A barrier is initialised with `width` threads per round.
     pub(crate) fn barrier_init(&mut self, address: u64, width: u64, describe: impl FnOnce() -> String) {
-        self.at.remove(&address);
+        self.remove(address);
         self.object(address, describe).barrier.init(width);
     }
 

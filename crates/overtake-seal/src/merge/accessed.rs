@@ -20,14 +20,15 @@ impl Merger {
     ) -> Result<()> {
         use RecordKind as K;
         let address = record.value;
-        let is_mortal = || self.mortal.contains(&address) || self.memory.is_heap(address);
         let action: fn(_) -> Action = match record.kind {
             K::FdPost | K::FdWait | K::FdMerge | K::FdUse | K::FdClose | K::FdForget | K::FdAlias => {
                 return self.touch_descriptor(record, thread, location);
             }
             kind if makes_or_ends_object(kind) => Action::Write,
             // An atomic access, as for locks that programs build themselves.
-            kind if uses_object(kind) && is_mortal() => |var| Action::Load(var, MemoryOrder::Relaxed),
+            kind if uses_object(kind) && self.is_mortal(address) => {
+                |var| Action::Load(var, MemoryOrder::Relaxed)
+            }
             _ => return Ok(()),
         };
         let Merger { symbols, code, memory, events, .. } = self;
@@ -36,6 +37,17 @@ impl Merger {
             events.push(Event::new(thread, action(var), location));
         })?;
         Ok(())
+    }
+
+    /// Whether the object at an address is created, destroyed or freed at some time. What was found out last is kept until areas change.
+    fn is_mortal(&mut self, address: u64) -> bool {
+        let slot = (address / 8) as usize % self.mortality.len();
+        let changes = self.memory.changes();
+        if (self.mortality[slot].0, self.mortality[slot].1) != (address, changes) {
+            let is_mortal = self.mortal.contains(&address) || self.memory.is_heap(address);
+            self.mortality[slot] = (address, changes, is_mortal);
+        }
+        self.mortality[slot].2
     }
 
     /// Opening and closing a descriptor write it, using it reads it.

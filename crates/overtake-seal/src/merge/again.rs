@@ -8,8 +8,8 @@
 //! So sealing must find a thread's last recorded write of a variable. It keeps the places of writes only where they may be asked for: the first pass
 //! collects the lines with closing writes, in a filter that may also say yes to other lines.
 
-use overtake_rawlog::Record;
-use overtake_trace::{Action, Event, LocationId, ThreadId, VarId};
+use overtake_rawlog::{Record, RecordKind};
+use overtake_trace::{Action, Event, IdVec, LocationId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 use super::Merger;
@@ -62,18 +62,37 @@ fn group_of(line: u64) -> usize {
 /// Where each thread last wrote a variable, as far as it may write the variable again.
 pub(super) struct LastWrites {
     rewritten: Rewritten,
-    /// By variable: the thread that wrote it last, and where. Neighbours are written together, so that this is faster than a hash table.
-    places: Vec<(ThreadId, LocationId)>,
-    /// What other threads wrote before.
+    /// By variable: the last write. Neighbours are written together, so that this is faster than a hash table.
+    places: Vec<LastWrite>,
+    /// The region that each thread is in.
+    regions: IdVec<ThreadId, u32>,
+    /// What other threads wrote before, in the regions that they were still in when the next one wrote: nobody asks for a write of an earlier
+    /// region.
     of_others: FxHashMap<(ThreadId, VarId), LocationId>,
 }
 
-/// Stands for a thread where there was no write yet.
-const NOBODY: ThreadId = ThreadId(u32::MAX);
+#[derive(Clone, Copy)]
+struct LastWrite {
+    thread: ThreadId,
+    location: LocationId,
+    region: u32,
+}
+
+impl LastWrite {
+    /// There was no write yet.
+    const NONE: LastWrite =
+        LastWrite { thread: ThreadId(u32::MAX), location: LocationId::UNKNOWN, region: 0 };
+}
+
+/// Whether a record with a stamp ends what a thread may write again without a record. Some that do are left out.
+pub(super) fn synchronises(kind: RecordKind) -> bool {
+    use RecordKind as K;
+    !matches!(kind, K::Alloc | K::Free | K::Map | K::Unmap | K::Benign | K::Misuse)
+}
 
 impl LastWrites {
     pub(super) fn new(rewritten: Rewritten) -> LastWrites {
-        LastWrites { rewritten, places: Vec::new(), of_others: FxHashMap::default() }
+        LastWrites { rewritten, places: Vec::new(), regions: IdVec::new(), of_others: FxHashMap::default() }
     }
 
     #[inline]
@@ -85,17 +104,30 @@ impl LastWrites {
     pub(super) fn note(&mut self, thread: ThreadId, var: VarId, location: LocationId) {
         let at = var.0 as usize;
         if at >= self.places.len() {
-            self.places.resize(at + 1, (NOBODY, LocationId::UNKNOWN));
+            self.places.resize(at + 1, LastWrite::NONE);
         }
-        let (before, place) = std::mem::replace(&mut self.places[at], (thread, location));
-        if before != thread && before != NOBODY {
-            self.of_others.insert((before, var), place);
+        let region = self.regions.get(thread).copied().unwrap_or(0);
+        let before = std::mem::replace(&mut self.places[at], LastWrite { thread, location, region });
+        if before.thread != thread
+            && before.thread != LastWrite::NONE.thread
+            && self.regions.get(before.thread).copied().unwrap_or(0) == before.region
+        {
+            self.of_others.insert((before.thread, var), before.location);
+        }
+    }
+
+    /// A thread synchronises.
+    #[inline]
+    pub(super) fn enter_region(&mut self, thread: ThreadId) {
+        if !self.rewritten.bits.is_empty() {
+            let region = self.regions.entry(thread);
+            *region = region.wrapping_add(1);
         }
     }
 
     fn place(&self, thread: ThreadId, var: VarId) -> Option<LocationId> {
         match self.places.get(var.0 as usize) {
-            Some(&(by, place)) if by == thread => Some(place),
+            Some(last) if last.thread == thread => Some(last.location),
             _ => self.of_others.get(&(thread, var)).copied(),
         }
     }

@@ -64,14 +64,12 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Puts the next record into `record`; false if there is none.
+    /// Passes over the next record, which was peeked at.
     #[inline]
-    pub(super) fn advance(&mut self, record: &mut Record) -> Result<bool> {
-        match self.waiting.take() {
-            Some(waiting) => *record = waiting,
-            None => return self.reader.read_next(record),
+    pub(super) fn pass(&mut self, record: &Record) {
+        if self.waiting.take().is_none() {
+            self.reader.pass(record);
         }
-        Ok(true)
     }
 
     /// A region without stamps starts here, at `time`. Finds the stamp that ends it.
@@ -96,6 +94,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next record; none at the end.
+    #[inline]
     pub(super) fn peek(&mut self) -> Result<Option<Record>> {
         self.waiting.map_or_else(|| self.reader.peek(), |waiting| Ok(Some(waiting)))
     }

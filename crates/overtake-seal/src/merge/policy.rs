@@ -36,12 +36,14 @@ impl Merger {
         if pc == 0 {
             return Origin { policy: Policy::Record, is_instrumented: true };
         }
-        let Merger { code, modules, origins, .. } = self;
-        *origins.entry(pc).or_insert_with(|| {
-            // The program counter is where the call returns to; the call itself is before it.
-            let (name, is_instrumented) = code.module_of(pc - 1).unwrap_or(("", true));
-            Origin { policy: modules.policy(name, is_instrumented), is_instrumented }
-        })
+        if let Some(origin) = self.origins.get(&pc) {
+            return *origin;
+        }
+        // The program counter is where the call returns to; the call itself is before it.
+        let (name, is_instrumented) = self.code.module_of(pc - 1).unwrap_or(("", true));
+        let origin = Origin { policy: self.modules.policy(name, is_instrumented), is_instrumented };
+        self.origins.insert(pc, origin);
+        origin
     }
 
     /// The policy for a record with a stamp.
