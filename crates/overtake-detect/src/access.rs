@@ -15,6 +15,14 @@ pub struct At {
     pub location: LocationId,
 }
 
+impl At {
+    /// So many events later, at the same location of the same thread.
+    #[inline]
+    pub fn later(self, events: u32) -> At {
+        At { index: EventIndex(self.index.0 + u64::from(events)), ..self }
+    }
+}
+
 /// One access, as one side of a race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {

@@ -13,12 +13,23 @@ use crate::visitor::Touch;
 /// A detector never sees ill-formed events (see `overtake_trace`'s checker for what it may rely on), never does I/O and
 /// never fails. Every id is below the sizes of the last [`reserve`](Self::reserve).
 pub trait Detector {
+    /// Whether it wants sweeps whole, as in [`Visitor`](crate::visitor::Visitor).
+    const TAKES_SWEEPS: bool = false;
+
     /// Called before events with new ids: tables must reach `sizes`.
     fn reserve(&mut self, sizes: &Sizes);
 
     /// An access: a read or a write, plain or atomic, or the `alloc` or `free` of a block. One event is one call; `touch` says
     /// whether it also reads the heap block that its variable lies in.
     fn access(&mut self, at: At, touch: Touch<'_>, findings: &mut Findings);
+
+    /// A sweep of plain accesses, as in [`Visitor`](crate::visitor::Visitor): it means what its accesses mean one by one.
+    #[inline]
+    fn sweep(&mut self, at: At, touch: Touch<'_>, count: u32, findings: &mut Findings) {
+        for number in 0..count {
+            self.access(at.later(number), touch.further(number), findings);
+        }
+    }
 
     /// A memory fence.
     fn fence(&mut self, at: At, order: MemoryOrder, findings: &mut Findings);

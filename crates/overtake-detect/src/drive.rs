@@ -328,7 +328,8 @@ mod tests {
         };
         assert_eq!(passes("T0|w(x)|1\nT0|fork(T1)|2\nT1|w(x)|3\nT1|w(y)|4\n"), Some(Outcome::Done));
         assert_eq!(passes("T0|fork(T1)|1\nT0|w(x)|2\nT1|w(x)|3\n"), Some(Outcome::AnotherPass));
-        let locked = "T0|fork(T1)|1\nT0|acq(m)|2\nT0|w(x)|3\nT0|rel(m)|4\nT1|acq(m)|5\nT1|w(x)|6\nT1|rel(m)|7\n";
+        let locked =
+            "T0|fork(T1)|1\nT0|acq(m)|2\nT0|w(x)|3\nT0|rel(m)|4\nT1|acq(m)|5\nT1|w(x)|6\nT1|rel(m)|7\n";
         assert_eq!(passes(locked), Some(Outcome::Done));
     }
 

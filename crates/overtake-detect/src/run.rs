@@ -1,5 +1,9 @@
 //! The event loop. It exists once: every detector and every visitor gets its events from [`visit`]. Only code that looks at single events
 //! which it has kept does without it: `witness/`, whose checker shares no code with detectors on purpose, and `sampling/rpt/predict.rs`.
+//!
+//! **Sweeps.** A loop over an array makes plain accesses of one thread at one location to variables with consecutive numbers. Visitors that say
+//! so ([`Visitor::TAKES_SWEEPS`]) get such accesses whole. A sweep means what its accesses mean one by one, and its events have the indices that they
+//! have in the trace. For all others the loop does not look for sweeps.
 
 use std::ops::Range;
 
@@ -13,6 +17,9 @@ use crate::access::{AccessKind, At};
 use crate::detector::Detector;
 use crate::findings::Findings;
 use crate::visitor::{Reporting, Touch, Visitor};
+
+#[cfg(test)]
+mod tests;
 
 /// Which heap blocks have been allocated so far: state of the loop, kept from block to block.
 #[derive(Clone, Default, Debug)]
@@ -86,10 +93,76 @@ pub(crate) fn visit_range<V: Visitor>(
 ) {
     visitor.reserve(&checked.symbols().sizes());
     for run in checked.runs().map(|run| run.within(&range)) {
-        for (offset, event) in run.events.iter().enumerate() {
+        let mut offset = 0;
+        while let Some(event) = run.events.get(offset) {
             let index = EventIndex(run.first.0 + offset as u64);
-            visit_event(visitor, blocks, checked.symbols(), index, event);
+            if V::TAKES_SWEEPS
+                && !expands_sweeps()
+                && let Some(count) = sweep_length(&run.events[offset..])
+            {
+                visit_sweep(visitor, blocks, checked.symbols(), index, event, count);
+                offset += count;
+            } else {
+                visit_event(visitor, blocks, checked.symbols(), index, event);
+                offset += 1;
+            }
         }
+    }
+}
+
+#[cfg(not(test))]
+const fn expands_sweeps() -> bool {
+    false
+}
+
+/// Tests compare sweeps with their accesses one by one.
+#[cfg(test)]
+fn expands_sweeps() -> bool {
+    EXPANDS_SWEEPS.get()
+}
+
+#[cfg(test)]
+thread_local! {
+    static EXPANDS_SWEEPS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Fewer accesses are no sweep.
+const SHORTEST_SWEEP: usize = 4;
+
+/// How long the sweep is that begins here, if one does.
+#[inline(always)]
+fn sweep_length(events: &[Event]) -> Option<usize> {
+    let [first, second, third, fourth, ..] = events else { return None };
+    if !second.continues(first) || !third.continues(second) || !fourth.continues(third) {
+        return None;
+    }
+    let followed = events.windows(2).skip(SHORTEST_SWEEP - 1);
+    Some(SHORTEST_SWEEP + followed.take_while(|pair| pair[1].continues(&pair[0])).count())
+}
+
+/// Hands a sweep to the visitor, in parts that lie in one heap block or in none.
+#[inline(never)]
+fn visit_sweep<V: Visitor>(
+    visitor: &mut V,
+    blocks: &LiveBlocks,
+    symbols: &Symbols,
+    index: EventIndex,
+    first: &Event,
+    count: usize,
+) {
+    let variables = &symbols.variables;
+    let kind = if first.op() == Op::Read { AccessKind::Read } else { AccessKind::Write };
+    let at = At { index, thread: first.thread(), location: first.location() };
+    let mut done = 0;
+    while done < count {
+        let var = VarId(first.operand() + done as u32);
+        let (part, block) = match blocks.any {
+            true => (variables.alike(var, count - done), blocks.block_of(symbols, var)),
+            false => (count - done, None),
+        };
+        let touch = Touch { var, kind, order: None, block, variables };
+        visitor.sweep(at.later(done as u32), touch, part as u32);
+        done += part;
     }
 }
 
@@ -108,6 +181,9 @@ pub(crate) fn visit_event<V: Visitor>(
     // other event or so. For the same reason reads and writes share an arm.
     match event.action() {
         Action::Read(var) | Action::Write(var) => {
+            if !V::SEES_PLAIN_ACCESSES {
+                return;
+            }
             if blocks.any {
                 return access_in_block(visitor, blocks, symbols, index, event);
             }

@@ -33,6 +33,12 @@ impl Touch<'_> {
         if self.kind == AccessKind::Free { Some(self.var) } else { self.block }
     }
 
+    /// What the access touches that is so many later in a sweep.
+    #[inline]
+    pub fn further(self, number: u32) -> Self {
+        Touch { var: VarId(self.var.0 + number), ..self }
+    }
+
     /// The variables that are touched, each with what happens to it: the variable itself, then its heap block.
     #[inline]
     pub fn each(self) -> impl Iterator<Item = (VarId, AccessKind)> {
@@ -45,6 +51,12 @@ impl Touch<'_> {
 /// A visitor never sees ill-formed events (see `overtake_trace`'s checker for what it may rely on). Every id is below the
 /// sizes of the last [`reserve`](Self::reserve).
 pub trait Visitor {
+    /// Whether it wants to see plain accesses, which most events are.
+    const SEES_PLAIN_ACCESSES: bool = true;
+
+    /// Whether it wants sweeps whole. If not, the loop does not even look for them.
+    const TAKES_SWEEPS: bool = false;
+
     /// Called before events with new ids: tables must reach `sizes`.
     fn reserve(&mut self, sizes: &Sizes) {
         let _ = sizes;
@@ -53,6 +65,15 @@ pub trait Visitor {
     /// An access: a read or a write, plain or atomic, or the `alloc` or `free` of a block.
     fn access(&mut self, at: At, touch: Touch<'_>) {
         let _ = (at, touch);
+    }
+
+    /// A sweep: `count` plain accesses that follow each other, by one thread at one location, to variables with consecutive numbers that
+    /// all lie in the same heap block, or in none. `at` and `touch` are those of the first one. It means what its accesses mean one by one.
+    #[inline]
+    fn sweep(&mut self, at: At, touch: Touch<'_>, count: u32) {
+        for number in 0..count {
+            self.access(at.later(number), touch.further(number));
+        }
     }
 
     /// A memory fence.
@@ -111,6 +132,8 @@ pub(crate) struct Reporting<'a, D> {
 }
 
 impl<D: Detector> Visitor for Reporting<'_, D> {
+    const TAKES_SWEEPS: bool = D::TAKES_SWEEPS;
+
     fn reserve(&mut self, sizes: &Sizes) {
         self.detector.reserve(sizes);
     }
@@ -118,6 +141,11 @@ impl<D: Detector> Visitor for Reporting<'_, D> {
     #[inline(always)]
     fn access(&mut self, at: At, touch: Touch<'_>) {
         self.detector.access(at, touch, self.findings);
+    }
+
+    #[inline]
+    fn sweep(&mut self, at: At, touch: Touch<'_>, count: u32) {
+        self.detector.sweep(at, touch, count, self.findings);
     }
 
     #[inline(always)]

@@ -349,6 +349,13 @@ impl Event {
         }
     }
 
+    /// Whether it does to the next variable what the plain access `before` does to its own: the same operation, thread and location.
+    #[inline]
+    pub fn continues(&self, before: &Event) -> bool {
+        (before.op == Op::Read || before.op == Op::Write)
+            && *self == Event { operand: before.operand.wrapping_add(1), ..*before }
+    }
+
     /// The same event in another thread, for repairs.
     #[inline]
     pub fn with_thread(self, thread: ThreadId) -> Event {

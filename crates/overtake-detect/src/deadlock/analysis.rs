@@ -139,6 +139,8 @@ impl Collection {
 }
 
 impl Visitor for Survey {
+    const SEES_PLAIN_ACCESSES: bool = false;
+
     fn reserve(&mut self, sizes: &Sizes) {
         self.nestings.reserve(sizes.threads);
     }

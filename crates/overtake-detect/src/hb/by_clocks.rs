@@ -46,6 +46,9 @@ pub(super) use synchronise_by_clocks;
 
 /// A judge of accesses by what their threads know.
 pub(crate) trait Judge<const LAZY: bool> {
+    /// Whether it judges sweeps faster than their accesses one by one.
+    const TAKES_SWEEPS: bool = false;
+
     /// Makes room for what `sizes` has.
     fn reserve(&mut self, sizes: &Sizes);
 
@@ -54,6 +57,27 @@ pub(crate) trait Judge<const LAZY: bool> {
 
     /// An atomic access, when what it acquires is known and what it releases is not published yet.
     fn atomic(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut Findings);
+
+    /// A sweep of plain accesses, of which this is the first one.
+    fn sweep(
+        &mut self,
+        clocks: &mut SyncClocks<LAZY>,
+        first: VarId,
+        count: u32,
+        access: Access,
+        races: &mut Findings,
+    ) {
+        for number in 0..count {
+            let access = Access { at: access.at.later(number), ..access };
+            self.plain(clocks, VarId(first.0 + number), access, races);
+        }
+    }
+
+    /// Whether all that is kept of a variable is surely ordered before the next event of `thread`.
+    fn is_ordered(&self, clocks: &SyncClocks<LAZY>, thread: ThreadId, var: VarId) -> bool {
+        let _ = (clocks, thread, var);
+        false
+    }
 
     /// Bytes of state.
     fn state_bytes(&self) -> usize;
@@ -97,6 +121,8 @@ impl<J: Judge<LAZY>, const LAZY: bool> ByClocks<J, LAZY> {
 }
 
 impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
+    const TAKES_SWEEPS: bool = J::TAKES_SWEEPS;
+
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.judge.reserve(sizes);
@@ -109,6 +135,18 @@ impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
         }
         self.judge.plain(&mut self.clocks, touch.var, Access { at, kind: touch.kind }, races);
         self.read_block(at, touch.block, races);
+    }
+
+    fn sweep(&mut self, at: At, touch: Touch<'_>, count: u32, races: &mut Findings) {
+        let Touch { var, kind, block, .. } = touch;
+        let is_ordered = |block| self.judge.is_ordered(&self.clocks, at.thread, block);
+        if block.is_none_or(is_ordered) {
+            // Reads of the block are no races, and only the last one is kept.
+            self.judge.sweep(&mut self.clocks, var, count, Access { at, kind }, races);
+            self.read_block(at.later(count - 1), block, races);
+        } else {
+            (0..count).for_each(|number| self.access(at.later(number), touch.further(number), races));
+        }
     }
 
     synchronise_by_clocks!();

@@ -7,7 +7,7 @@
 //! **State.** `sync.rs` for the clocks, `history.rs` for the accesses.
 //! **Cost.** O(1) per access of a variable whose accesses are ordered, O(threads) per synchronisation that teaches.
 
-use overtake_trace::{Sizes, VarId};
+use overtake_trace::{Sizes, ThreadId, VarId};
 
 use super::by_clocks::{ByClocks, Judge};
 use super::history::{Histories, Judged};
@@ -25,6 +25,8 @@ pub(crate) struct Epochs<const EVERY_RACE: bool> {
 }
 
 impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {
+    const TAKES_SWEEPS: bool = true;
+
     fn reserve(&mut self, sizes: &Sizes) {
         self.histories.reserve(sizes);
     }
@@ -38,6 +40,22 @@ impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {
     fn atomic(&mut self, clocks: &mut SyncClocks, var: VarId, access: Access, races: &mut Findings) {
         let clock = clocks.thread(access.at.thread);
         self.histories.atomic(clock, clock.epoch(), var, Judged::observed(access), races);
+    }
+
+    fn sweep(
+        &mut self,
+        clocks: &mut SyncClocks,
+        first: VarId,
+        count: u32,
+        access: Access,
+        races: &mut Findings,
+    ) {
+        let clock = clocks.thread(access.at.thread);
+        self.histories.sweep(clock, clock.epoch(), first, count, Judged::observed(access), races);
+    }
+
+    fn is_ordered(&self, clocks: &SyncClocks, thread: ThreadId, var: VarId) -> bool {
+        self.histories.is_ordered(clocks.thread(thread), var)
     }
 
     fn state_bytes(&self) -> usize {

@@ -437,6 +437,8 @@ impl Survey {
 }
 
 impl Visitor for Survey {
+    const TAKES_SWEEPS: bool = true;
+
     fn reserve(&mut self, sizes: &Sizes) {
         while self.clocks.len() < sizes.threads {
             self.clocks.push(ThreadClock::new(self.clocks.len() as u32));
@@ -449,6 +451,19 @@ impl Visitor for Survey {
             self.variables.grow_to(sizes.variables);
             self.guards.grow_to(sizes.threads);
         }
+    }
+
+    /// A block that only this thread uses since it was last written is looked at twice: at the first access and at the last.
+    fn sweep(&mut self, at: At, touch: Touch<'_>, count: u32) {
+        self.access(at, touch);
+        let next = at.later(1);
+        let block = touch
+            .block
+            .filter(|&block| self.census.everything || !self.goes_on(next, block, AccessKind::Read));
+        for number in 1..count - 1 {
+            self.access(at.later(number), Touch { block, ..touch.further(number) });
+        }
+        self.access(at.later(count - 1), touch.further(count - 1));
     }
 
     #[inline]

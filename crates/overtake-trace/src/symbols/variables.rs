@@ -192,6 +192,13 @@ impl Variables {
         (array < Owner::FIRST_SPECIAL).then_some(ArrayId(array))
     }
 
+    /// How many of the `count` variables from `first` on are elements of one array, or else are no elements.
+    pub fn alike(&self, first: VarId, count: usize) -> usize {
+        let owner = self.arrays_of[first];
+        let others = (first.index()..first.index() + count).map(VarId::from_index);
+        others.take_while(|&var| self.arrays_of[var] == owner).count()
+    }
+
     #[inline]
     fn shape(&self, var: VarId) -> Shape {
         let detail = self.details[var];

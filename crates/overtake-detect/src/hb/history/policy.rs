@@ -21,7 +21,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         races: &mut impl RaceSink<Cell>,
     ) {
         let latest = &mut self.latest[cell];
-        if latest.spill().is_some() | !clock.covers(latest.write) | !clock.covers(latest.read) {
+        if !latest.is_ordered(clock) {
             let Judged { at: At { index, location, .. }, kind, verdict } = access;
             return self.plain_unordered(clock, epoch, cell, (index, location), (kind, verdict), races);
         }
@@ -31,6 +31,45 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         let places = &mut self.places[cell];
         let place = if writes { &mut places.write } else { &mut places.read };
         *place = Place::new(access); // I4
+    }
+
+    /// Plain accesses to cells with consecutive numbers, the first of which is given: the same as [`plain`](Self::plain) for each. Neighbours
+    /// mostly have the same history, so that it is judged once.
+    pub(crate) fn sweep(
+        &mut self,
+        clock: &ThreadClock,
+        epoch: Epoch,
+        first: Cell,
+        count: u32,
+        access: Judged,
+        races: &mut impl RaceSink<Cell>,
+    ) {
+        let writes = access.kind.writes();
+        let mut ordered = Latest::default();
+        for number in 0..count {
+            let cell = Cell::from_index(first.index() + number as usize);
+            let access = Judged { at: access.at.later(number), ..access };
+            let latest = &mut self.latest[cell];
+            if *latest != ordered {
+                if !latest.is_ordered(clock) {
+                    self.plain(clock, epoch, cell, access, races);
+                    continue;
+                }
+                ordered = *latest;
+            }
+            *latest = match writes {
+                true => Latest { write: epoch, read: Epoch::NONE },
+                false => Latest { write: ordered.write, read: epoch },
+            };
+            let places = &mut self.places[cell];
+            let place = if writes { &mut places.write } else { &mut places.read };
+            *place = Place::new(access); // I4
+        }
+    }
+
+    /// Whether everything that is kept of a cell is ordered before what the thread of `clock` does next, and nothing is in a spill.
+    pub(crate) fn is_ordered(&self, clock: &ThreadClock, cell: Cell) -> bool {
+        self.latest[cell].is_ordered(clock)
     }
 
     /// [`plain`](Self::plain), where something is not ordered or in a spill. The access comes in pieces that fit registers: in

@@ -35,7 +35,7 @@ impl<const EVERY_RACE: bool, Cell> Default for Histories<EVERY_RACE, Cell> {
 }
 
 /// The epochs of the kept write and read.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Latest {
     pub(super) write: Epoch,
     /// With a spill, its number as the thread of an epoch at [`Time::MAX`], which no thread reaches.
@@ -52,6 +52,12 @@ pub(super) struct Places {
 const _: () = assert!(size_of::<Latest>() == 16 && size_of::<Places>() == 24);
 
 impl Latest {
+    /// Whether both are ordered before what the thread of `clock` does next, and there is no spill.
+    #[inline(always)]
+    pub(super) fn is_ordered(&self, clock: &ThreadClock) -> bool {
+        !(self.spill().is_some() | !clock.covers(self.write) | !clock.covers(self.read))
+    }
+
     /// The position of the spill in its table.
     #[inline]
     pub(super) fn spill(&self) -> Option<usize> {
