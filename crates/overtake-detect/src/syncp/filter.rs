@@ -240,6 +240,8 @@ struct VarFacts {
     read: Epoch,
     /// What keeps accesses apart, if one of them was under a lock and the variable is not open.
     guard: GuardId,
+    /// The locks that protect all accesses since its divide.
+    common: SetId,
     matters: bool,
     many_readers: bool,
     /// Some accesses are kept apart by neither order nor locks.
@@ -248,11 +250,38 @@ struct VarFacts {
     has_plain: bool,
 }
 
+const _: () = assert!(size_of::<VarFacts>() == 32);
+
 impl VarFacts {
     /// The access that comes after all others so far, if there is one; none of them matters. No epoch if there is no access.
     fn latest(&self) -> Option<Epoch> {
         let latest = if self.read.is_some() { self.read } else { self.last_write.epoch };
         (!self.many_readers).then_some(latest)
+    }
+
+    /// Whether an access under these locks changes the guard or needs a new one, as long as accesses are ordered.
+    #[inline]
+    fn needs_guard(&self, protecting: SetId) -> bool {
+        self.common != protecting || (protecting == SetId::EMPTY && self.guard != GuardId::NONE)
+    }
+
+    fn be_guarded(
+        &mut self,
+        guards: &mut Guards,
+        clock: &ThreadClock,
+        protecting: SetId,
+        standing: Standing,
+    ) {
+        if self.guard == GuardId::NONE {
+            (self.guard, self.common) = guards.begin(self.latest());
+        }
+        self.common = guards.ordered(self.guard, clock, (self.common, protecting), standing);
+    }
+
+    /// Takes the common locks of accesses that are not ordered, or nothing if some are not kept apart.
+    fn keep_apart(&mut self, common: Option<SetId>) {
+        self.common = common.unwrap_or_default();
+        self.is_open = common.is_none();
     }
 }
 
@@ -330,10 +359,8 @@ impl Survey {
             return false;
         }
         let protecting = self.guards.protecting(at.thread, kind);
-        if facts.guard != GuardId::NONE || protecting != SetId::EMPTY {
-            let latest = facts.latest();
-            let guard = self.guards.of(&mut facts.guard, latest);
-            self.guards.ordered(guard, &self.clocks[at.thread], protecting, Standing::AfterAll);
+        if facts.needs_guard(protecting) {
+            facts.be_guarded(&mut self.guards, &self.clocks[at.thread], protecting, Standing::AfterAll);
         }
         facts.has_plain |= !kind.is_atomic();
         facts.read = if kind.writes() { Epoch::NONE } else { self.clocks[at.thread].epoch() };
@@ -350,7 +377,8 @@ impl Survey {
         if facts.matters {
             if !was_ordered && !facts.is_open {
                 let protecting = self.guards.protecting(at.thread, kind);
-                facts.is_open = self.guards.opens(facts.guard, &self.clocks[at.thread], protecting);
+                let locks = (facts.common, protecting);
+                facts.keep_apart(self.guards.beside(facts.guard, &self.clocks[at.thread], locks));
             }
             // Accesses before this one were ordered, so none was the second of a race.
             self.census.threads[at.thread].last_needed = Some(at.index);
@@ -384,15 +412,13 @@ impl Survey {
             facts.matters = true;
             let others = readers.remove(&var).unwrap_or_default();
             let last = [facts.last_write.epoch, facts.read].into_iter().chain(others);
-            facts.is_open = guards.part_opens(facts.guard, clock, protecting, last);
+            facts.keep_apart(guards.part(facts.guard, clock, (facts.common, protecting), last));
             return;
         }
-        if facts.guard != GuardId::NONE || protecting != SetId::EMPTY {
-            let latest = facts.latest();
+        if facts.needs_guard(protecting) {
             let is_after_all = kind.writes() || (clock.covers(facts.read) && !facts.many_readers);
             let standing = if is_after_all { Standing::AfterAll } else { Standing::AfterConflicting };
-            let guard = guards.of(&mut facts.guard, latest);
-            guards.ordered(guard, clock, protecting, standing);
+            facts.be_guarded(guards, clock, protecting, standing);
         }
         if kind.writes() {
             facts.read = Epoch::NONE;
@@ -491,7 +517,8 @@ impl Visitor for Survey {
     fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
         self.use_lock(at, lock);
         if !self.census.everything {
-            self.guards.release(at.thread, lock, mode);
+            let Survey { guards, variables, .. } = self;
+            guards.release(at.thread, lock, mode, variables.iter().map(|facts| facts.common));
         }
     }
 

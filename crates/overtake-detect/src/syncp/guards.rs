@@ -10,7 +10,8 @@
 //! that comes after all earlier ones is so as well, and becomes the divide where no common lock protects it. Any other access makes the
 //! variable open, unless all accesses that it conflicts with come first and do so for every access so far (then it only leaves no common locks).
 //! **Loses.** A variable whose accesses are protected in pairs by different locks counts as open: the trace is read again.
-//! **Cost.** A comparison of two numbers for an access under the locks of the one before.
+//! **Cost.** A comparison of two numbers for an access under the locks of the one before: the common locks are with the variable, and the divide
+//! apart from it.
 
 use overtake_clock::{Epoch, ThreadClock};
 use overtake_trace::{LockId, ThreadId};
@@ -46,7 +47,6 @@ impl Default for GuardId {
 #[derive(Debug)]
 struct Guard {
     divide: Epoch,
-    common: SetId,
     /// The last access of each thread, once accesses stand beside each other.
     last: Vec<Epoch>,
 }
@@ -69,10 +69,16 @@ impl Guards {
         self.held.acquire(thread, lock, mode);
     }
 
-    pub(super) fn release(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
+    /// A lock is given back. `common` are the common locks of all variables.
+    pub(super) fn release(
+        &mut self,
+        thread: ThreadId,
+        lock: LockId,
+        mode: LockMode,
+        common: impl Iterator<Item = SetId>,
+    ) {
         self.held.release(thread, lock, mode);
         if self.held.wants_collection() {
-            let common = self.guards.iter().map(|guard| guard.common);
             self.held.collect(common.filter(|&set| set != SetId::EVERYTHING));
         }
     }
@@ -83,19 +89,14 @@ impl Guards {
         self.held.of(thread).protecting(kind.writes())
     }
 
-    /// The guard of a variable; makes one where its accesses so far were under no lock. `latest` is the one of them that comes after all
-    /// others, if there is such.
-    #[inline]
-    pub(super) fn of(&mut self, guard: &mut GuardId, latest: Option<Epoch>) -> GuardId {
-        if *guard == GuardId::NONE {
-            *guard = self.begin(latest);
-        }
-        *guard
+    /// A guard, and the common locks, for a variable whose accesses so far were under no lock. `divide` is the one of them that comes after
+    /// all others, if there is such.
+    pub(super) fn begin(&mut self, divide: Option<Epoch>) -> (GuardId, SetId) {
+        let common = if divide.is_some() { SetId::EVERYTHING } else { SetId::EMPTY };
+        (self.insert(Guard { divide: divide.unwrap_or_default(), last: Vec::new() }), common)
     }
 
-    fn begin(&mut self, divide: Option<Epoch>) -> GuardId {
-        let common = if divide.is_some() { SetId::EVERYTHING } else { SetId::EMPTY };
-        let guard = Guard { divide: divide.unwrap_or_default(), common, last: Vec::new() };
+    fn insert(&mut self, guard: Guard) -> GuardId {
         match self.unused.pop() {
             Some(id) => {
                 self.guards[id.0 as usize] = guard;
@@ -109,59 +110,58 @@ impl Guards {
     }
 
     /// Notes an access by the thread of `clock`, under the locks `protecting`. All accesses so far stood after those that they conflict with, and so does this one.
-    #[inline]
+    /// Returns the common locks.
     pub(super) fn ordered(
         &mut self,
         guard: GuardId,
         clock: &ThreadClock,
-        protecting: SetId,
+        (common, protecting): (SetId, SetId),
         standing: Standing,
-    ) {
-        let Guards { held, guards, .. } = self;
-        let guard = &mut guards[guard.0 as usize];
-        if guard.common == protecting && protecting != SetId::EMPTY {
-            return;
-        }
-        let common = held.sets.intersect(guard.common, protecting);
-        guard.common = common;
+    ) -> SetId {
+        let common = self.held.sets.intersect(common, protecting);
         if common == SetId::EMPTY && standing == Standing::AfterAll {
-            (guard.divide, guard.common) = (clock.epoch(), SetId::EVERYTHING);
+            self.guards[guard.0 as usize].divide = clock.epoch();
+            return SetId::EVERYTHING;
         }
+        common
     }
 
-    /// Notes the first access that stands beside another one. `last` are the accesses so far that no other one comes after. Returns whether
-    /// the variable is open; its guard is gone then.
-    pub(super) fn part_opens(
+    /// Notes the first access that stands beside another one. `last` are the accesses so far that no other one comes after. Returns the common
+    /// locks, or nothing if the variable is open; its guard is gone then.
+    pub(super) fn part(
         &mut self,
         id: GuardId,
         clock: &ThreadClock,
-        protecting: SetId,
+        locks: (SetId, SetId),
         last: impl Iterator<Item = Epoch>,
-    ) -> bool {
+    ) -> Option<SetId> {
         if id == GuardId::NONE {
-            return true; // the access that it stands beside was under no lock
+            return None; // the access that it stands beside was under no lock
         }
         let guard = &mut self.guards[id.0 as usize];
         guard.last = last.filter(|epoch| epoch.is_some()).collect();
         self.list_bytes += guard.last.capacity() * size_of::<Epoch>();
-        self.opens(id, clock, protecting)
+        self.beside(id, clock, locks)
     }
 
-    /// Notes a further access. Returns whether the variable is open; its guard is gone then.
+    /// Notes a further access; returns the same.
     #[inline]
-    pub(super) fn opens(&mut self, id: GuardId, clock: &ThreadClock, protecting: SetId) -> bool {
+    pub(super) fn beside(
+        &mut self,
+        id: GuardId,
+        clock: &ThreadClock,
+        (common, protecting): (SetId, SetId),
+    ) -> Option<SetId> {
         let Guards { held, guards, list_bytes, .. } = self;
         let guard = &mut guards[id.0 as usize];
-        let is_same = guard.common == protecting && protecting != SetId::EMPTY;
-        let common = if is_same { protecting } else { held.sets.intersect(guard.common, protecting) };
-        if common != SetId::EMPTY && clock.covers(guard.divide) {
-            guard.common = common;
-        } else if guard.last.iter().all(|&access| clock.covers(access)) {
-            (guard.divide, guard.common) = (clock.epoch(), SetId::EVERYTHING);
-        } else {
-            *list_bytes -= std::mem::take(&mut guard.last).capacity() * size_of::<Epoch>();
-            self.unused.push(id);
-            return true;
+        let mut common = held.sets.intersect(common, protecting);
+        if common == SetId::EMPTY || !clock.covers(guard.divide) {
+            if !guard.last.iter().all(|&access| clock.covers(access)) {
+                *list_bytes -= std::mem::take(&mut guard.last).capacity() * size_of::<Epoch>();
+                self.unused.push(id);
+                return None;
+            }
+            (guard.divide, common) = (clock.epoch(), SetId::EVERYTHING);
         }
         let own = clock.epoch();
         match guard.last.iter_mut().find(|access| access.thread == own.thread) {
@@ -172,7 +172,7 @@ impl Guards {
                 *list_bytes += (guard.last.capacity() - before) * size_of::<Epoch>();
             }
         }
-        false
+        Some(common)
     }
 
     pub(super) fn state_bytes(&self) -> usize {
