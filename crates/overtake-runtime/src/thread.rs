@@ -6,6 +6,7 @@ mod life;
 
 use core::cell::Cell;
 use core::ffi::c_void;
+use core::num::NonZeroUsize;
 
 use overtake_rawlog::RecordKind;
 
@@ -143,20 +144,18 @@ impl ThreadState {
         }
     }
 
-    /// Handles a call from `pc`. If that is in a library, the program called the library somewhere, and the call stack has this place
-    /// meanwhile. A library without instrumentation does not say so itself.
+    /// A call from `pc` is about to be handled. If that is in a library, the program called the library somewhere, and the call stack has
+    /// this place until [`leave_library`](Self::leave_library), which takes the result. A library without instrumentation does not say so itself.
     #[inline(always)]
-    pub(crate) fn called_from(&self, pc: usize, handle: impl FnOnce()) {
-        if program::holds(pc) { handle() } else { self.called_by_library(handle) }
+    pub(crate) fn enter_library(&self, pc: usize) -> Option<NonZeroUsize> {
+        if program::holds(pc) { None } else { self.recorder.enter_library() }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn called_by_library(&self, handle: impl FnOnce()) {
-        let call = self.recorder.enter_library();
-        handle();
-        if let Some(stack_pointer) = call {
-            self.recorder.leave_function(stack_pointer);
+    /// See [`enter_library`](Self::enter_library).
+    #[inline(always)]
+    pub(crate) fn leave_library(&self, entered: Option<NonZeroUsize>) {
+        if let Some(stack_pointer) = entered {
+            self.recorder.leave_library(stack_pointer);
         }
     }
 
@@ -324,13 +323,15 @@ impl ThreadState {
     /// writes are ignored, it does not count as an access.
     pub(crate) fn allocated(&self, address: u64, size: u64, usable: u64, pc: u64) {
         let pc = self.caller_or(pc);
-        self.called_from(pc as usize, || match back_end::other() {
+        let library = self.enter_library(pc as usize);
+        match back_end::other() {
             Some(other) => other.operation(
                 self,
                 Operation { kind: RecordKind::Alloc, extra: 0, object: address, pc, more: size },
             ),
             None => self.recorder.allocated(address, (size, usable), !self.is_ignoring_writes(), pc),
-        });
+        }
+        self.leave_library(library);
     }
 
     /// A block of memory is about to be freed. It is recorded even while synchronisation is ignored. While writes are ignored, or if the
@@ -339,13 +340,15 @@ impl ThreadState {
         let pc = self.caller_or(pc);
         let is_access = !by_loader && !self.is_ignoring_writes();
         let extra = u8::from(!is_access);
-        self.called_from(pc as usize, || match back_end::other() {
+        let library = self.enter_library(pc as usize);
+        match back_end::other() {
             Some(other) => other.operation(
                 self,
                 Operation { kind: RecordKind::Free, extra, object: address, pc, more: size },
             ),
             None => self.recorder.freed(address, size, extra, pc),
-        });
+        }
+        self.leave_library(library);
     }
 
     /// The thread with this number has a name. Back ends other than the recorder do not get it.

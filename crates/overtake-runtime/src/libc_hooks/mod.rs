@@ -66,6 +66,8 @@ fn caller_or(pc: usize) -> usize {
 #[inline]
 fn touch<const WRITE: bool>(address: usize, length: usize, pc: usize) {
     if let Some(thread) = thread::current() {
-        thread.called_from(pc, || thread.access_range::<WRITE>(address, length, pc));
+        let library = thread.enter_library(pc);
+        thread.access_range::<WRITE>(address, length, pc);
+        thread.leave_library(library);
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod stack;
 pub(crate) mod store;
 
 use core::cell::Cell;
+use core::num::NonZeroUsize;
 
 use overtake_rawlog::{
     BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, RecordKind, ThreadHeader, block_size, brief_head, head,
@@ -462,14 +463,21 @@ impl Recorder {
         self.stack.depth(stack_pointer as u64)
     }
 
-    /// Puts the call by which the program entered a library on the call stack. Returns the stack pointer that
-    /// [`leave_function`](Self::leave_function) takes; nothing if no such call is known.
+    /// Puts the call by which the program entered a library on the call stack. Returns what [`leave_library`](Self::leave_library) takes;
+    /// nothing if no such call is known.
     #[cold]
     #[inline(never)]
-    pub(crate) fn enter_library(&self) -> Option<usize> {
+    pub(crate) fn enter_library(&self) -> Option<NonZeroUsize> {
         let call = self.stack.call_in_progress().filter(|call| program::holds(call.from as usize))?;
         self.stack.enter(call.from, call.stack_pointer);
-        Some(call.stack_pointer as usize)
+        NonZeroUsize::new(call.stack_pointer as usize)
+    }
+
+    /// Takes that call from the call stack.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn leave_library(&self, stack_pointer: NonZeroUsize) {
+        self.stack.leave(stack_pointer.get() as u64);
     }
 
     #[inline(always)]
