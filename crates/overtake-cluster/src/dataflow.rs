@@ -6,16 +6,16 @@
 //! **Time** of the dataflow is the round in which a block is read. A worker reads on while no other is more than [`AHEAD`] rounds behind:
 //! that bounds what is on its way, and so the memory, whatever the workers' speeds.
 //!
-//! **Agreement.** At the end of a pass every worker tells every other whether something stands in the way and whether a detector
-//! wants another pass ([`gather`]). All of them then do the same.
+//! **Agreement.** At the end of a pass every worker tells every other whether something stands in the way, what its detectors have to say to
+//! those of others, and whether one wants another pass (`letters.rs`). All of them then do the same. Events that a detector has marked go to
+//! those who read them: in the next pass they go to all workers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use overtake_detect::{Findings, Outcome};
-use overtake_trace::{Block, OtrFile, Repair, Repairs};
-use serde::{Deserialize, Serialize};
+use overtake_detect::{EventSet, Findings, Outcome};
+use overtake_trace::{Block, Landmarks, OtrFile, Part, Repair, Repairs};
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::Probe;
 use timely::dataflow::operators::generic::Operator;
@@ -23,96 +23,53 @@ use timely::dataflow::operators::vec::Input;
 use timely::dataflow::{InputHandleVec, ProbeHandle};
 use timely::worker::Worker;
 
+use crate::letters::{Audience, Letter, Nothing, exchange_marks, gather};
 use crate::owners::Owners;
-use crate::parcel::{Content, Parcel, pack};
+use crate::parcel::{Content, Parcel, SpareParts, pack};
 use crate::station::Station;
 use crate::{Answer, Task, WorkerFacts};
-
-/// Operators at the end of a dataflow hand nothing on.
-type Nothing = timely::container::CapacityContainerBuilder<Vec<()>>;
 
 /// Rounds that a worker may be ahead of the slowest one.
 const AHEAD: u64 = 4;
 
-/// What a worker tells another.
-#[derive(Clone, Serialize, Deserialize)]
-struct Letter {
-    to: u32,
-    from: u32,
-    words: Vec<u64>,
-    text: String,
-}
-
 /// Does a worker's share of a task. The first worker brings home the answer; the others have none.
-pub(crate) fn work(worker: &mut Worker, task: &Task, per_process: usize) -> Result<Option<Answer>, String> {
-    let mut share = match Share::new(worker, task, per_process) {
+pub(crate) fn work(
+    worker: &mut Worker,
+    task: &Task,
+    per_process: usize,
+    spare: &Arc<SpareParts>,
+) -> Result<Option<Answer>, String> {
+    let start = processor_time();
+    let mut share = match Share::new(worker, task, per_process, spare) {
         Ok(share) => share,
         // Others must hear of it, or they would wait.
-        Err(reason) => return agree(worker, Some(&reason), false).map(|_| None),
+        Err(reason) => return agree(worker, Some(&reason), &[]).map(|_| None),
     };
-    let ready = agree(worker, None, false);
-    ready?;
+    agree(worker, None, &[])?;
     loop {
         share.pass(worker);
-        let outcome = share.station.borrow_mut().end_of_trace(share.blocks());
-        let station = share.station.borrow();
-        if !agree(worker, station.obstacle(), outcome == Outcome::AnotherPass)? {
+        if !share.end_pass(worker)? {
             break;
         }
-        drop(station);
         share.station.borrow_mut().begin_again();
     }
-    Ok(share.results(worker))
+    Ok(share.results(worker, processor_time().saturating_sub(start)))
 }
 
-/// Brings all workers together. Returns whether one of them wants another pass; fails everywhere with the reason of the first one that
-/// has one.
-fn agree(worker: &mut Worker, obstacle: Option<&str>, wants_more: bool) -> Result<bool, String> {
-    let words = vec![u64::from(obstacle.is_some()), u64::from(wants_more)];
+/// Brings all workers together. Returns what each of them says; fails everywhere with the reason of the first one that has one.
+fn agree(worker: &mut Worker, obstacle: Option<&str>, words: &[u64]) -> Result<Vec<Letter>, String> {
+    let words = std::iter::once(u64::from(obstacle.is_some())).chain(words.iter().copied()).collect();
     let letters = gather(worker, words, obstacle.unwrap_or_default(), Audience::Everyone);
     match letters.iter().find(|letter| letter.words.first() != Some(&0)) {
         Some(letter) => Err(letter.text.clone()),
-        None => Ok(letters.iter().any(|letter| letter.words.get(1) == Some(&1))),
+        None => Ok(letters),
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Audience {
-    Everyone,
-    First,
-}
-
-/// Every worker writes to everyone, or to the first worker. Returns the letters that arrived, by sender.
-fn gather(worker: &mut Worker, words: Vec<u64>, text: &str, audience: Audience) -> Vec<Letter> {
-    let (from, peers) = (worker.index() as u32, worker.peers() as u32);
-    let arrived = Rc::new(RefCell::new(Vec::new()));
-    let mailbox = Rc::clone(&arrived);
-    let probe = ProbeHandle::new();
-    let mut input = worker.dataflow::<u64, _, _>(|scope| {
-        let (input, letters) = scope.new_input::<Letter>();
-        let route = Exchange::new(|letter: &Letter| letter.to.into());
-        letters
-            .unary::<Nothing, _, _, _>(route, "Gather", move |_, _| {
-                move |input, _| {
-                    input.for_each_time(|_, data| {
-                        mailbox.borrow_mut().extend(data.flat_map(|letters| letters.drain(..)));
-                    });
-                }
-            })
-            .probe_with(&probe);
-        input
-    });
-    let readers = if audience == Audience::Everyone { peers } else { 1 };
-    for to in 0..readers {
-        input.send(Letter { to, from, words: words.clone(), text: text.to_owned() });
-    }
-    input.close();
-    while !probe.done() {
-        worker.step_or_park(None);
-    }
-    let mut letters = arrived.take();
-    letters.sort_by_key(|letter| letter.from);
-    letters
+/// Nanoseconds that the processor worked for this thread, as far as the system says it.
+fn processor_time() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().next().and_then(|nanoseconds| nanoseconds.parse().ok()).unwrap_or(0)
 }
 
 /// What one worker reads and judges.
@@ -124,21 +81,68 @@ struct Share {
     peers: usize,
     /// Workers in each process.
     per_process: usize,
+    /// Room for a block that is read.
+    block: Block,
+    spare: Arc<SpareParts>,
     bytes_sent: u64,
     events_sent: u64,
+    /// The events of the own blocks that go to all workers, from the second pass on.
+    marked: Option<EventSet>,
 }
 
 impl Share {
-    fn new(worker: &Worker, task: &Task, per_process: usize) -> Result<Share, String> {
+    fn new(
+        worker: &Worker,
+        task: &Task,
+        per_process: usize,
+        spare: &Arc<SpareParts>,
+    ) -> Result<Share, String> {
         let (index, peers) = (worker.index(), worker.peers());
         let symbols = task.file.symbols().map_err(|error| error.to_string())?.clone();
         let workers = u16::try_from(peers)
             .map_err(|_| format!("expected at most {} workers, found {peers}", u16::MAX))?;
-        let owners = Owners::new(&symbols, workers);
-        let station = Station::new(&task.detectors, &task.options, task.strictness, symbols);
-        let station = Rc::new(RefCell::new(station.map_err(|error| error.to_string())?));
-        let file = Arc::clone(&task.file);
-        Ok(Share { file, owners, station, index, peers, per_process, bytes_sent: 0, events_sent: 0 })
+        let owners = Owners::new(&symbols, workers, index as u16);
+        let own = (peers > 1).then(|| owners.own(index as u16));
+        let station =
+            Station::new(task, own, symbols, index == 0, spare).map_err(|error| error.to_string())?;
+        let (file, station) = (Arc::clone(&task.file), Rc::new(RefCell::new(station)));
+        let (block, spare) = (Block::default(), Arc::clone(spare));
+        let (bytes_sent, events_sent, marked) = (0, 0, None);
+        Ok(Share {
+            file,
+            owners,
+            station,
+            index,
+            peers,
+            per_process,
+            block,
+            spare,
+            bytes_sent,
+            events_sent,
+            marked,
+        })
+    }
+
+    /// A pass is over: the detectors of all workers tell each other what they must, and end it. Returns whether there is another one.
+    fn end_pass(&mut self, worker: &mut Worker) -> Result<bool, String> {
+        let mut station = self.station.borrow_mut();
+        let news = station.news(self.blocks());
+        let words: Vec<Vec<u64>> = news.iter().map(|news| news.words.clone()).collect();
+        let letters = agree(worker, station.obstacle(), &lists(&words))?;
+        let said: Option<Vec<_>> = letters.iter().map(|letter| from_lists(&letter.words[1..])).collect();
+        let said = said.ok_or("what a worker said of its pass is not what was sent")?;
+        let outcome = station.end_of_trace(&said)?;
+        let letters = agree(worker, None, &[u64::from(outcome == Outcome::AnotherPass)])?;
+        if letters.iter().all(|letter| letter.words.get(1) == Some(&0)) {
+            return Ok(false);
+        }
+        let marked: Vec<_> = news.into_iter().map(|news| news.marked).collect();
+        let (marked, bytes) = exchange_marks(worker, &self.file, &marked).ok_or("marks cannot be read")?;
+        self.marked = Some(marked);
+        if self.per_process < self.peers {
+            self.bytes_sent += bytes;
+        }
+        Ok(true)
     }
 
     fn blocks(&self) -> u32 {
@@ -147,6 +151,9 @@ impl Share {
 
     /// Reads the trace once, together with the others.
     fn pass(&mut self, worker: &mut Worker) {
+        if self.peers == 1 {
+            return self.pass_alone();
+        }
         let probe = ProbeHandle::new();
         let station = Rc::clone(&self.station);
         let mut input = worker.dataflow::<u64, _, _>(|scope| {
@@ -181,19 +188,32 @@ impl Share {
         }
     }
 
+    /// Reads the trace once, as the only worker: nothing has to be sent.
+    fn pass_alone(&mut self) {
+        let mut station = self.station.borrow_mut();
+        for number in 0..self.file.block_count() {
+            match self.file.read_block(number, &mut self.block) {
+                Ok(()) => station.take_whole(&mut self.block),
+                Err(error) => return station.stop(error.to_string()),
+            }
+        }
+    }
+
     /// Reads a block and sends everyone what is theirs.
     fn send(&mut self, number: u32, input: &mut InputHandleVec<u64, Parcel>) {
-        let mut block = Block::default();
-        if let Err(error) = self.file.read_block(number as usize, &mut block) {
+        if let Err(error) = self.file.read_block(number as usize, &mut self.block) {
             // Whoever gets nothing knows that something did not arrive.
             return self.station.borrow_mut().stop(error.to_string());
         }
-        for (to, part) in self.owners.split(block, self.index as u16).into_iter().enumerate() {
+        let mut parts: Vec<Part> = (0..self.peers).map(|_| self.spare.take()).collect();
+        self.owners.split(&self.block, self.marked.as_ref(), &mut parts);
+        for (to, part) in parts.into_iter().enumerate() {
             let content = if to / self.per_process == self.index / self.per_process {
                 Content::Part(part)
             } else {
                 self.events_sent += part.places.len() as u64;
                 let bytes = pack(&part);
+                self.spare.put(part);
                 self.bytes_sent += bytes.len() as u64;
                 Content::Packed(bytes)
             };
@@ -202,15 +222,15 @@ impl Share {
     }
 
     /// The first worker puts together what all of them found.
-    fn results(&self, worker: &mut Worker) -> Option<Answer> {
-        let station = self.station.borrow();
-        let letters = gather(worker, self.report(&station), "", Audience::First);
-        (self.index == 0).then(|| answer(&letters, &station)).flatten()
+    fn results(&self, worker: &mut Worker, processor: u64) -> Option<Answer> {
+        let mut station = self.station.borrow_mut();
+        let letters = gather(worker, self.report(&station, processor), "", Audience::First);
+        (self.index == 0).then(|| answer(&letters, &mut station)).flatten()
     }
 
     /// What this worker has to say at the end, in words.
-    fn report(&self, station: &Station) -> Vec<u64> {
-        let mut words = vec![self.bytes_sent, self.events_sent];
+    fn report(&self, station: &Station, processor: u64) -> Vec<u64> {
+        let mut words = vec![self.bytes_sent, self.events_sent, processor];
         let repairs = station.repairs(self.index == 0);
         words.extend(Repair::ALL.iter().map(|&repair| repairs.of(repair)));
         for job in station.jobs() {
@@ -222,6 +242,22 @@ impl Share {
     }
 }
 
+/// Lists of words one after the other, each with its length first.
+fn lists(lists: &[Vec<u64>]) -> Vec<u64> {
+    lists.iter().flat_map(|list| std::iter::once(list.len() as u64).chain(list.iter().copied())).collect()
+}
+
+/// The lists in some words; none if they are not lists.
+fn from_lists(mut words: &[u64]) -> Option<Vec<Vec<u64>>> {
+    let mut lists = Vec::new();
+    while let Some((&length, rest)) = words.split_first() {
+        let (list, rest) = rest.split_at_checked(length.try_into().ok()?)?;
+        lists.push(list.to_vec());
+        words = rest;
+    }
+    Some(lists)
+}
+
 /// A parcel arrives. One that cannot be read leaves a hole, which is noticed at the end.
 fn receive(station: &mut Station, Parcel { block, content, .. }: Parcel) {
     match content.part() {
@@ -231,14 +267,14 @@ fn receive(station: &mut Station, Parcel { block, content, .. }: Parcel) {
 }
 
 /// Puts together what the workers found; none if a letter cannot be read.
-fn answer(letters: &[Letter], first: &Station) -> Option<Answer> {
+fn answer(letters: &[Letter], first: &mut Station) -> Option<Answer> {
     let mut repairs = Repairs::default();
     let mut workers = Vec::new();
     let mut logs: Vec<Vec<Findings>> = first.jobs().iter().map(|_| Vec::new()).collect();
     for letter in letters {
         let mut words = letter.words.iter().copied();
-        let mut facts =
-            WorkerFacts { bytes_sent: words.next()?, events_sent: words.next()?, ..WorkerFacts::default() };
+        let (bytes_sent, events_sent, processor) = (words.next()?, words.next()?, words.next()?);
+        let mut facts = WorkerFacts { bytes_sent, events_sent, processor, ..WorkerFacts::default() };
         for repair in Repair::ALL {
             repairs.add(repair, words.next()?);
         }
@@ -251,5 +287,7 @@ fn answer(letters: &[Letter], first: &Station) -> Option<Answer> {
         workers.push(facts);
     }
     let findings = logs.iter().map(|log| Findings::merged(log)).collect();
-    Some(Answer { findings, workers, repairs, misuses: first.misuses().clone() })
+    // What another worker has mended is not in the landmarks of the first one.
+    let landmarks = if repairs.total() == 0 { first.take_landmarks() } else { Landmarks::default() };
+    Some(Answer { findings, workers, repairs, misuses: first.misuses(), landmarks })
 }

@@ -3,7 +3,8 @@
 //! The engine is timely dataflow. Worker `i` of `n` reads every `n`-th block of a sealed trace, and sends each access to the worker of
 //! its variable; what synchronises goes to all workers. So each worker sees, in trace order, everything that orders threads and all
 //! accesses to its own variables, which is all that a detector looks at that judges every variable for itself
-//! ([`Distribution::ByVariable`](overtake_detect::Distribution)). What the workers found is put together in the order of the
+//! ([`Distribution::ByVariable`](overtake_detect::Distribution)). Where reads of a variable order the accesses of others, workers mark these reads and
+//! read the trace again ([`Distribution::Linked`](overtake_detect::Distribution)). What the workers found is put together in the order of the
 //! sequential run, so that races, their order and all counts are the same, however many workers there are and whoever is faster.
 //!
 //! **What bounds it.** Every worker follows all synchronisation: the time of `n` workers is at least that of the synchronisation,
@@ -15,10 +16,12 @@
 //! | `parcel.rs` | what is sent, and how it is packed for other processes |
 //! | `station.rs` | the detectors of one worker |
 //! | `dataflow.rs` | who reads what, where it goes, and how workers agree |
+//! | `letters.rs` | what workers tell each other between two readings |
 //! | `sockets.rs` | connections between processes |
 #![forbid(unsafe_code)]
 
 mod dataflow;
+mod letters;
 mod owners;
 mod parcel;
 mod sockets;
@@ -32,7 +35,7 @@ use std::thread;
 use std::time::Duration;
 
 use overtake_detect::{Entry, Findings, Options, Strictness};
-use overtake_trace::{Misuses, OtrFile, Progress, Repairs};
+use overtake_trace::{Landmarks, Misuses, OtrFile, Progress, Repairs};
 use timely::WorkerConfig;
 use timely::communication::allocator::ProcessBuilder;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
@@ -47,7 +50,7 @@ pub use sockets::Processes;
 pub struct Task {
     /// The trace.
     pub file: Arc<OtrFile>,
-    /// The detectors; all of them can be shared by variable.
+    /// The detectors; all of them can be shared.
     pub detectors: Vec<&'static Entry>,
     /// Their settings.
     pub options: Options,
@@ -66,6 +69,8 @@ pub struct Answer {
     pub repairs: Repairs,
     /// The misuses that the trace tells of.
     pub misuses: Misuses,
+    /// Places from which the trace can be read again; none if it was mended.
+    pub landmarks: Landmarks,
 }
 
 /// What one worker did.
@@ -75,7 +80,9 @@ pub struct WorkerFacts {
     pub bytes_sent: u64,
     /// Events in them.
     pub events_sent: u64,
-    /// Time spent in each detector.
+    /// Nanoseconds that the processor worked for it; 0 where the system does not say.
+    pub processor: u64,
+    /// Nanoseconds in each detector.
     pub nanoseconds: Vec<u64>,
     /// The most state that each detector held at the end of a block.
     pub peak_state_bytes: Vec<u64>,
@@ -115,7 +122,8 @@ impl Task {
             _ => timely::Config::process(workers),
         };
         let file = Arc::clone(&self.file);
-        let guards = timely::execute(config, move |worker| dataflow::work(worker, &self, workers));
+        let spare = Arc::default();
+        let guards = timely::execute(config, move |worker| dataflow::work(worker, &self, workers, &spare));
         let guards = guards.map_err(Obstacle::Failed)?;
         let answer = brought_home(guards, &file, &Loss::default(), watch)?;
         answer.ok_or_else(|| Obstacle::Failed("the workers ended without an answer".into()))
@@ -137,9 +145,9 @@ impl Task {
         let connected = initialize_networking_from_sockets(own, lines, processes.own, threads, hooks);
         let (builders, sockets) = connected.map_err(|error| Obstacle::Failed(error.to_string()))?;
         let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
-        let file = Arc::clone(&self.file);
+        let (file, spare) = (Arc::clone(&self.file), Arc::default());
         let guards = execute_from(builders, Box::new(sockets), WorkerConfig::default(), move |worker| {
-            dataflow::work(worker, &self, threads)
+            dataflow::work(worker, &self, threads, &spare)
         });
         brought_home(guards.map_err(Obstacle::Failed)?, &file, &loss, watch)
     }

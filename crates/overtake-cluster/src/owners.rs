@@ -4,22 +4,37 @@
 //! worker of the block. Other variables are dealt out one by one, or where they are many in pieces of 64 neighbours: arrays by parts,
 //! and what is used together is mostly judged together.
 
-use overtake_trace::{Block, Event, Id, Op, Part, Symbols, VarId, Variable};
+use overtake_detect::{EventSet, OwnVariables};
+use overtake_trace::{
+    Action, Block, Event, EventIndex, Id, LeftOut, LocationId, Op, Part, Symbols, ThreadId, VarId, Variable,
+};
 
 /// Neighbours that belong to one worker, as a power of two, in traces of so many variables.
 const PIECE: u32 = 6;
 const MANY: usize = 1 << 16;
+
+/// So few workers get events without a jump that depends on the event.
+const FEW: u16 = 4;
+const ALL: u8 = (1 << FEW) - 1;
 
 /// The worker of each variable.
 #[derive(Debug)]
 pub(crate) struct Owners {
     of: Vec<u16>,
     workers: u16,
+    /// The worker that reads with this.
+    reader: u16,
+    /// For few workers, who gets an event by its operation: fixed ones, and whether the worker of its variable does.
+    receivers: [(u8, u8); Op::ALL.len()],
+    /// Events for each of few workers, before they are put into parts.
+    rooms: Vec<(Vec<Event>, Vec<u32>)>,
+    /// Events of each thread that the first worker does not get.
+    left_out: Vec<u32>,
 }
 
 impl Owners {
-    /// The variables of a trace dealt out to so many workers.
-    pub(crate) fn new(symbols: &Symbols, workers: u16) -> Owners {
+    /// The variables of a trace dealt out to so many workers, for a worker that reads.
+    pub(crate) fn new(symbols: &Symbols, workers: u16, reader: u16) -> Owners {
         let variables = &symbols.variables;
         let all = || (0..variables.len()).map(VarId::from_index);
         let mut is_heap = vec![false; variables.array_count()];
@@ -40,51 +55,135 @@ impl Owners {
                 None => dealt(var.0 >> piece, workers),
             }
         });
-        Owners { of: of.collect(), workers }
-    }
-
-    /// Who gets an event.
-    #[inline]
-    fn receiver(&self, event: &Event, reader: u16) -> Receiver {
-        match event.op() {
-            Op::Read | Op::Write | Op::Free | Op::Alloc => {
-                // An id outside of its table is refused by whoever checks the event.
-                Receiver::Worker(self.of.get(event.operand() as usize).copied().unwrap_or(reader))
-            }
-            // They order nothing; that their thread runs is seen by one worker, which is enough to see what is wrong with it.
-            Op::Begin | Op::End | Op::Request | Op::Branch | Op::Skip => Receiver::Worker(reader),
-            // One worker collects them, in trace order.
-            Op::Misuse => Receiver::Worker(0),
-            _ => Receiver::Everyone,
-        }
-    }
-
-    /// What each worker gets of a block that `reader` has read.
-    pub(crate) fn split(&self, block: Block, reader: u16) -> Vec<Part> {
-        let length = block.events.len() as u32;
-        if self.workers == 1 {
-            return vec![Part { block, places: Vec::new(), length }]; // all of it
-        }
-        let room = block.events.len() / usize::from(self.workers) * 5 / 4;
-        let part = || Part {
-            block: Block { first: block.first, events: Vec::with_capacity(room) },
-            places: Vec::with_capacity(room),
-            length,
+        let mut owners = Owners {
+            of: of.collect(),
+            workers,
+            reader,
+            receivers: [(0, 0); Op::ALL.len()],
+            rooms: (0..workers.min(FEW)).map(|_| Default::default()).collect(),
+            left_out: vec![0; symbols.threads.len()],
         };
-        let mut parts: Vec<Part> = (0..self.workers).map(|_| part()).collect();
-        for (place, event) in (0..length).zip(&block.events) {
-            match self.receiver(event, reader) {
-                Receiver::Worker(worker) => give(&mut parts[usize::from(worker)], place, event),
-                Receiver::Everyone => parts.iter_mut().for_each(|part| give(part, place, event)),
-            }
+        if workers <= FEW {
+            owners.receivers = Op::ALL.map(|op| match receiver(op) {
+                Receiver::Owner => (0, ALL),
+                Receiver::Reader => (1 << reader, 0),
+                Receiver::First => (1, 0),
+                Receiver::Everyone => (ALL, 0),
+            });
         }
-        parts
+        owners
+    }
+
+    /// The variables of a worker.
+    pub(crate) fn own(&self, worker: u16) -> OwnVariables {
+        OwnVariables::new(self.of.iter().map(|owner| *owner == worker))
+    }
+
+    /// Puts what each worker gets of a block into its part. From the second reading of the trace on, events that are `marked` go to all
+    /// workers, and so do allocations: a free that is marked comes after the allocation of its block.
+    pub(crate) fn split(&mut self, block: &Block, marked: Option<&EventSet>, parts: &mut [Part]) {
+        for part in parts.iter_mut() {
+            part.block.first = block.first;
+            part.length = block.events.len() as u32;
+            part.block.events.clear();
+            part.places.clear();
+            part.left_out.clear();
+        }
+        match self.workers <= FEW {
+            true => self.split_for_few(block, marked, parts),
+            false => self.split_for_many(block, marked, parts),
+        }
+        let before = parts[0].places.len() as u32;
+        for (thread, events) in self.left_out.iter_mut().enumerate().filter(|(_, events)| **events > 0) {
+            let (thread, events) = (ThreadId::from_index(thread), std::mem::take(events));
+            parts[0].left_out.push(LeftOut { before, thread, events });
+        }
+    }
+
+    /// Every event is written where the next event of each worker goes, and stays there if it is for that worker.
+    fn split_for_few(&mut self, block: &Block, marked: Option<&EventSet>, parts: &mut [Part]) {
+        let mut lengths = [0_usize; FEW as usize];
+        let blank = Event::new(ThreadId(0), Action::Skip, LocationId(0));
+        for (events, places) in &mut self.rooms {
+            events.resize(events.len().max(block.events.len()), blank);
+            places.resize(places.len().max(block.events.len()), 0);
+        }
+        for (place, event) in (0_u32..).zip(&block.events) {
+            let (fixed, by_variable) = self.receivers[event.op() as usize];
+            let owner = self.of.get(event.operand() as usize).copied().unwrap_or(self.reader);
+            let mut receivers = fixed | (by_variable & (1 << owner));
+            if marked.is_some_and(|marked| is_for_all(block, place, event, marked)) {
+                receivers = ALL;
+            }
+            for (worker, (events, places)) in self.rooms.iter_mut().enumerate() {
+                let next = lengths[worker];
+                (events[next], places[next]) = (*event, place);
+                lengths[worker] += usize::from(receivers >> worker & 1);
+            }
+            let is_left_out = u32::from(receivers & 1 == 0);
+            count(&mut self.left_out, event, is_left_out, lengths[0], &mut parts[0]);
+        }
+        for ((part, (events, places)), length) in parts.iter_mut().zip(&self.rooms).zip(lengths) {
+            part.block.events.extend_from_slice(&events[..length]);
+            part.places.extend_from_slice(&places[..length]);
+        }
+    }
+
+    fn split_for_many(&mut self, block: &Block, marked: Option<&EventSet>, parts: &mut [Part]) {
+        for (place, event) in (0_u32..).zip(&block.events) {
+            let owner = self.of.get(event.operand() as usize).copied().unwrap_or(self.reader);
+            let receiver = match receiver(event.op()) {
+                _ if marked.is_some_and(|marked| is_for_all(block, place, event, marked)) => None,
+                Receiver::Owner => Some(owner),
+                Receiver::Reader => Some(self.reader),
+                Receiver::First => Some(0),
+                Receiver::Everyone => None,
+            };
+            match receiver {
+                Some(worker) => give(&mut parts[usize::from(worker)], place, event),
+                None => parts.iter_mut().for_each(|part| give(part, place, event)),
+            }
+            let is_left_out = u32::from(receiver.is_some_and(|worker| worker > 0));
+            let given = parts[0].places.len();
+            count(&mut self.left_out, event, is_left_out, given, &mut parts[0]);
+        }
     }
 }
 
+/// Counts an event that the first worker may not get. Where a thread starts or joins another one, the count must be known: the event
+/// has just been given to the first worker, which has so many events.
+#[inline]
+fn count(left_out: &mut [u32], event: &Event, is_left_out: u32, given: usize, part: &mut Part) {
+    let Some(events) = left_out.get_mut(event.thread().index()) else { return };
+    *events += is_left_out;
+    if matches!(event.op(), Op::Fork | Op::Join) {
+        let (thread, before) = (event.thread(), given as u32 - 1);
+        part.left_out.push(LeftOut { before, thread, events: std::mem::take(events) });
+    }
+}
+
+fn is_for_all(block: &Block, place: u32, event: &Event, marked: &EventSet) -> bool {
+    matches!(event.op(), Op::Alloc | Op::Free) || marked.has(EventIndex(block.first.0 + u64::from(place)))
+}
+
+/// Who gets an event.
 enum Receiver {
-    Worker(u16),
+    /// The worker of its variable. An id outside of its table is refused by whoever checks the event.
+    Owner,
+    Reader,
+    First,
     Everyone,
+}
+
+fn receiver(op: Op) -> Receiver {
+    match op {
+        Op::Read | Op::Write | Op::Free | Op::Alloc => Receiver::Owner,
+        // They order nothing; that their thread runs is seen by one worker, which is enough to see what is wrong with it.
+        Op::Begin | Op::End | Op::Request | Op::Branch | Op::Skip => Receiver::Reader,
+        // One worker collects them, in trace order.
+        Op::Misuse => Receiver::First,
+        _ => Receiver::Everyone,
+    }
 }
 
 #[inline]
@@ -101,26 +200,51 @@ fn dealt(number: u32, workers: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use overtake_trace::{EventIndex, Trace};
+    use overtake_trace::Trace;
+
+    fn split(trace: &Trace, workers: u16, first: u64, marked: Option<&EventSet>) -> Vec<Part> {
+        let mut parts = vec![Part::default(); workers.into()];
+        let block = Block { first: EventIndex(first), events: trace.events.clone() };
+        Owners::new(&trace.symbols, workers, workers - 1).split(&block, marked, &mut parts);
+        parts
+    }
 
     #[test]
     fn every_access_has_one_worker_and_synchronisation_has_all() {
         let text =
             b"T0|fork(T1)|1\nT0|w(x)|2\nT1|acq(m)|3\nT1|r(x)|4\nT1|rel(m)|5\nT1|branch(b)|6\nT0|join(T1)|7\n";
         let trace = Trace::parse_std(text).expect("a good trace");
-        let owners = Owners::new(&trace.symbols, 3);
-        let parts = owners.split(Block { first: EventIndex(8), events: trace.events.clone() }, 2);
-        let mut accesses = 0;
-        for (worker, part) in parts.iter().enumerate() {
-            assert_eq!((part.block.first, part.length), (EventIndex(8), 7));
-            let synchronise = part.block.events.iter().filter(|event| !is_alone(event)).count();
-            assert_eq!(synchronise, 4, "worker {worker}");
-            accesses += part.block.events.len() - synchronise;
-            for (event, &place) in part.block.events.iter().zip(&part.places) {
-                assert_eq!(*event, trace.events[place as usize]);
+        for workers in 2..9 {
+            let mut accesses = 0;
+            for (worker, part) in split(&trace, workers, 8, None).iter().enumerate() {
+                assert_eq!((part.block.first, part.length), (EventIndex(8), 7));
+                let synchronise = part.block.events.iter().filter(|event| !is_alone(event)).count();
+                assert_eq!(synchronise, 4, "worker {worker}");
+                accesses += part.block.events.len() - synchronise;
+                for (event, &place) in part.block.events.iter().zip(&part.places) {
+                    assert_eq!(*event, trace.events[place as usize]);
+                }
+                let left_out: u32 = part.left_out.iter().map(|left_out| left_out.events).sum();
+                let expected = if worker == 0 { 7 - part.places.len() as u32 } else { 0 };
+                assert_eq!(left_out, expected, "worker {worker}");
             }
+            assert_eq!(accesses, 3);
         }
-        assert_eq!(accesses, 3);
+    }
+
+    #[test]
+    fn marked_events_have_all_workers() {
+        let trace = Trace::parse_std(b"T0|w(x)|1\nT0|w(y)|2\nT1|r(x)|3\n").expect("a good trace");
+        let mut marked = EventSet::default();
+        marked.insert(EventIndex(100));
+        for workers in [3, 7] {
+            let parts = split(&trace, workers, 99, Some(&marked));
+            assert!(parts.iter().all(|part| part.places.contains(&1)));
+            assert_eq!(parts.iter().map(|part| part.places.len()).sum::<usize>(), usize::from(workers) + 2);
+            let owners = Owners::new(&trace.symbols, workers, 0);
+            let own = |var| (0..workers).filter(|&worker| owners.own(worker).has(var)).count();
+            assert!((0..2).all(|var| own(VarId(var)) == 1));
+        }
     }
 
     fn is_alone(event: &Event) -> bool {
@@ -137,7 +261,7 @@ mod tests {
                 symbols.variables.intern_element(array, index).expect("few names");
             }
         }
-        let owners = Owners::new(&symbols, 4);
+        let owners = Owners::new(&symbols, 4, 0);
         for of in owners.of.chunks(201) {
             assert!(of.iter().all(|worker| *worker == of[0]));
         }

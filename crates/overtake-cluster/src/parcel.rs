@@ -3,7 +3,9 @@
 //! Within a process a part changes hands as it is. To another process it goes packed, in 3 to 8 bytes an event: what an event has in
 //! common with the one before takes no room, and numbers are written as differences, seven bits to a byte.
 
-use overtake_trace::{Block, Event, EventIndex, LocationId, MemoryOrder, Op, Part, ThreadId};
+use std::sync::{Mutex, PoisonError};
+
+use overtake_trace::{Block, Event, EventIndex, LeftOut, LocationId, MemoryOrder, Op, Part, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// A part of a block on its way to a worker.
@@ -14,6 +16,22 @@ pub(crate) struct Parcel {
     /// The number of the block.
     pub(crate) block: u32,
     pub(crate) content: Content,
+}
+
+/// Room for parts that was used before, for the workers of a process: fresh memory would take as much time as the events.
+#[derive(Default)]
+pub(crate) struct SpareParts(Mutex<Vec<Part>>);
+
+impl SpareParts {
+    /// Room for a part.
+    pub(crate) fn take(&self) -> Part {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Gives room back.
+    pub(crate) fn put(&self, part: Part) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+    }
 }
 
 /// The events of a parcel.
@@ -54,10 +72,14 @@ struct Before {
 
 /// Packs a part.
 pub(crate) fn pack(part: &Part) -> Vec<u8> {
-    let Part { block, places, length } = part;
+    let Part { block, places, length, left_out } = part;
     let mut bytes = Vec::with_capacity(16 + 6 * places.len());
     write(&mut bytes, block.first.0);
     write(&mut bytes, (*length).into());
+    write(&mut bytes, left_out.len() as u64);
+    for LeftOut { before, thread, events } in left_out {
+        [*before, thread.0, *events].iter().for_each(|&number| write(&mut bytes, number.into()));
+    }
     let mut before = Before::default();
     for (event, &place) in block.events.iter().zip(places) {
         let (thread, location) = (event.thread().0, event.location().0);
@@ -91,7 +113,11 @@ fn unpack(mut bytes: &[u8]) -> Option<Part> {
     let bytes = &mut bytes;
     let first = EventIndex(read(bytes)?);
     let length = read(bytes)?.try_into().ok()?;
-    let mut part = Part { block: Block { first, events: Vec::new() }, places: Vec::new(), length };
+    let mut part = Part { block: Block { first, events: Vec::new() }, length, ..Part::default() };
+    for _ in 0..read(bytes)? {
+        let mut number = || read(bytes)?.try_into().ok();
+        part.left_out.push(LeftOut { before: number()?, thread: ThreadId(number()?), events: number()? });
+    }
     let mut before = Before::default();
     while let Some(head) = byte(bytes) {
         let op = Op::from_code(head & (SAME_THREAD - 1))?;
@@ -129,7 +155,7 @@ fn apply(from: u32, difference: u64) -> u32 {
 }
 
 /// Writes a number, seven bits to a byte, the lowest first.
-fn write(bytes: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn write(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -137,7 +163,8 @@ fn write(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-fn read(bytes: &mut &[u8]) -> Option<u64> {
+/// Reads a number that was written so.
+pub(crate) fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let byte = byte(bytes)?;
@@ -164,7 +191,13 @@ mod tests {
         let trace = random::trace(&Shape::everything(), seed);
         let places: Vec<u32> = (0..trace.events.len() as u32).map(|place| place * 3 - place % 2).collect();
         let length = trace.events.len() as u32 * 3;
-        Part { block: Block { first: EventIndex(seed << 30), events: trace.events }, places, length }
+        let left_out = vec![LeftOut { before: 3, thread: ThreadId(1), events: seed as u32 }];
+        Part {
+            block: Block { first: EventIndex(seed << 30), events: trace.events },
+            places,
+            length,
+            left_out,
+        }
     }
 
     #[test]

@@ -5,10 +5,14 @@
 //! worker alone ([`Station::obstacle`]).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use overtake_detect::{Analysis, Entry, OptionError, Options, Outcome, Strictness};
-use overtake_trace::{Checker, Misuses, Part, Repair, Repairs, Symbols};
+use overtake_detect::{Analysis, News, OptionError, Outcome, OwnVariables, Strictness};
+use overtake_trace::{Block, Checker, EventIndex, Landmarks, Misuses, Part, Repair, Repairs, Symbols};
+
+use crate::Task;
+use crate::parcel::SpareParts;
 
 /// Repairs that depend on synchronisation alone: every worker makes them.
 const OF_EVERY_WORKER: [Repair; 5] = [
@@ -32,6 +36,17 @@ pub(crate) struct Station {
     /// Parts that came before their turn.
     waiting: BTreeMap<u32, Part>,
     obstacle: Option<String>,
+    /// What was mended and misused, known after the first reading. In others a worker may see more than its part.
+    first_reading: Option<(Repairs, Misuses)>,
+    /// Places from which the trace can be read again, noted by the first worker in the first reading.
+    landmarks: Option<Landmarks>,
+    spare: Arc<SpareParts>,
+}
+
+/// What a worker gets of a block.
+enum Piece<'a> {
+    Part(&'a mut Part),
+    Whole(&'a mut Block),
 }
 
 /// A detector, and what it costs.
@@ -43,25 +58,32 @@ pub(crate) struct Job {
 }
 
 impl Station {
-    /// Starts detectors for a trace with these names.
+    /// Starts the detectors of a worker that has these variables, or all of them, for a trace with these names.
     pub(crate) fn new(
-        entries: &[&'static Entry],
-        options: &Options,
-        strictness: Strictness,
+        task: &Task,
+        own: Option<OwnVariables>,
         symbols: Symbols,
+        is_first: bool,
+        spare: &Arc<SpareParts>,
     ) -> Result<Station, OptionError> {
-        let jobs = entries.iter().map(|entry| {
-            let analysis = entry.analysis(options)?;
+        let jobs = task.detectors.iter().map(|entry| {
+            let analysis = match &own {
+                Some(own) => entry.shared_analysis(&task.options, own.clone())?,
+                None => entry.analysis(&task.options)?,
+            };
             Ok(Job { analysis, outcome: Outcome::AnotherPass, time: Duration::ZERO, peak_state_bytes: 0 })
         });
         Ok(Station {
-            strictness,
-            checker: strictness.checker(),
+            strictness: task.strictness,
+            checker: task.strictness.checker(),
             symbols,
             jobs: jobs.collect::<Result<_, _>>()?,
             next: 0,
             waiting: BTreeMap::new(),
             obstacle: None,
+            first_reading: None,
+            landmarks: is_first.then(Landmarks::default),
+            spare: Arc::clone(spare),
         })
     }
 
@@ -70,18 +92,24 @@ impl Station {
         self.waiting.insert(block, part);
         while let Some(mut part) = self.waiting.remove(&self.next) {
             self.next += 1;
-            self.judge(&mut part);
+            self.judge(Piece::Part(&mut part));
+            self.spare.put(part);
         }
     }
 
-    fn judge(&mut self, part: &mut Part) {
+    /// Takes all of the next block.
+    pub(crate) fn take_whole(&mut self, block: &mut Block) {
+        self.next += 1;
+        self.judge(Piece::Whole(block));
+    }
+
+    fn judge(&mut self, piece: Piece<'_>) {
         if self.obstacle.is_some() {
             return;
         }
-        let is_whole = part.places.is_empty() && part.block.events.len() == part.length as usize;
-        let checked = match is_whole {
-            true => self.checker.check(&mut part.block, &mut self.symbols),
-            false => self.checker.check_part(part, &mut self.symbols),
+        let checked = match piece {
+            Piece::Part(part) => self.checker.check_part(part, &mut self.symbols),
+            Piece::Whole(block) => self.checker.check(block, &mut self.symbols),
         };
         let checked = match checked {
             Ok(checked) => checked,
@@ -89,6 +117,10 @@ impl Station {
         };
         for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
             job.timed(|analysis| analysis.feed(&checked));
+        }
+        let next = EventIndex(checked.first().0 + checked.len() as u64);
+        if let Some(landmarks) = self.landmarks.as_mut().filter(|_| self.first_reading.is_none()) {
+            landmarks.note(&self.checker, next);
         }
         self.check_repairs();
     }
@@ -116,19 +148,40 @@ impl Station {
         self.obstacle.as_deref()
     }
 
-    /// All blocks were taken. Returns whether some detector wants to see them again.
-    pub(crate) fn end_of_trace(&mut self, blocks: u32) -> Outcome {
+    /// All blocks were taken. What the detectors that are at work have to say to those of others.
+    pub(crate) fn news(&mut self, blocks: u32) -> Vec<News> {
         if self.next != blocks {
             self.stop(format!("block {} of the trace did not arrive", self.next));
         }
+        if self.first_reading.is_none() {
+            self.first_reading = Some((self.checker.repairs().clone(), self.checker.misuses().clone()));
+            let checker = std::mem::replace(&mut self.checker, self.strictness.checker());
+            if let Some(landmarks) = &mut self.landmarks {
+                landmarks.finish(checker);
+            }
+        }
         if self.obstacle.is_some() {
-            return Outcome::Done;
+            return Vec::new();
         }
-        for job in self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass) {
+        let working = self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass);
+        working.map(|job| job.timed(|analysis| analysis.news(&self.symbols))).collect()
+    }
+
+    /// Ends the pass with what the detectors of all workers said, by worker and then by detector. Returns whether some detector wants to see the
+    /// trace again; fails with the reason if one worker has to do everything, which is then known to all.
+    pub(crate) fn end_of_trace(&mut self, said: &[Vec<Vec<u64>>]) -> Result<Outcome, String> {
+        let mut wants_more = Outcome::Done;
+        let working = self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass);
+        for (number, job) in working.enumerate() {
+            let words: Vec<_> =
+                said.iter().map(|said| said.get(number).cloned().unwrap_or_default()).collect();
+            job.timed(|analysis| analysis.hear(&words, &self.symbols))?;
             job.outcome = job.timed(|analysis| analysis.end_of_trace(&self.symbols));
+            if job.outcome == Outcome::AnotherPass {
+                wants_more = Outcome::AnotherPass;
+            }
         }
-        let wants_more = self.jobs.iter().any(|job| job.outcome == Outcome::AnotherPass);
-        if wants_more { Outcome::AnotherPass } else { Outcome::Done }
+        Ok(wants_more)
     }
 
     /// The trace comes once more, from the start.
@@ -145,7 +198,8 @@ impl Station {
     /// What was mended, as far as this worker answers for it: what every worker mends counts once.
     pub(crate) fn repairs(&self, is_first: bool) -> Repairs {
         let mut own = Repairs::default();
-        for (repair, times) in self.checker.repairs().made() {
+        let made = self.first_reading.iter().flat_map(|(repairs, _)| repairs.made());
+        for (repair, times) in made {
             if is_first || OF_ONE_WORKER.contains(&repair) {
                 own.add(repair, times);
             }
@@ -153,9 +207,14 @@ impl Station {
         own
     }
 
+    /// The landmarks of the trace; none if this is not the first worker.
+    pub(crate) fn take_landmarks(&mut self) -> Landmarks {
+        self.landmarks.take().unwrap_or_default()
+    }
+
     /// The misuses that this worker saw.
-    pub(crate) fn misuses(&self) -> &Misuses {
-        self.checker.misuses()
+    pub(crate) fn misuses(&self) -> Misuses {
+        self.first_reading.as_ref().map(|(_, misuses)| misuses.clone()).unwrap_or_default()
     }
 }
 

@@ -1,19 +1,21 @@
 //! However many workers there are and however small the blocks, the answer is that of the sequential run.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::io::Write;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use overtake_cluster::{Answer, Obstacle, Processes, Task};
-use overtake_detect::{DETECTORS, Distribution, Driver, Entry, Findings, Options, Outcome, Strictness};
+use overtake_detect::{DETECTORS, Driver, Entry, Findings, Options, Outcome, Strictness};
 use overtake_oracle::random::{Shape, trace};
-use overtake_trace::{OtrFile, OtrWriter, Trace};
+use overtake_oracle::random_traces;
+use overtake_trace::{EventIndex, Landmarks, OtrFile, OtrWriter, Trace};
 use tempfile::NamedTempFile;
 
 /// Every detector that says that workers can share its work.
 fn shared() -> Vec<&'static Entry> {
-    DETECTORS.iter().filter(|entry| entry.distribution == Distribution::ByVariable).collect()
+    DETECTORS.iter().filter(|entry| entry.can_be_shared()).collect()
 }
 
 fn sealed(trace: &Trace, block_events: usize) -> NamedTempFile {
@@ -29,11 +31,21 @@ fn task(file: &NamedTempFile, detectors: Vec<&'static Entry>) -> Task {
     Task { file, detectors, options: Options::default(), strictness: Strictness::Repair }
 }
 
-fn sequential(trace: &Trace, detectors: &[&'static Entry]) -> Driver {
+fn sequential(trace: &Trace, detectors: &[&'static Entry], block_events: usize) -> Driver {
     let mut driver =
         Driver::start(detectors, &Options::default(), Strictness::Repair).expect("default settings");
-    while driver.pass(&mut trace.source(), &mut |_| ()).expect("a trace in memory") == Outcome::AnotherPass {}
+    let mut pass = || driver.pass(&mut trace.source().with_block_events(block_events), &mut |_| ());
+    while pass().expect("a trace in memory") == Outcome::AnotherPass {}
     driver
+}
+
+/// Landmarks in a form that can be compared.
+fn spelled(landmarks: &Landmarks) -> String {
+    let places: Vec<_> =
+        (0..landmarks.events()).map(|event| format!("{:?}", landmarks.before(EventIndex(event)))).collect();
+    let forks: BTreeSet<_> = landmarks.forks().map(|fork| format!("{fork:?}")).collect();
+    let joins: BTreeSet<_> = landmarks.joins().map(|join| format!("{join:?}")).collect();
+    format!("{places:?} {forks:?} {joins:?}")
 }
 
 fn same<T: PartialEq + Debug>(found: &T, expected: &T, what: &str) {
@@ -52,15 +64,16 @@ fn compare(found: &Findings, expected: &Findings, what: &str) {
 fn compare_all(trace: &Trace, block_events: usize, workers: usize, what: &str) -> Result<Answer, Obstacle> {
     let detectors = shared();
     let file = sealed(trace, block_events);
-    let expected = sequential(trace, &detectors);
+    let expected = sequential(trace, &detectors, block_events);
     let answer = task(&file, detectors).with_threads(workers, &mut |_| ())?;
     same(&answer.workers.len(), &workers, what);
     same(&&answer.repairs, &expected.repairs(), what);
     same(&answer.misuses.found(), &expected.misuses().found(), what);
+    same(&spelled(&answer.landmarks), &spelled(expected.landmarks()), what);
     for (findings, job) in answer.findings.iter().zip(expected.jobs()) {
         compare(findings, job.findings(), &format!("{} {what}", job.entry.name));
-        // Nothing else is brought home.
-        assert!(job.figures().is_empty() && job.remarks().is_empty(), "{}", job.entry.name);
+        // Remarks are not brought home, and figures are not printed.
+        assert!(job.remarks().is_empty(), "{}", job.entry.name);
     }
     Ok(answer)
 }
@@ -77,7 +90,7 @@ fn shapes() -> Vec<Shape> {
 #[test]
 fn workers_find_what_the_sequential_run_finds() {
     for (number, shape) in shapes().iter().enumerate() {
-        for seed in 0..10 {
+        for seed in 0..random_traces(10) {
             let trace = trace(shape, seed);
             let workers = 1 + (seed as usize + number) % 5;
             let block_events = 16 + 7 * (seed as usize % 4);
@@ -92,6 +105,22 @@ fn a_trace_that_needs_repairs_has_the_same_answer_or_none() {
     let (mut shared, mut refused) = (0, 0);
     for seed in 0..60 {
         let trace = trace(&Shape { variables: 6, ..Shape::ill_formed() }.with_events(60), seed);
+        match compare_all(&trace, 16, 2 + seed as usize % 3, &format!("seed {seed}")) {
+            Ok(_) => shared += 1,
+            Err(Obstacle::Alone(_)) => refused += 1,
+            Err(failed) => panic!("{failed}"),
+        }
+    }
+    assert!(shared > 0 && refused > 0, "{shared} shared, {refused} refused");
+}
+
+#[test]
+fn a_recording_has_the_same_answer_or_none() {
+    let (mut shared, mut refused) = (0, 0);
+    for seed in 0..random_traces(60) {
+        let events = if seed % 2 == 0 { 12 } else { 100 };
+        let mut trace = trace(&Shape { variables: 4, ..Shape::core() }.with_events(events), seed);
+        trace.symbols.program.pid = 1;
         match compare_all(&trace, 16, 2 + seed as usize % 3, &format!("seed {seed}")) {
             Ok(_) => shared += 1,
             Err(Obstacle::Alone(_)) => refused += 1,
@@ -134,7 +163,7 @@ fn free_hosts(processes: usize) -> Vec<String> {
 fn processes_find_what_the_sequential_run_finds() {
     let trace = trace(&Shape { variables: 12, ..Shape::everything() }.with_events(400), 9);
     let file = sealed(&trace, 16);
-    let expected = sequential(&trace, &shared());
+    let expected = sequential(&trace, &shared(), 16);
     let hosts = free_hosts(3);
     let start = |own| {
         let (task, hosts) = (task(&file, shared()), hosts.clone());
@@ -151,6 +180,60 @@ fn processes_find_what_the_sequential_run_finds() {
     assert_eq!(answer.workers.len(), 6);
     assert!(answer.workers.iter().all(|worker| worker.bytes_sent > 0 && worker.events_sent > 0));
     for (findings, job) in answer.findings.iter().zip(expected.jobs()) {
+        compare(findings, job.findings(), job.entry.name);
+    }
+}
+
+/// An address that leads to another one until so many bytes went there. Then the connection is gone, as if the caller had died.
+fn cut_after(bytes: u64, target: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        let (caller, _) = listener.accept().expect("a caller");
+        let called = loop {
+            match TcpStream::connect(&target) {
+                Ok(called) => break called,
+                Err(_) => std::thread::yield_now(), // it does not listen yet
+            }
+        };
+        let (mut back_from, mut back_to) =
+            (called.try_clone().expect("a socket"), caller.try_clone().expect("a socket"));
+        std::thread::spawn(move || std::io::copy(&mut back_from, &mut back_to));
+        std::io::copy(&mut (&caller).take(bytes), &mut &called).expect("both are there");
+        for end in [caller, called] {
+            end.shutdown(Shutdown::Both).expect("a socket");
+        }
+    });
+    address
+}
+
+#[test]
+fn a_process_that_dies_in_the_middle_is_named_and_the_job_can_be_done_again() {
+    let trace = trace(&Shape { variables: 12, ..Shape::everything() }.with_events(20_000), 4);
+    let file = sealed(&trace, 64);
+    let expected = sequential(&trace, &shared(), 64);
+    let job = |hosts: [Vec<String>; 3]| {
+        let start = |(own, hosts)| {
+            let task = task(&file, shared());
+            std::thread::spawn(move || {
+                task.with_processes(&Processes { hosts, own, threads: 1 }, &mut |_| ())
+            })
+        };
+        let processes: Vec<_> = hosts.into_iter().enumerate().map(start).collect();
+        processes.into_iter().map(|process| process.join().expect("no panic")).collect::<Vec<_>>()
+    };
+    let hosts = free_hosts(3);
+    // The third process has sent some blocks to the others, and would send many more.
+    let cut = |process: usize| cut_after(10_000, hosts[process].clone());
+    let ends = job([hosts.clone(), hosts.clone(), vec![cut(0), cut(1), hosts[2].clone()]]);
+    let name = format!("process 2 ({}) ended before the job was done", hosts[2]);
+    // Of two processes that lose the third, the one that notices it first ends, and the other one may then name it.
+    let errors: Vec<_> = ends.into_iter().map(|end| end.expect_err("a process is gone")).collect();
+    assert!(errors[..2].contains(&Obstacle::Failed(name)), "{errors:?}");
+    let hosts = free_hosts(3);
+    let again =
+        job([hosts.clone(), hosts.clone(), hosts]).remove(0).expect("all are there").expect("an answer");
+    for (findings, job) in again.findings.iter().zip(expected.jobs()) {
         compare(findings, job.findings(), job.entry.name);
     }
 }

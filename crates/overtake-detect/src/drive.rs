@@ -156,6 +156,11 @@ impl Driver {
         self.jobs.iter().any(|job| job.analysis.readings() > 1)
     }
 
+    /// Takes over the landmarks of another reading of the trace.
+    pub fn set_landmarks(&mut self, landmarks: Landmarks) {
+        self.landmarks = landmarks;
+    }
+
     /// Hands the whole trace to every analysis that is not done yet. `watch` is called after each block.
     ///
     /// Later passes must get the same events with the same ids: the same input, opened in the same way.

@@ -16,6 +16,7 @@ mod finding;
 mod findings;
 mod hb;
 mod hinge;
+mod links;
 mod locks;
 mod m2;
 mod osr;
@@ -44,11 +45,12 @@ pub use extent::Extent;
 pub use finding::{Deadlock, DeadlockStep, Finding};
 pub use findings::{Distances, Findings, Group, RaceGroup};
 pub use hinge::Hinge;
+pub use links::{EventSet, News, OwnVariables};
 pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
 pub use registry::{
     DETECTORS, Distribution, Entry, Included, Notion, Promise, ReadWindows, Reads, Registry, Silence, Stand,
-    Unasked, Witness, find, one_pass,
+    StartShared, Unasked, Witness, find, one_pass,
 };
 pub use run::{LiveBlocks, feed, visit};
 pub use sampling::{

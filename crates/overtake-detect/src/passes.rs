@@ -11,6 +11,7 @@ use overtake_trace::{Checked, Symbols};
 
 use crate::detector::Detector;
 use crate::findings::Findings;
+use crate::links::News;
 use crate::run::{LiveBlocks, feed};
 use crate::succession::Succession;
 
@@ -48,6 +49,19 @@ pub trait Pass {
     fn remarks(&self, findings: &Findings) -> Vec<String> {
         let _ = findings;
         Vec::new()
+    }
+
+    /// The trace is over for this worker: what others must know before the pass ends. Asked only where workers share the variables
+    /// (`links.rs`).
+    fn news(&mut self, symbols: &Symbols, findings: &Findings) -> News {
+        let _ = (symbols, findings);
+        News::default()
+    }
+
+    /// Takes the news of all workers, its own too. Fails with the reason if one worker has to see everything.
+    fn hear(&mut self, words: &[Vec<u64>], symbols: &Symbols) -> Result<(), &'static str> {
+        let _ = (words, symbols);
+        Ok(())
     }
 }
 
@@ -118,6 +132,16 @@ impl Analysis {
                 succession.renumber(checked, |renumbered| pass.feed(renumbered, blocks, findings));
             }
         }
+    }
+
+    /// What other workers must know before [`end_of_trace`](Self::end_of_trace).
+    pub fn news(&mut self, symbols: &Symbols) -> News {
+        self.pass.news(symbols, &self.findings)
+    }
+
+    /// Takes the news of all workers. Fails with the reason if one worker has to do everything.
+    pub fn hear(&mut self, words: &[Vec<u64>], symbols: &Symbols) -> Result<(), &'static str> {
+        self.pass.hear(words, symbols)
     }
 
     /// The trace is over; `symbols` are its names.

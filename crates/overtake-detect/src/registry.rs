@@ -9,6 +9,7 @@ use overtake_trace::Parameters;
 use crate::detector::Detector;
 use crate::discipline;
 use crate::hb::{self, FastTrack, HappensBefore};
+use crate::links::OwnVariables;
 use crate::passes::Analysis;
 use crate::race::Verdict;
 use crate::sampling::{Effort, RandomAccess, Sample, SampleError};
@@ -186,14 +187,19 @@ pub struct Included {
 }
 
 /// Whether several workers can share the work of a detector.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Distribution {
     /// No: one worker sees every event.
     Sequential,
     /// By variable. A worker sees all events but the plain accesses of other workers' variables, and finds the races of its own
     /// variables, each when it judges the second access. An element of a heap block and the block have the same worker.
     ByVariable,
+    /// By variable, in several readings: from the second one on a worker also sees what others have marked in the one before.
+    Linked(StartShared),
 }
+
+/// Starts the analysis of a worker that has these variables.
+pub type StartShared = fn(&Options, OwnVariables) -> Result<Analysis, OptionError>;
 
 /// One detector of the table.
 #[derive(Clone, Copy, Debug)]
@@ -264,10 +270,31 @@ impl Entry {
         self.includes.is_some_and(|included| included.name == other.name)
     }
 
+    /// Whether workers can share its work.
+    pub fn can_be_shared(&self) -> bool {
+        !matches!(self.distribution, Distribution::Sequential)
+    }
+
     /// Starts an analysis, if the settings that it uses are in range.
     pub fn analysis(&self, options: &Options) -> Result<Analysis, OptionError> {
+        self.started(options, |options| (self.start)(options))
+    }
+
+    /// Starts the analysis of a worker that has these variables.
+    pub fn shared_analysis(&self, options: &Options, own: OwnVariables) -> Result<Analysis, OptionError> {
+        match self.distribution {
+            Distribution::Linked(start) => self.started(options, |options| start(options, own)),
+            _ => self.analysis(options),
+        }
+    }
+
+    fn started(
+        &self,
+        options: &Options,
+        start: impl FnOnce(&Options) -> Result<Analysis, OptionError>,
+    ) -> Result<Analysis, OptionError> {
         options.check(self.options)?;
-        let analysis = (self.start)(options)?;
+        let analysis = start(options)?;
         Ok(if self.merges_threads { analysis.sharing_numbers_after(OWN_NUMBERS) } else { analysis })
     }
 }
@@ -364,6 +391,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Predicted,
         witness: Witness::LockOrderKept,
         speed_goal: Some(15.0),
+        distribution: Distribution::Linked(hb::shb::start_shared),
         merges_threads: true,
         start: hb::shb::start,
         ..Entry::BASIC
@@ -402,6 +430,7 @@ pub static DETECTORS: &[Entry] = &[
         witness: Witness::LockOrderKept,
         silence: Silence::OrderedWhileLocksKeepTheirs,
         unasked: Unasked::IfShort,
+        distribution: Distribution::Linked(crate::syncp::start_shared),
         merges_threads: true,
         start: crate::syncp::start_full,
         ..Entry::BASIC

@@ -81,6 +81,13 @@ pub fn feed<D: Detector>(
 
 /// Hands every event of a checked block to the visitor.
 pub fn visit<V: Visitor>(visitor: &mut V, blocks: &mut LiveBlocks, checked: &Checked<'_>) {
+    if let Some(events) = checked.scattered() {
+        visitor.reserve(&checked.symbols().sizes());
+        for (index, event) in events {
+            visit_event(visitor, blocks, checked.symbols(), index, event);
+        }
+        return;
+    }
     visit_range(visitor, blocks, checked, 0..u64::MAX);
 }
 

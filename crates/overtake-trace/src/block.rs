@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Position, Result};
 use crate::event::Event;
-use crate::id::EventIndex;
+use crate::id::{EventIndex, ThreadId};
 use crate::symbols::Symbols;
 use crate::text::{StdReader, StdWriter};
 
@@ -34,6 +34,19 @@ pub struct Part {
     pub places: Vec<u32>,
     /// How many events the whole block has.
     pub length: u32,
+    /// How many events of each thread are left out, for a checker that counts them.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Events that are not in a [`Part`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeftOut {
+    /// The event of the part that they all come before, by its number there.
+    pub before: u32,
+    /// Their thread.
+    pub thread: ThreadId,
+    /// How many there are, since those that were counted before.
+    pub events: u32,
 }
 
 /// Hands out a trace block by block, in bounded memory except for the names.

@@ -1,13 +1,13 @@
 //! Detectors whose work is shared by several cores or machines.
 //!
 //! Only a complete sealed trace can be read by several at a time, and only detectors whose row says so can be shared
-//! ([`Distribution`]). Everything else runs as it always does, and the listener hears why. The answer is the same either way.
+//! ([`Distribution`](overtake_detect::Distribution)). Everything else runs as it always does, and the listener hears why. The answer is the same either way.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overtake_cluster::{Answer, Obstacle, Task};
-use overtake_detect::{Distribution, Driver, Entry, Options, Strictness};
+use overtake_detect::{Driver, Entry, Options, Strictness};
 use overtake_trace::OtrFile;
 
 pub use overtake_cluster::{Processes, WorkerFacts};
@@ -44,14 +44,19 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// Memory and bytes sent, for people.
+    /// Time, memory and bytes sent, for people.
     pub fn describe(&self) -> String {
         let state = |worker: &WorkerFacts| worker.peak_state_bytes.iter().sum::<u64>().to_string();
         let states: Vec<_> = self.workers.iter().map(state).collect();
+        let second =
+            |worker: &WorkerFacts| format!("{:.3}", Duration::from_nanos(worker.processor).as_secs_f64());
+        let seconds: Vec<_> = self.workers.iter().map(second).collect();
         let bytes: u64 = self.workers.iter().map(|worker| worker.bytes_sent).sum();
         format!(
-            "{} workers; bytes of state at their peaks: {}; bytes sent to other processes per event: {:.2}",
+            "{} workers; seconds of processor time: {}; bytes of state at their peaks: {}; bytes sent to other processes per event: \
+             {:.2}",
             self.workers.len(),
+            seconds.join(", "),
             states.join(", "),
             bytes as f64 / self.events.max(1) as f64
         )
@@ -68,8 +73,14 @@ pub fn examine(
     listener: &dyn Listener,
 ) -> Result<Option<(Examined, Sharing)>, Error> {
     let start = Instant::now();
+    // What another detector does on the way is done with it.
+    let is_included = |name: &str| {
+        let mut included =
+            entries.iter().filter(|entry| !entry.can_be_shared()).filter_map(|entry| entry.includes);
+        included.any(|included| included.name == name)
+    };
     let (shareable, alone): (Vec<_>, Vec<_>) =
-        entries.iter().partition(|entry| entry.distribution == Distribution::ByVariable);
+        entries.iter().partition(|entry| entry.can_be_shared() && !is_included(entry.name));
     let file = match what_keeps_from_sharing(input, &shareable, &alone, options, listener) {
         Ok(file) => file,
         Err(reason) => {
@@ -97,6 +108,7 @@ pub fn examine(
             let opened = input.open()?;
             let mut facts = opened.facts_with(symbols, file.parameters().events, &answer.repairs);
             facts.misuses = answer.misuses.found().to_vec();
+            driver.set_landmarks(answer.landmarks.clone());
             (opened, facts)
         }
     };

@@ -3,6 +3,7 @@
 mod support;
 
 use std::net::TcpListener;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use support::{Files, RACY, overtake, without};
@@ -31,7 +32,7 @@ fn result(files: &Files, arguments: &[&str]) -> String {
 fn stored_results_are_the_same_for_any_number_of_workers() {
     let files = Files::new();
     let trace = sealed(&files);
-    for detectors in ["hb", "fasttrack,lock-set", "syncp,hb"] {
+    for detectors in ["hb", "fasttrack,lock-set", "syncp,shb", "hb,syncp,osr"] {
         let expected = result(&files, &["analyze", &trace, "-d", detectors]);
         for workers in ["1", "2", "3"] {
             let found = result(&files, &["analyze", &trace, "-d", detectors, "--workers", workers]);
@@ -53,19 +54,15 @@ fn processes_have_the_result_of_one() {
 fn what_cannot_be_shared_is_said() {
     let files = Files::new();
     let trace = sealed(&files);
-    let run = overtake(&["analyze", &trace, "-d", "hb,syncp", "--workers", "2"]).expect_code(66);
-    assert!(run.stderr.contains("workers cannot share syncp: one worker does it"), "{}", run.stderr);
-    let run = overtake(&["analyze", &trace, "-d", "syncp", "--workers", "2"]).expect_code(66);
-    assert!(
-        run.stderr.contains("one worker does all the work: workers cannot share syncp"),
-        "{}",
-        run.stderr
-    );
+    let run = overtake(&["analyze", &trace, "-d", "hb,wcp", "--workers", "2"]).expect_code(66);
+    assert!(run.stderr.contains("workers cannot share wcp: one worker does it"), "{}", run.stderr);
+    let run = overtake(&["analyze", &trace, "-d", "wcp", "--workers", "2"]).expect_code(66);
+    assert!(run.stderr.contains("one worker does all the work: workers cannot share wcp"), "{}", run.stderr);
     let text = files.write("racy.std", RACY);
     let run = overtake(&["analyze", &text, "-d", "hb", "--workers", "2"]).expect_code(66);
     assert!(run.stderr.contains("expected a complete sealed trace"), "{}", run.stderr);
     let run = overtake(&["analyze", &trace, "-d", "hb", "--workers", "2", "--verbose"]).expect_code(66);
-    assert!(run.stderr.contains("2 workers; bytes of state at their peaks: "), "{}", run.stderr);
+    assert!(run.stderr.contains("2 workers; seconds of processor time: "), "{}", run.stderr);
 }
 
 #[test]
@@ -101,6 +98,82 @@ fn a_process_that_fails_ends_the_job_by_name() {
         "{}",
         run.stderr
     );
+}
+
+/// The processes that a process has started, once there are so many.
+fn children(parent: u32, count: usize) -> Vec<u32> {
+    loop {
+        let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+        let list = list.expect("the process runs");
+        let children: Vec<u32> =
+            list.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+        if children.len() == count {
+            return children;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn kill(process: u32) {
+    let killed = Command::new("kill").args(["-9", &process.to_string()]).status().expect("kill");
+    assert!(killed.success());
+}
+
+#[test]
+fn a_process_that_is_killed_ends_the_job_by_name() {
+    let files = Files::new();
+    let trace = sealed(&files);
+    // The third process is on a machine that never answers, so that the job cannot be over before the second one is killed.
+    let ssh = files.write("ssh", "#!/bin/sh\nexec sleep 1000\n");
+    let mode = Command::new("chmod").args(["+x", &ssh]).status().expect("chmod");
+    assert!(mode.success());
+    let free = || TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
+    let (first, second) = (free(), free());
+    let hosts = files.write("hosts", format!("{first}\n{second}\nelsewhere:4100\n"));
+    let job = Command::new(env!("CARGO_BIN_EXE_overtake"))
+        .args(["cluster", "--hosts", &hosts, "--ssh", &ssh, &trace, "-d", "hb"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    kill(children(job.id(), 3)[1]);
+    let job = job.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&job.stderr);
+    assert_eq!(job.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(&format!("process 1 ({second}) was killed by signal 9: the job is over")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_job_over_traces_that_is_killed_goes_on_where_it_was() {
+    let files = Files::new();
+    let directory = night(&files);
+    let (parts, report) = (files.path("parts"), format!("result={}", files.path("result.json")));
+    let typed = ["analyze", &directory, "-d", "hb", "--resume", &parts, "--report", &report];
+    let result = || {
+        let bytes = std::fs::read(files.path("result.json")).expect("a result");
+        let mut result: Value = serde_json::from_slice(&bytes).expect("JSON");
+        without(&mut result, &["seconds", "peak_state_bytes"]);
+        result
+    };
+    overtake(&typed).expect_code(66);
+    let expected = result();
+    std::fs::remove_dir_all(&parts).expect("parts");
+    let mut job = Command::new(env!("CARGO_BIN_EXE_overtake"))
+        .args(typed)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program");
+    // Wherever it is when it is killed: something is finished.
+    while std::fs::read_dir(&parts).map_or(0, |parts| parts.count()) == 0 {
+        std::thread::yield_now();
+    }
+    job.kill().expect("it has not been waited for");
+    job.wait().expect("it ends");
+    overtake(&typed).expect_code(66);
+    assert_eq!(result(), expected);
 }
 
 #[test]

@@ -191,13 +191,36 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
                 self.judge(at, touched, kind, beginning, races);
             }
         }
-        for seen in [var.filter(|_| kind.reads()), block].into_iter().flatten() {
-            let write = self.history.var(seen).last_write;
-            self.clocks.learn(at.thread, write);
-        }
-        self.end_event(at.thread, var.filter(|_| kind.writes()));
+        self.learn_and_publish(at.thread, (var, kind), block);
         if let Some(block) = var.filter(|_| kind == AccessKind::Alloc) {
             self.clocks.allocate(block, self.history.var(block).last_write);
+        }
+    }
+
+    /// The thread's past needs what an access saw; then the access is over, and its write can be seen.
+    fn learn_and_publish(
+        &mut self,
+        thread: ThreadId,
+        (var, kind): (Option<VarId>, AccessKind),
+        block: Option<VarId>,
+    ) {
+        for seen in [var.filter(|_| kind.reads()), block].into_iter().flatten() {
+            let write = self.history.var(seen).last_write;
+            self.clocks.learn(thread, write);
+        }
+        self.end_event(thread, var.filter(|_| kind.writes()));
+    }
+
+    /// An access of a variable that another worker judges: only what it orders counts.
+    pub(super) fn follow(&mut self, at: At, touch: Touch<'_>) {
+        let Touch { var, kind, order, block, .. } = touch;
+        self.forget(at.index);
+        if let Some(order) = order {
+            self.order.atomic_acquire(at.thread, var, kind, order);
+        }
+        self.learn_and_publish(at.thread, (Some(var), kind), block);
+        if let Some(order) = order {
+            self.order.atomic_release(at.thread, var, kind, order);
         }
     }
 

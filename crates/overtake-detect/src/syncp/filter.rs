@@ -29,6 +29,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::guards::{GuardId, Guards, Standing};
 use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
+use crate::links::Finder;
 use crate::locks::SetId;
 use crate::visitor::{Touch, Visitor};
 
@@ -198,6 +199,24 @@ impl Census {
             !self.everything && !self.variables.ones().any(|bit| is_block(VarId::from_index(bit)));
     }
 
+    /// What workers with other variables must know: whether any variable is open, whether a heap block matters, and the last event of each
+    /// thread, and one more.
+    pub(super) fn to_words(&self) -> Vec<u64> {
+        let flags = [self.any_variable_is_open(), !self.no_block_matters].map(u64::from);
+        let last_events = self.threads.iter().map(|facts| facts.last_event.map_or(0, |event| event.0 + 1));
+        flags.into_iter().chain(last_events).collect()
+    }
+
+    /// Takes what all workers know. What is needed of a thread stays what this worker needs.
+    pub(super) fn hear(&mut self, words: &[Vec<u64>]) {
+        self.no_block_matters = words.iter().all(|words| words.get(1) == Some(&0));
+        for words in words {
+            for (facts, &last) in self.threads.iter_mut().zip(words.get(2..).unwrap_or_default()) {
+                facts.last_event = facts.last_event.max(last.checked_sub(1).map(EventIndex));
+            }
+        }
+    }
+
     /// Says that a variable matters whatever was found out.
     pub(crate) fn keep(&mut self, var: VarId) {
         self.variables.set(var.index());
@@ -315,13 +334,23 @@ impl Survey {
         census
     }
 
+    /// An access, in a trace of which other workers have other variables. Marks what they must know of.
+    #[inline]
+    pub(super) fn find_links(&mut self, finder: &mut Finder, at: At, touch: Touch<'_>) {
+        self.note(at);
+        if finder.owns(touch) {
+            let learned = self.judge_event(at, touch);
+            finder.end_access(at, touch, learned);
+        }
+    }
+
     fn note(&mut self, at: At) {
         self.census.threads[at.thread].last_event = Some(at.index);
     }
 
-    /// Judges what an event touches, by what precedes it.
+    /// Judges what an event touches, by what precedes it. Returns whether it sees a write that its thread did not know.
     #[inline]
-    fn judge_event(&mut self, at: At, touch: Touch<'_>) {
+    fn judge_event(&mut self, at: At, touch: Touch<'_>) -> bool {
         // Each is judged by what precedes the event, so effects come last.
         let var_goes_on = self.goes_on(at, touch.var, touch.kind);
         let block = touch.block.filter(|&block| !self.goes_on(at, block, AccessKind::Read));
@@ -331,11 +360,12 @@ impl Survey {
         if let Some(block) = block {
             self.judge_one(at, block, AccessKind::Read);
         }
+        let mut learned = false;
         if !var_goes_on && touch.kind.reads() {
-            self.see(at.thread, touch.var);
+            learned |= self.see(at.thread, touch.var);
         }
         if let Some(block) = block {
-            self.see(at.thread, block);
+            learned |= self.see(at.thread, block);
         }
         if touch.kind.writes() {
             let Survey { clocks, snapshots, variables, .. } = self;
@@ -345,6 +375,7 @@ impl Survey {
                 MOST_BYTES,
             );
         }
+        learned
     }
 
     /// Whether an access follows accesses of its own thread only, since the last write that the thread has seen: it is ordered
@@ -385,13 +416,11 @@ impl Survey {
         }
     }
 
-    /// The thread knows the write that it sees.
+    /// The thread knows the write that it sees. Returns whether it did not before.
     #[inline]
-    fn see(&mut self, thread: ThreadId, var: VarId) {
+    fn see(&mut self, thread: ThreadId, var: VarId) -> bool {
         let stamp = self.variables[var].last_write;
-        if stamp.epoch.is_some() {
-            self.clocks[thread].join(&self.snapshots, stamp);
-        }
+        stamp.epoch.is_some() && self.clocks[thread].join(&self.snapshots, stamp)
     }
 
     /// Finds out whether the variable stays ordered with this access.
@@ -497,7 +526,7 @@ impl Visitor for Survey {
         self.note(at);
         match self.census.everything {
             true => self.census.threads[at.thread].last_needed = Some(at.index),
-            false => self.judge_event(at, touch),
+            false => _ = self.judge_event(at, touch),
         }
     }
 

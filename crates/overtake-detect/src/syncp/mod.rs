@@ -19,6 +19,7 @@
 //! | `core.rs` | the detector |
 //! | `chart.rs` | predictions from recordings, in which it is not known what racy reads saw |
 //! | `full.rs`, `short.rs` | `syncp`, and `short-syncp` with a bounded horizon |
+//! | `shared.rs` | `syncp` by several workers |
 //! | `collect.rs` | what can be forgotten |
 //! | `follow.rs` | the closed clocks fed with events, for other analyses |
 //! | `filter.rs`, `guards.rs` | the first pass: variables and locks that cannot matter, and variables that locks protect |
@@ -45,6 +46,7 @@ mod held;
 mod history;
 mod join;
 mod sections;
+mod shared;
 mod short;
 #[cfg(test)]
 mod tests;
@@ -60,4 +62,5 @@ pub(crate) use filter::{Census, Life, MOST_BYTES, Survey};
 pub(crate) use follow::Follower;
 pub(crate) use full::start as start_full;
 pub(crate) use sections::{Learned, Sections};
+pub(crate) use shared::start as start_shared;
 pub(crate) use short::start as start_short;

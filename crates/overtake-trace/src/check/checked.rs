@@ -75,6 +75,13 @@ impl<'a> Checked<'a> {
         })
     }
 
+    /// The events with their indices, if some of the block are left out: their runs are short.
+    pub fn scattered(&self) -> Option<impl Iterator<Item = (EventIndex, &'a Event)>> {
+        let (first, places) = (self.block.first.0, self.places.filter(|_| self.insertions.is_empty())?);
+        let events = places.iter().zip(&self.block.events);
+        Some(events.map(move |(&place, event)| (EventIndex(first + u64::from(place)), event)))
+    }
+
     /// Whether a thread is forked or joined in this block.
     pub fn forks_or_joins(&self) -> bool {
         self.forks_or_joins

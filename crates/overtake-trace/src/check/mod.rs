@@ -43,7 +43,7 @@ use locks::LockState;
 use ordinary::Ordinary;
 use threads::{Status, ThreadState};
 
-use crate::block::{Block, Part};
+use crate::block::{Block, LeftOut, Part};
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::event::{Action, Event};
 use crate::id::{ArrayId, EventIndex, IdVec, LockId, ThreadId};
@@ -154,15 +154,15 @@ impl Checker {
     /// Checks the next block of the trace and repairs it in place.
     pub fn check<'a>(&'a mut self, block: &'a mut Block, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
         let length = block.events.len();
-        self.check_events(block, None, length, symbols)?;
+        self.check_events(block, None, &[], length, symbols)?;
         Ok(self.checked(block, None, length, symbols))
     }
 
     /// Checks some events of the next block and repairs them in place. Faults that concern only events that are left out are not seen.
     pub fn check_part<'a>(&'a mut self, part: &'a mut Part, symbols: &'a mut Symbols) -> Result<Checked<'a>> {
-        let Part { block, places, length } = part;
+        let Part { block, places, length, left_out } = part;
         let length = *length as usize;
-        self.check_events(block, Some(places), length, symbols)?;
+        self.check_events(block, Some(places), left_out, length, symbols)?;
         Ok(self.checked(block, Some(places), length, symbols))
     }
 
@@ -189,6 +189,7 @@ impl Checker {
         &mut self,
         block: &mut Block,
         places: Option<&[u32]>,
+        mut left_out: &[LeftOut],
         length: usize,
         symbols: &mut Symbols,
     ) -> Result<()> {
@@ -201,6 +202,7 @@ impl Checker {
         let mut at = 0;
         loop {
             at += self.pass_ordinary(&block.events[at..], &limits);
+            self.count_left_out(&mut left_out, at);
             let Some(&event) = block.events.get(at) else { break };
             let index = place(block.first, places, at);
             limits.check(&event, index)?;
@@ -214,6 +216,18 @@ impl Checker {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Counts events that are left out and come before the one at `at`.
+    fn count_left_out(&mut self, left_out: &mut &[LeftOut], at: usize) {
+        while let Some((&LeftOut { thread, events, .. }, rest)) =
+            left_out.split_first().filter(|(left_out, _)| left_out.before as usize <= at)
+        {
+            if let Some(state) = self.threads.get_mut(thread) {
+                state.events += u64::from(events);
+            }
+            *left_out = rest;
+        }
     }
 
     /// Handles the ordinary events at the start of `events`. Returns how many there are before the first other one.

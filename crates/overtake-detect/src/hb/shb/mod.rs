@@ -14,11 +14,13 @@
 //! snapshot unless its thread learned something since its last publication.
 
 mod recorded;
+mod shared;
 
 use overtake_clock::{Stamp, ThreadClock};
 use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 pub(crate) use recorded::start;
+pub(crate) use shared::start as start_shared;
 
 use super::by_clocks::synchronise_by_clocks;
 use super::history::{Histories, Judged};
@@ -50,48 +52,20 @@ impl Schedulable {
         self.histories.read(clock, clock.epoch(), var, access, races);
     }
 
-    /// The thread now knows the last write of `var`.
+    /// The thread now knows the last write of `var`. Returns whether it did not before.
     #[inline(always)]
-    fn see(&mut self, thread: ThreadId, var: VarId) {
+    fn see(&mut self, thread: ThreadId, var: VarId) -> bool {
         let seen = self.last_writes[var];
-        if !self.clocks.thread(thread).covers(seen.epoch) {
+        let learns = !self.clocks.thread(thread).covers(seen.epoch);
+        if learns {
             self.clocks.learn(thread, seen);
         }
+        learns
     }
 
-    #[inline(never)]
-    fn atomic(&mut self, at: At, touch: Touch<'_>, order: MemoryOrder, races: &mut Findings) {
-        let Touch { var, kind, block, .. } = touch;
-        let acquires = self.clocks.would_acquire(at.thread, var, kind, order);
-        let verdict = if acquires { Verdict::Predicted } else { Verdict::Observed };
-        let clock = self.clocks.thread(at.thread);
-        self.histories.atomic(clock, clock.epoch(), var, Judged { at, kind, verdict }, races);
-        if let Some(block) = block {
-            self.read(block, Judged { at, kind: AccessKind::Read, verdict }, races);
-        }
-        self.clocks.atomic_acquire(at.thread, var, kind, order);
-        if kind.reads() {
-            self.see(at.thread, var);
-        }
-        if let Some(block) = block {
-            self.see(at.thread, block);
-        }
-        self.clocks.atomic_release(at.thread, var, kind, order);
-        if kind.writes() {
-            self.clocks.publish_to(at.thread, &mut self.last_writes[var]);
-        }
-    }
-}
-
-impl Detector for Schedulable {
-    fn reserve(&mut self, sizes: &Sizes) {
-        self.clocks.reserve(sizes);
-        self.histories.reserve(sizes);
-        self.last_writes.grow_to(sizes.variables);
-    }
-
+    /// An access. Returns whether it sees a write that its thread did not know.
     #[inline(always)]
-    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+    fn judge(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) -> bool {
         let Touch { var, kind, order, block, .. } = touch;
         if let Some(order) = order {
             return self.atomic(at, touch, order, races);
@@ -108,15 +82,66 @@ impl Detector for Schedulable {
         if let Some(block) = block {
             self.read(block, Judged { kind: AccessKind::Read, ..access }, races);
         }
-        if sees {
-            self.see(at.thread, var);
-        }
+        let mut learned = sees && self.see(at.thread, var);
         if let Some(block) = block {
-            self.see(at.thread, block);
+            learned |= self.see(at.thread, block);
         }
         if kind.writes() {
             self.clocks.publish_to(at.thread, &mut self.last_writes[var]);
         }
+        learned
+    }
+
+    /// An access of a variable that another worker judges: only what it orders counts, by atomics and, if `sees`, by what it sees.
+    fn follow(&mut self, at: At, touch: Touch<'_>, sees: bool) {
+        let Touch { var, kind, order, block, .. } = touch;
+        if let Some(order) = order {
+            self.clocks.atomic_acquire(at.thread, var, kind, order);
+        }
+        for seen in [Some(var).filter(|_| kind.reads()), block].into_iter().flatten().filter(|_| sees) {
+            self.see(at.thread, seen);
+        }
+        if let Some(order) = order {
+            self.clocks.atomic_release(at.thread, var, kind, order);
+        }
+        if kind.writes() && sees {
+            self.clocks.publish_to(at.thread, &mut self.last_writes[var]);
+        }
+    }
+
+    #[inline(never)]
+    fn atomic(&mut self, at: At, touch: Touch<'_>, order: MemoryOrder, races: &mut Findings) -> bool {
+        let Touch { var, kind, block, .. } = touch;
+        let acquires = self.clocks.would_acquire(at.thread, var, kind, order);
+        let verdict = if acquires { Verdict::Predicted } else { Verdict::Observed };
+        let clock = self.clocks.thread(at.thread);
+        self.histories.atomic(clock, clock.epoch(), var, Judged { at, kind, verdict }, races);
+        if let Some(block) = block {
+            self.read(block, Judged { at, kind: AccessKind::Read, verdict }, races);
+        }
+        self.clocks.atomic_acquire(at.thread, var, kind, order);
+        let mut learned = kind.reads() && self.see(at.thread, var);
+        if let Some(block) = block {
+            learned |= self.see(at.thread, block);
+        }
+        self.clocks.atomic_release(at.thread, var, kind, order);
+        if kind.writes() {
+            self.clocks.publish_to(at.thread, &mut self.last_writes[var]);
+        }
+        learned
+    }
+}
+
+impl Detector for Schedulable {
+    fn reserve(&mut self, sizes: &Sizes) {
+        self.clocks.reserve(sizes);
+        self.histories.reserve(sizes);
+        self.last_writes.grow_to(sizes.variables);
+    }
+
+    #[inline(always)]
+    fn access(&mut self, at: At, touch: Touch<'_>, races: &mut Findings) {
+        self.judge(at, touch, races);
     }
 
     synchronise_by_clocks!();
