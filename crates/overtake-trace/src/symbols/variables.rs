@@ -115,6 +115,11 @@ impl Variables {
         Ok(var)
     }
 
+    /// Whether there is a named location called `name`.
+    pub(crate) fn has_named(&mut self, name: &[u8]) -> bool {
+        self.scalars.find(name).is_some()
+    }
+
     /// The array called `name`.
     #[inline]
     pub fn intern_array(&mut self, name: &[u8]) -> Result<ArrayId> {

@@ -11,14 +11,16 @@
 //! - `wait(o)` by a thread that holds no lock of that name waits for the object `o`.
 //! - `sempost(s)` posts `s#1`, `s#2`, ... and each `semwait(s)` waits for the first of these that nobody has waited for.
 //!   Without such a post (the semaphore had a start value) it waits for `s` itself, which orders nothing.
+//!
+//! After `alloc(p)` or `free(p)`, an access to `p` is one to the first element of the block, `p[0]`.
 
 use overtake_rules::MemoryOrder;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Action, Event, Op};
-use crate::id::{IdVec, LocationId, LockId, SyncId, ThreadId, VarId};
-use crate::symbols::Symbols;
+use crate::id::{ArrayId, IdVec, LocationId, LockId, SyncId, ThreadId, VarId};
+use crate::symbols::{Symbols, split_element};
 
 use super::lines::shown;
 use super::place::Place;
@@ -38,6 +40,10 @@ pub(super) struct Builder {
     /// How often each monitor was notified.
     notified: FxHashMap<Vec<u8>, u64>,
     semaphores: FxHashMap<Vec<u8>, Semaphore>,
+    /// The blocks that were allocated or freed so far, by name.
+    blocks: FxHashMap<Vec<u8>, ArrayId>,
+    /// Names of variables that became names of blocks.
+    renamed: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -156,7 +162,21 @@ impl Builder {
     }
 
     fn variable(&mut self, call: &Call<'_>, place: Place) -> Result<VarId> {
-        self.symbols.variables.intern(operand(call, place)?)
+        self.variable_named(operand(call, place)?)
+    }
+
+    /// The variable that an access calls `name`. After `alloc(p)` or `free(p)`, `p` is the first element of the block.
+    pub(super) fn variable_named(&mut self, name: &[u8]) -> Result<VarId> {
+        match self.blocks.get(name) {
+            // `A[3]` is an element of `A`, even if a block is called `A[3]`.
+            Some(&block) if split_element(name).is_none() => self.symbols.variables.intern_element(block, 0),
+            _ => self.symbols.variables.intern(name),
+        }
+    }
+
+    /// How many names stood for variables of their own, and stand for blocks by now.
+    pub(super) fn renamed(&self) -> u64 {
+        self.renamed
     }
 
     fn lock(&mut self, call: &Call<'_>, place: Place) -> Result<LockId> {
@@ -167,6 +187,10 @@ impl Builder {
         let (name, length) = split_length(operand(call, place)?);
         let variables = &mut self.symbols.variables;
         let array = variables.intern_array(name)?;
+        if !self.blocks.contains_key(name) {
+            self.blocks.insert(name.to_vec(), array);
+            self.renamed += u64::from(variables.has_named(name));
+        }
         if let Some(length) = length {
             variables.set_length(array, length);
         }

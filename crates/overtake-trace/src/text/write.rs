@@ -28,6 +28,7 @@ pub(super) struct CallWriter {
     locations: Seen<LocationId>,
     acquired: Seen<LockId>,
     acquired_names: FxHashSet<Vec<u8>>,
+    block_names: FxHashSet<Vec<u8>>,
 }
 
 /// Ids whose check has passed.
@@ -68,6 +69,7 @@ impl CallWriter {
             locations: Seen::none(),
             acquired: Seen::none(),
             acquired_names: FxHashSet::default(),
+            block_names: FxHashSet::default(),
         }
     }
 
@@ -218,7 +220,15 @@ impl CallWriter {
             }
             let expected = "expected a variable that is not a whole block, and indices only after arrays";
             Err(format!("{expected}, found {}", shown(name)))
-        })
+        })?;
+        let name = &out[start..];
+        if self.block_names.contains(name) && split_element(name).is_none() {
+            return Err(format!(
+                "expected a variable whose name is not that of a block, found {}",
+                shown(name)
+            ));
+        }
+        Ok(())
     }
 
     fn block(&mut self, op: Op, block: VarId, symbols: &Symbols, out: &mut Vec<u8>) -> Result<(), Refusal> {
@@ -230,6 +240,9 @@ impl CallWriter {
         let name = symbols.variables.array_name(array);
         let length = symbols.variables.array_facts(array).length;
         out.extend_from_slice(name);
+        if !self.block_names.contains(name) {
+            self.block_names.insert(name.to_vec());
+        }
         // A block called `A[3]` needs its length, so that the `[3]` is not mistaken for a length.
         let written = length.filter(|_| op == Op::Alloc || split_length(name).1.is_some());
         if let Some(length) = written {

@@ -118,6 +118,11 @@ impl FastPath {
         Ok(Some((thread, length)))
     }
 
+    /// Forgets which variables names stand for: a name became that of a block.
+    pub(super) fn forget_variables(&mut self) {
+        self.variables = ShortNames::default();
+    }
+
     /// The operand that `text` begins with, and its length. The operand ends with the field.
     fn operand(&mut self, op: Op, text: &[u8], builder: &mut Builder) -> Result<Option<(u32, usize)>> {
         let table = if is_access(op) { &mut self.variables } else { &mut self.locks };
@@ -129,9 +134,11 @@ impl FastPath {
         let Some(name) = length.map(|length| &text[..length]).filter(|name| is_clean(name)) else {
             return Ok(None);
         };
-        let symbols = &mut builder.symbols;
-        let id =
-            if is_access(op) { symbols.variables.intern(name)?.0 } else { symbols.locks.intern(name)?.0 };
+        let id = if is_access(op) {
+            builder.variable_named(name)?.0
+        } else {
+            builder.symbols.locks.intern(name)?.0
+        };
         if let Some((key, _)) = short {
             table.insert(key, id);
         }

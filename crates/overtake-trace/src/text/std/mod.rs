@@ -112,6 +112,11 @@ impl StdLines {
             return Err(place.error(text.len() - location.len() + third, message));
         }
         let thread = self.builder.symbols.threads.intern(thread)?;
-        self.builder.operation(thread, operation, location, place.plus(bar + 1 + cut), out)
+        let renamed = self.builder.renamed();
+        self.builder.operation(thread, operation, location, place.plus(bar + 1 + cut), out)?;
+        if self.builder.renamed() > renamed {
+            self.fast_path.forget_variables();
+        }
+        Ok(())
     }
 }

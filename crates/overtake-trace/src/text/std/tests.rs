@@ -121,6 +121,20 @@ fn blocks_have_lengths() {
 }
 
 #[test]
+fn a_blocks_name_is_its_first_element() {
+    assert_eq!(
+        read("T0|alloc(p)|1\nT0|w(p)|2\nT1|r(p[1])|3\nT1|load.acquire(p)|4\nT0|free(p)|5\nT1|w(p)|6\n"),
+        "T0|alloc(p)|1\nT0|w(p[0])|2\nT1|r(p[1])|3\nT1|load.acquire(p[0])|4\nT0|free(p)|5\nT1|w(p[0])|6\n"
+    );
+    // Before, it is a variable of its own; the line must be long enough for the fast path.
+    let before = "T0|w(p)|a long location\nT0|w(p)|a long location\n";
+    let after = "T0|w(p[0])|a long location\nT0|w(p[0])|a long location\n";
+    assert_eq!(read(&format!("{before}T0|free(p)|1\n{before}")), format!("{before}T0|free(p)|1\n{after}"));
+    // A block called `p[3]` does not take the name of an element.
+    assert_eq!(read("T0|alloc(p[3][9])|1\nT0|w(p[3])|2\n"), "T0|alloc(p[3][9])|1\nT0|w(p[3])|2\n");
+}
+
+#[test]
 fn errors_say_where_what_was_expected_and_what_was_found() {
     for (text, line, column, expected, found) in [
         ("T0|w(x)|1\nhello\n", 2, 6, "`|` after the thread", "`hello`"),

@@ -1,9 +1,10 @@
 //! Random traces with awkward names.
 
 use crate::block::Trace;
-use crate::event::{Action, Event, MemoryOrder, Op};
+use crate::event::{Action, Event, MemoryOrder, Op, OperandKind};
 use crate::fuzzing::Random;
-use crate::id::LocationId;
+use crate::id::{LocationId, VarId};
+use crate::symbols::Variable;
 use crate::text::spelling::split_length;
 
 /// What a format can hold.
@@ -65,13 +66,11 @@ fn action(random: &mut Random, trace: &mut Trace, shape: &Shape) -> Action {
     let op = Op::ALL[random.below(Op::ALL.len())];
     let order = MemoryOrder::ALL[random.below(MemoryOrder::ALL.len())];
     let text = name(random, shape);
+    if op.operand_kind() == OperandKind::Variable && !matches!(op, Op::Alloc | Op::Free) {
+        return access(op, variable(&text, trace), order);
+    }
     let symbols = &mut trace.symbols;
     match op {
-        Op::Read => Action::Read(symbols.variables.intern(&text).unwrap()),
-        Op::Write => Action::Write(symbols.variables.intern(&text).unwrap()),
-        Op::Load => Action::Load(symbols.variables.intern(&text).unwrap(), order),
-        Op::Store => Action::Store(symbols.variables.intern(&text).unwrap(), order),
-        Op::Rmw => Action::Rmw(symbols.variables.intern(&text).unwrap(), order),
         Op::Fence => Action::Fence(order),
         Op::Acquire => Action::Acquire(symbols.locks.intern(&text).unwrap()),
         Op::Release => Action::Release(symbols.locks.intern(&text).unwrap()),
@@ -87,7 +86,33 @@ fn action(random: &mut Random, trace: &mut Trace, shape: &Shape) -> Action {
         Op::Alloc | Op::Free => block(random, op, &text, trace),
         Op::Skip => Action::Skip,
         Op::Misuse => Action::Misuse(symbols.markers.intern(&text).unwrap()),
-        Op::Gap => Action::Gap,
+        _ => Action::Gap,
+    }
+}
+
+fn access(op: Op, var: VarId, order: MemoryOrder) -> Action {
+    match op {
+        Op::Read => Action::Read(var),
+        Op::Write => Action::Write(var),
+        Op::Load => Action::Load(var, order),
+        Op::Store => Action::Store(var, order),
+        _ => Action::Rmw(var, order),
+    }
+}
+
+/// The variable called `text`: the first element of a block, if an earlier event names the block so.
+fn variable(text: &[u8], trace: &mut Trace) -> VarId {
+    let variables = &mut trace.symbols.variables;
+    let block = trace.events.iter().find_map(|event| match event.action() {
+        Action::Alloc(block) | Action::Free(block) => match variables.get(block) {
+            Variable::Block(array) => (variables.array_name(array) == text).then_some(array),
+            _ => None,
+        },
+        _ => None,
+    });
+    match block {
+        Some(array) if split_length(text).1.is_none() => variables.intern_element(array, 0).unwrap(),
+        _ => variables.intern(text).unwrap(),
     }
 }
 

@@ -115,6 +115,7 @@ fn operands_that_would_be_read_as_something_else_are_refused() {
     let array = trace.symbols.variables.intern_array(b"A").unwrap();
     let block = trace.symbols.variables.intern_block(array).unwrap();
     let plain = trace.symbols.variables.intern(b"x").unwrap();
+    let named_as_block = trace.symbols.variables.intern(b"A").unwrap();
     let lengthless = trace.symbols.variables.intern_array(b"B[3]").unwrap();
     let lengthless = trace.symbols.variables.intern_block(lengthless).unwrap();
     let marker = trace.symbols.markers.intern(b"main").unwrap();
@@ -129,6 +130,12 @@ fn operands_that_would_be_read_as_something_else_are_refused() {
         trace.events = vec![Event::new(thread, action, LocationId::UNKNOWN)];
         assert_eq!(trace.to_std().unwrap_err().kind(), ErrorKind::Unsupported, "{action:?}");
     }
+    let [alloc, write] = [Action::Alloc(block), Action::Write(named_as_block)]
+        .map(|action| Event::new(thread, action, LocationId::UNKNOWN));
+    trace.events = vec![write, alloc];
+    assert_eq!(trace.to_std().unwrap(), b"T0|w(A)\nT0|alloc(A)\n");
+    trace.events = vec![alloc, write];
+    assert_eq!(trace.to_std().unwrap_err().position(), Position::Event(EventIndex(1)));
     trace.events = vec![Event::new(thread, Action::Branch(marker), LocationId::UNKNOWN)];
     assert_eq!(trace.to_std().unwrap(), b"T0|branch(main)\n");
 }
