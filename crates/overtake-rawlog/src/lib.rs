@@ -167,7 +167,8 @@ record_kinds! {
     AcquireShared = 14, 3;
     /// Lock at value released, in whichever mode the thread holds it; extra is 0 or [`release_extra`]; pc; stamp.
     ReleaseAny = 15, 3;
-    /// The synchronisation object at value is new: it has nothing to do with earlier objects at this address; pc; stamp.
+    /// The synchronisation object at value is new: it has nothing to do with earlier objects at this address; extra is of
+    /// [`lock_flags`]; pc; stamp.
     Forget = 16, 3;
     /// Atomic load (or failed compare-exchange) at value; extra is [`atomic_extra`]; pc; stamp.
     AtomicLoad = 17, 3;
@@ -203,7 +204,7 @@ record_kinds! {
     /// Heap block at value freed; extra is 1 if this does not count as an access (the thread ignores its accesses, or the loader
     /// frees); pc; stamp.
     Free = 32, 3;
-    /// Memory mapped at value; pc; stamp; size.
+    /// Memory mapped at value; extra is 1 if that does not count as an access; pc; stamp; size.
     Map = 33, 4;
     /// Memory unmapped at value; pc; stamp; size.
     Unmap = 34, 4;
@@ -235,7 +236,7 @@ record_kinds! {
     /// What is written to file descriptor value can be read from the descriptor in the fourth word from now on (`splice` and the
     /// like); pc; stamp.
     FdMerge = 46, 4;
-    /// The synchronisation object at value is destroyed; pc; stamp.
+    /// The synchronisation object at value is destroyed; extra is of [`lock_flags`]; pc; stamp.
     Destroy = 47, 3;
     /// Thread number value was detached and needs no join; pc; stamp.
     Detach = 48, 3;
@@ -356,6 +357,16 @@ pub mod misuse {
     pub const MUST_HOLD_NONE: u8 = 4;
     /// Value is a lock that libc refuses to give to the thread that already holds it.
     pub const DOUBLE_LOCK: u8 = 5;
+    /// A thread, or the process, ends while its accesses or operations are ignored; the program counter is where that began.
+    pub const STILL_IGNORED: u8 = 6;
+}
+
+/// Bits of the extra of [`RecordKind::Forget`] and [`RecordKind::Destroy`] for locks that the program declares.
+pub mod lock_flags {
+    /// The lock was initialised by the linker: it is used before it is created and after it is destroyed.
+    pub const STATIC: u8 = 1;
+    /// Destroying the lock counts only if it was created with this flag, too.
+    pub const NOT_STATIC: u8 = 2;
 }
 
 /// The mode in which the program says that it releases a lock.

@@ -164,6 +164,16 @@ pub const RULES: &[Rule] = &[
         cwe: 667,
     },
     Rule {
+        id: "ignored-at-end",
+        kind: Kind::Misuse,
+        title: "end of a thread whose accesses are ignored",
+        help: "The program asked that what this thread does is not checked, and the thread or the program ended before it took that back. \
+               What should have been checked was not. End what begins here on every path.",
+        tsan: "thread finished with ignores enabled",
+        suppression: "thread",
+        cwe: 667,
+    },
+    Rule {
         id: "errno-in-signal",
         kind: Kind::Misuse,
         title: "signal handler that changes errno",

@@ -51,6 +51,9 @@ fn top_rules_match_innermost_frames_only() {
 fn library_rules_match_the_module_of_the_access() {
     assert_eq!(suppressed("called_from_lib:server"), [1, 2]);
     assert_eq!(suppressed("called_from_lib:src/cache.cc"), [0; 0]);
+    assert_eq!(suppressed("called_from_lib:/server"), [1, 2]);
+    assert_eq!(suppressed("called_from_lib:/usr/bin/server$"), [1, 2]);
+    assert_eq!(suppressed("called_from_lib:/erver"), [0; 0], "a part of a path begins where the name begins");
 }
 
 #[test]

@@ -438,7 +438,10 @@ pub(crate) fn finish(how: &[u8]) {
         return;
     }
     let _quiet = sys::NoSignals::new();
-    if let Some(thread) = thread::current() {
+    if let Some(thread) = thread::recording() {
+        if how == b"exit" {
+            thread.end_ignoring();
+        }
         thread.recorder().close_region();
         thread.recorder().note_coalesced();
     }

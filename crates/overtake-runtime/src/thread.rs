@@ -8,7 +8,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::num::NonZeroUsize;
 
-use overtake_rawlog::RecordKind;
+use overtake_rawlog::{RecordKind, misuse};
 
 use crate::back_end::{self, Access, Operation, Wait};
 use crate::recorder::coalesce::LookUp;
@@ -32,6 +32,8 @@ pub(crate) struct ThreadState {
     ignore_reads: Cell<u32>,
     ignore_writes: Cell<u32>,
     ignore_sync: Cell<u32>,
+    /// Where the program asked for it last.
+    ignored_from: Cell<u64>,
     /// How many signal handlers run on this thread, one inside the other.
     handlers: Cell<u32>,
     /// What `pthread_once` is about to call for which control, see `libc_hooks::once`.
@@ -166,7 +168,26 @@ impl ThreadState {
         {
             depth.set(depth.get().saturating_add_signed(change));
         }
+        if self.ignore_reads.get() | self.ignore_writes.get() | self.ignore_sync.get() == 0 {
+            self.ignored_from.set(0);
+        }
         self.tell_recorder();
+    }
+
+    /// The program asks, at `pc`, for its accesses or its synchronisation to be ignored.
+    pub(crate) fn ignore_from(&self, sync: bool, pc: u64) {
+        self.ignored_from.set(pc);
+        self.ignore(i32::from(!sync), i32::from(!sync), i32::from(sync));
+    }
+
+    /// The thread, or the process, ends: nothing is ignored any more. If the program asked for it and never ended it, that is noted.
+    pub(crate) fn end_ignoring(&self) {
+        let is_ignored =
+            [&self.ignore_reads, &self.ignore_writes, &self.ignore_sync].map(|depth| depth.replace(0));
+        self.tell_recorder();
+        if is_ignored != [0; 3] && self.ignored_from.get() != 0 {
+            self.sync(RecordKind::Misuse, misuse::STILL_IGNORED, 0, self.ignored_from.get());
+        }
     }
 
     /// Mutes the recorder as far as the program asked for it, and completely under another back end.
@@ -332,6 +353,11 @@ impl ThreadState {
             None => self.recorder.allocated(address, (size, usable), !self.is_ignoring_writes(), pc),
         }
         self.leave_library(library);
+    }
+
+    /// Memory was mapped. While writes are ignored, that does not count as an access.
+    pub(crate) fn mapped(&self, address: u64, length: u64, pc: u64) {
+        self.sync_more(RecordKind::Map, u8::from(self.is_ignoring_writes()), address, pc, length);
     }
 
     /// A block of memory is about to be freed. It is recorded even while synchronisation is ignored. While writes are ignored, or if the

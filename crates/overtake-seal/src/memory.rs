@@ -193,13 +193,14 @@ impl AddressSpace {
         &mut self,
         start: u64,
         bytes: u64,
+        is_access: bool,
         location: LocationId,
         context: &mut Naming<'_>,
     ) -> Result<()> {
         let thread = Some(context.thread);
         let memory = Memory { kind: MemoryKind::Mapped, bytes, thread, allocated_at: Some(location) };
         self.begin(start, bytes.max(1), memory, AreaName::Mapping);
-        self.allocated(start, context)
+        if is_access { self.allocated(start, context) } else { Ok(()) }
     }
 
     /// Memory is unmapped.

@@ -397,7 +397,9 @@ impl Merger {
         let record = &policy.applied(*record);
         let location = self.location(cursor, record.words[0], accessed_bytes(record) as u32)?;
         let address = record.value;
-        if policy == Policy::Record {
+        // Whoever signals a condition variable still uses it when the thread that it wakes goes on.
+        let is_used_after = record.kind == RecordKind::CondSignal;
+        if policy == Policy::Record && !is_used_after {
             self.touch_object(record, thread, location)?;
         }
         let action = match record.kind {
@@ -411,6 +413,7 @@ impl Merger {
                 self.end_hidden(record, cursor.accesses, thread, location)?;
                 return self.release(record, thread, location);
             }
+            RecordKind::Destroy if self.objects.is_static(address, record.kind, record.extra) => None,
             RecordKind::Destroy => return self.destroy(address, thread, location),
             RecordKind::Misuse => return self.recorded_misuse(record.extra, address, thread, location),
             RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
@@ -431,6 +434,9 @@ impl Merger {
             _ => self.use_object(record, thread)?,
         };
         self.events.extend(action.map(|action| Event::new(thread, action, location)));
+        if policy == Policy::Record && is_used_after {
+            self.touch_object(record, thread, location)?;
+        }
         Ok(())
     }
 
@@ -441,7 +447,7 @@ impl Merger {
         let describe = || memory.describe(address, code);
         Ok(match record.kind {
             RecordKind::Forget => {
-                objects.create(address, describe);
+                objects.create(address, record.extra, describe);
                 None
             }
             RecordKind::Post => Some(Action::Post(objects.post(address, symbols, describe)?)),
@@ -516,7 +522,7 @@ impl Merger {
             RecordKind::Map => {
                 objects.forget(address, number);
                 let mut naming = Naming { symbols, code, thread, location, can_wait: false, events };
-                memory.map(address, number, location, &mut naming)?;
+                memory.map(address, number, record.extra == 0, location, &mut naming)?;
             }
             RecordKind::Unmap => memory.unmap(address, number),
             RecordKind::Benign => memory.ignore(address, number.min(LONGEST_RANGE)),

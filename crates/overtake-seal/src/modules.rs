@@ -57,7 +57,7 @@ impl Policy {
         if self != Policy::Record {
             match record.kind {
                 RecordKind::Alloc => record.words[2] = block_size(split_block_size(record.words[2]).0, false),
-                RecordKind::Free => record.extra = 1,
+                RecordKind::Free | RecordKind::Map => record.extra = 1,
                 _ => {}
             }
         }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use overtake_rawlog::ReleaseMode;
+use overtake_rawlog::{RecordKind, ReleaseMode, lock_flags};
 use overtake_rules::objects::{Barrier, Condition, Descriptors, Semaphore};
 use overtake_rules::{Acquired, Claim, Handover, Holders, Holding, LockMode, Released};
 use overtake_trace::{
@@ -52,6 +52,8 @@ struct Object {
     misused: bool,
     /// It was created or acquired in this log, so that a release without an acquire is wrong.
     known: bool,
+    /// How the program says that it was created: [`lock_flags`].
+    flags: u8,
 }
 
 /// A critical section that ended.
@@ -138,10 +140,27 @@ impl Objects {
         })
     }
 
-    /// An object is created at an address. What was there before is gone.
-    pub(crate) fn create(&mut self, address: u64, describe: impl FnOnce() -> String) {
-        self.remove(address);
-        self.object(address, describe).known = true;
+    /// An object is created at an address. What was there before is gone, unless the linker made the object.
+    pub(crate) fn create(&mut self, address: u64, flags: u8, describe: impl FnOnce() -> String) {
+        if flags & lock_flags::STATIC == 0 {
+            self.remove(address);
+        }
+        let object = self.object(address, describe);
+        object.known = true;
+        object.flags = flags;
+    }
+
+    /// Whether creating or destroying the object, as a record with these flags says, changes nothing: the linker made it, or the program
+    /// destroys an object as if it were no static one that is one.
+    pub(crate) fn is_static(&self, address: u64, kind: RecordKind, flags: u8) -> bool {
+        match kind {
+            RecordKind::Forget => flags & lock_flags::STATIC != 0,
+            RecordKind::Destroy => {
+                let created = self.at.get(&address).map_or(0, |object| object.flags);
+                (flags | created) & lock_flags::STATIC != 0 || flags & !created & lock_flags::NOT_STATIC != 0
+            }
+            _ => false,
+        }
     }
 
     /// The object at an address is destroyed. Nobody holds it any longer: returns the sections that end.

@@ -261,7 +261,12 @@ pub(crate) fn uses_object(kind: RecordKind) -> bool {
     is_lock
         || matches!(
             kind,
-            K::SemaphorePost | K::SemaphoreWait | K::BarrierArrive | K::CondSignal | K::CondWait
+            K::SemaphorePost
+                | K::SemaphoreWait
+                | K::BarrierArrive
+                | K::BarrierLeave
+                | K::CondSignal
+                | K::CondWait
         )
 }
 

@@ -49,6 +49,8 @@ kinds! {
     LockHeld = "lock-held";
     /// A thread was neither joined nor detached.
     ThreadLeak = "thread-leak";
+    /// A thread or the program ended while its accesses or operations were ignored.
+    IgnoredAtEnd = "ignored-at-end";
     /// A signal handler changed `errno` and did not restore it.
     ErrnoInSignal = "errno-in-signal";
     /// A signal handler called a function that must not be called there.

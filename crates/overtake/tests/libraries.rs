@@ -236,11 +236,41 @@ int main(int count, char **names) {
 }
 ";
 
+/// A detached thread uses the storage and ends, and the next thread gets its stack: libc frees the old storage in `pthread_create`.
+const GIVES_STACK_ON: &str = "#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int (*work)(int);
+static volatile int ended;
+__attribute__((no_sanitize(\"thread\"))) static void wait_for_end(void) {
+    while (!ended) sched_yield();
+    while (syscall(SYS_tgkill, getpid(), ended, 0) == 0) sched_yield();
+}
+__attribute__((no_sanitize(\"thread\"))) static void end(void) { ended = syscall(SYS_gettid); }
+static void *first(void *unused) { pthread_detach(pthread_self()); work(5000); end(); return unused; }
+static void *second(void *unused) { work(5000); return unused; }
+int main(int count, char **names) {
+    pthread_t thread;
+    void *library = count > 1 ? dlopen(names[1], RTLD_NOW) : 0;
+    if (!library) return 1;
+    work = (int (*)(int))dlsym(library, \"work\");
+    pthread_create(&thread, 0, first, 0);
+    wait_for_end();
+    pthread_create(&thread, 0, second, 0);
+    return pthread_join(thread, 0);
+}
+";
+
 #[test]
 fn thread_local_storage_of_a_library_that_was_opened_late_is_nobody_elses() {
     let directory = tempfile::tempdir().expect("writable");
-    let program = compiled(directory.path(), "program", USES_THREAD_LOCAL, &["-pthread", "-ldl"]);
     let library = compiled(directory.path(), "local.so", THREAD_LOCAL, &["-shared", "-fPIC"]);
-    let output = overtake().args(["run", "--"]).arg(program).arg(library).output().expect("it starts");
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    for source in [USES_THREAD_LOCAL, GIVES_STACK_ON] {
+        let program = compiled(directory.path(), "program", source, &["-pthread", "-ldl"]);
+        let output = overtake().args(["run", "--"]).arg(program).arg(&library).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
 }

@@ -4,6 +4,7 @@
 mod support;
 
 use std::path::Path;
+use std::process::Command;
 
 use support::programs::{compiled, overtake, said, sources};
 
@@ -58,4 +59,29 @@ fn misuses_can_be_suppressed_and_turned_off() {
         let output = run.expect("it starts");
         assert_eq!(output.status.code(), Some(code), "{options}: {}", said(&output));
     }
+}
+
+/// A program of `tests/programs/directly`, compiled.
+fn direct(name: &str, directory: &tempfile::TempDir) -> std::path::PathBuf {
+    compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/directly").join(name), directory)
+}
+
+#[test]
+fn a_program_that_dies_in_a_thread_that_has_ended_still_reports() {
+    let directory = tempfile::tempdir().expect("writable");
+    let output = Command::new(direct("dies_at_end.c", &directory)).output().expect("it starts");
+    let report = said(&output);
+    assert!(report.contains("memory after it was freed") && report.contains("dies_at_end.c:11:"), "{report}");
+    assert!(!report.contains("missing"), "{report}");
+}
+
+#[test]
+fn children_by_clone_have_logs_of_their_own() {
+    let directory = tempfile::tempdir().expect("writable");
+    let program = direct("cloned.c", &directory);
+    let output = Command::new(&program).output().expect("it starts");
+    assert_eq!((said(&output).as_str(), output.status.code()), ("", Some(0)));
+    let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+    assert!(said(&output).starts_with("overtake: no race: "), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0));
 }

@@ -69,7 +69,7 @@ fn rule(written: &str) -> Result<Rule, Complaint> {
     Ok(match kind {
         "race" => Rule::Race(pattern()?),
         "race_top" => Rule::Top(pattern()?),
-        "called_from_lib" => Rule::Library(pattern()?),
+        "called_from_lib" => Rule::Library(library(operand, start)?),
         "race_var" => Rule::Variable(pattern()?),
         "race_stack" => Rule::Stack(sequence(operand, start)?),
         "race_pair" => {
@@ -94,6 +94,14 @@ fn pattern(written: &str, start: usize) -> Result<Template, Complaint> {
     match written.trim() {
         "" => Err((start, "expected a pattern, found nothing; `*` matches everything".into())),
         pattern => Ok(Template::new(pattern)),
+    }
+}
+
+/// A pattern for the path of a module. Only the last part of the path is known, so that only the last part of the pattern counts.
+fn library(written: &str, start: usize) -> Result<Template, Complaint> {
+    match written.trim().rsplit_once('/') {
+        Some((_, name)) if !name.is_empty() => pattern(&format!("^{name}"), start),
+        _ => pattern(written, start),
     }
 }
 

@@ -4,9 +4,9 @@
 
 use core::ffi::c_char;
 
-use overtake_rawlog::{RecordKind, release_extra};
+use overtake_rawlog::{RecordKind, lock_flags, release_extra};
 
-use super::interface::{ignore, lock_taken, note};
+use super::interface::{ignore, ignore_from, lock_taken, note};
 use crate::libc_hooks::real::define;
 use crate::process;
 use crate::thread;
@@ -29,7 +29,9 @@ define! {
     }
 
     fn AnnotateRWLockCreate(file: usize, line: i32, lock: usize; pc) { note(RecordKind::Forget, 0, lock, pc); }
-    fn AnnotateRWLockCreateStatic(file: usize, line: i32, lock: usize; pc) {}
+    fn AnnotateRWLockCreateStatic(file: usize, line: i32, lock: usize; pc) {
+        note(RecordKind::Forget, lock_flags::STATIC, lock, pc);
+    }
     fn AnnotateRWLockDestroy(file: usize, line: i32, lock: usize; pc) { note(RecordKind::Destroy, 0, lock, pc); }
     fn AnnotateRWLockAcquired(file: usize, line: i32, lock: usize, exclusive: usize; pc) {
         lock_taken(lock, exclusive == 0, 0, pc);
@@ -47,11 +49,11 @@ define! {
     }
 
     // Both ignore all accesses, reads and writes, as in ThreadSanitizer: programs rely on that.
-    fn AnnotateIgnoreReadsBegin(file: usize, line: i32; pc) { ignore(1, 1, 0); }
+    fn AnnotateIgnoreReadsBegin(file: usize, line: i32; pc) { ignore_from(false, pc); }
     fn AnnotateIgnoreReadsEnd(file: usize, line: i32; pc) { ignore(-1, -1, 0); }
-    fn AnnotateIgnoreWritesBegin(file: usize, line: i32; pc) { ignore(1, 1, 0); }
+    fn AnnotateIgnoreWritesBegin(file: usize, line: i32; pc) { ignore_from(false, pc); }
     fn AnnotateIgnoreWritesEnd(file: usize, line: i32; pc) { ignore(-1, -1, 0); }
-    fn AnnotateIgnoreSyncBegin(file: usize, line: i32; pc) { ignore(0, 0, 1); }
+    fn AnnotateIgnoreSyncBegin(file: usize, line: i32; pc) { ignore_from(true, pc); }
     fn AnnotateIgnoreSyncEnd(file: usize, line: i32; pc) { ignore(0, 0, -1); }
     fn AnnotateEnableRaceDetection(file: usize, line: i32, enable: i32; pc) {
         let change = if enable == 0 { 1 } else { -1 };

@@ -7,7 +7,7 @@
 
 use core::ffi::{c_char, c_void};
 
-use overtake_rawlog::{RecordKind, acquire_extra, misuse, release_extra};
+use overtake_rawlog::{RecordKind, acquire_extra, lock_flags, misuse, release_extra};
 
 use crate::libc_hooks::real::define;
 use crate::process;
@@ -21,6 +21,13 @@ mod flags {
     pub(super) const TRY_LOCK: u32 = 1 << 4;
     pub(super) const TRY_LOCK_FAILED: u32 = 1 << 5;
     pub(super) const RECURSIVE_LOCK: u32 = 1 << 6;
+    pub(super) const NOT_STATIC: u32 = 1 << 8;
+}
+
+/// What a log says about how a lock is created or destroyed.
+fn lifetime(flags: u32) -> u8 {
+    let of = |flag: u32, bit: u8| if flags & flag == 0 { 0 } else { bit };
+    of(flags::LINKER_INITIALISED, lock_flags::STATIC) | of(flags::NOT_STATIC, lock_flags::NOT_STATIC)
 }
 
 /// Switching to a fiber without [`NO_SYNC`] orders what the old fiber did before what the new one does.
@@ -57,21 +64,20 @@ pub(super) fn ignore(reads: i32, writes: i32, sync: i32) {
     }
 }
 
+/// From here on the program's accesses, or its synchronisation, are ignored, until it says otherwise.
+pub(super) fn ignore_from(sync: bool, pc: usize) {
+    if let Some(thread) = thread::current() {
+        thread.ignore_from(sync, pc as u64);
+    }
+}
+
 pub(super) fn lock_taken(lock: usize, shared: bool, extra: u8, pc: usize) {
     note(if shared { RecordKind::AcquireShared } else { RecordKind::Acquire }, extra, lock, pc);
 }
 
 define! {
-    fn __tsan_mutex_create(mutex: usize, flags: u32; pc) {
-        if flags & flags::LINKER_INITIALISED == 0 {
-            note(RecordKind::Forget, 0, mutex, pc);
-        }
-    }
-    fn __tsan_mutex_destroy(mutex: usize, flags: u32; pc) {
-        if flags & flags::LINKER_INITIALISED == 0 {
-            note(RecordKind::Destroy, 0, mutex, pc);
-        }
-    }
+    fn __tsan_mutex_create(mutex: usize, flags: u32; pc) { note(RecordKind::Forget, lifetime(flags), mutex, pc); }
+    fn __tsan_mutex_destroy(mutex: usize, flags: u32; pc) { note(RecordKind::Destroy, lifetime(flags), mutex, pc); }
     fn __tsan_mutex_pre_lock(mutex: usize, flags: u32; pc) { ignore(1, 1, 1); }
     fn __tsan_mutex_post_lock(mutex: usize, flags: u32, recursion: i32; pc) {
         ignore(-1, -1, -1);
@@ -97,7 +103,7 @@ define! {
     fn __tsan_acquire(object: usize; pc) { note(RecordKind::Wait, 0, object, pc); }
     fn __tsan_release(object: usize; pc) { note(RecordKind::Post, 0, object, pc); }
 
-    fn __tsan_ignore_thread_begin(; pc) { ignore(1, 1, 0); }
+    fn __tsan_ignore_thread_begin(; pc) { ignore_from(false, pc); }
     fn __tsan_ignore_thread_end(; pc) { ignore(-1, -1, 0); }
     /// A thread must hold no lock here. Sealing knows which locks it holds.
     fn __tsan_check_no_mutexes_held(; pc) { note(RecordKind::Misuse, misuse::MUST_HOLD_NONE, 0, pc); }
@@ -217,6 +223,20 @@ pub(crate) fn default_options() -> Option<&'static [u8]> {
 /// The suppressions that the program sets for itself.
 pub(crate) fn default_suppressions() -> Option<&'static [u8]> {
     program_text(program_function!("__tsan_default_suppressions"))
+}
+
+/// Tells the program that a thread may block in the runtime from now on (or does not block any more), if it has functions for that.
+pub(crate) fn may_block(begins: bool) {
+    let function = match begins {
+        true => program_function!("_ZN6__tsan32OnPotentiallyBlockingRegionBeginEv"),
+        false => program_function!("_ZN6__tsan30OnPotentiallyBlockingRegionEndEv"),
+    };
+    // SAFETY: the program's own function, if it has one.
+    let function: Option<unsafe extern "C" fn()> = unsafe { core::mem::transmute(function) };
+    if let Some(function) = function {
+        // SAFETY: it expects to be called.
+        unsafe { function() };
+    }
 }
 
 /// Tells the program that its races were reported, and asks whether that is a failure.

@@ -8,4 +8,4 @@ mod testonly;
 mod wide;
 
 pub(crate) use access::{detours as access_detours, forward};
-pub(crate) use interface::{default_options, default_suppressions, is_failure};
+pub(crate) use interface::{default_options, default_suppressions, is_failure, may_block};

@@ -1,43 +1,42 @@
 //! Functions that tests of ThreadSanitizer call: a barrier that orders nothing, and the depth of the call stack.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::libc_hooks::real::{define, symbol};
 use crate::sys;
 #[cfg(feature = "staticlib")]
 use crate::thread;
 
-/// The lowest bits of a barrier say how many threads meet there, the others how many have arrived.
-const COUNT_BITS: u32 = 8;
+/// The lowest bits of a barrier say how many threads meet there, the others how many have arrived. A barrier has 32 bits; older
+/// headers give it room for 64.
+const COUNT_BITS: u32 = 10;
 
-fn round(state: u64) -> u64 {
+fn round(state: u32) -> u32 {
     (state >> COUNT_BITS) / (state & ((1 << COUNT_BITS) - 1)).max(1)
 }
 
 /// Waits until all threads of the round have arrived. Nothing of this is recorded.
-fn wait(barrier: &AtomicU64) {
+fn wait(barrier: &AtomicU32) {
     let one = 1 << COUNT_BITS;
     let before = barrier.fetch_add(one, Ordering::AcqRel);
-    // The lower half, which changes with every arrival.
-    let half = core::ptr::from_ref(barrier).cast::<u32>();
     if round(before.wrapping_add(one)) != round(before) {
-        return sys::wake_all(half);
+        return sys::wake_all(barrier.as_ptr());
     }
     loop {
         let now = barrier.load(Ordering::Acquire);
         if round(now) != round(before) {
             return;
         }
-        sys::wait_while(half, now as u32);
+        sys::wait_while(barrier.as_ptr(), now);
     }
 }
 
 define! {
-    fn __tsan_testonly_barrier_init(barrier: *const AtomicU64, count: u32; pc) {
+    fn __tsan_testonly_barrier_init(barrier: *const AtomicU32, count: u32; pc) {
         // SAFETY: our caller passes a barrier.
-        unsafe { &*barrier }.store(u64::from(count) & ((1 << COUNT_BITS) - 1), Ordering::Release);
+        unsafe { &*barrier }.store(count & ((1 << COUNT_BITS) - 1), Ordering::Release);
     }
-    fn __tsan_testonly_barrier_wait(barrier: *const AtomicU64; pc) {
+    fn __tsan_testonly_barrier_wait(barrier: *const AtomicU32; pc) {
         // SAFETY: our caller passes a barrier.
         wait(unsafe { &*barrier });
     }

@@ -229,6 +229,51 @@ effects! {
     fn pthread_getschedparam(thread: usize, policy: usize, out: usize) -> i32,
         if zero writes |_| [of::<i32>(policy), of::<i32>(out)];
 
+    fn pthread_attr_getdetachstate(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_attr_getinheritsched(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_attr_getschedpolicy(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_attr_getschedparam(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_barrierattr_getpshared(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_condattr_getclock(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_condattr_getpshared(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_mutexattr_getprotocol(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_mutexattr_getrobust(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_rwlockattr_getkind_np(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_rwlockattr_getpshared(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_attr_getaffinity_np(attributes: usize, room: usize, out: usize) -> i32, if zero writes |_| [bytes(out, room)];
+    fn pthread_getaffinity_np(thread: usize, room: usize, out: usize) -> i32, if zero writes |_| [bytes(out, room)];
+    fn pthread_getcpuclockid(thread: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_getname_np(thread: usize, out: usize, room: usize) -> i32, if zero writes |_| [text(out)];
+    fn pthread_setcancelstate(state: i32, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn pthread_setcanceltype(kind: i32, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn clock_getcpuclockid(process: i32, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn clock_settime(clock: i32, time: usize) -> i32, reads [of::<Time>(time)];
+    fn confstr(name: i32, out: usize, room: usize) -> usize, if there writes |result: usize| [bytes(out, result.min(room))];
+    fn random_r(state: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
+    fn lrand48_r(state: usize, out: usize) -> i32, if zero writes |_| [of::<i64>(out)];
+    fn drand48_r(state: usize, out: usize) -> i32, if zero writes |_| [of::<f64>(out)];
+    fn tcgetattr(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::termios>(out)];
+    fn mincore(address: usize, length: usize, out: usize) -> i32, if zero writes |_| [bytes(out, length.div_ceil(4096))];
+    fn tmpnam_r(out: usize) -> usize, if there writes |result| [text(result)];
+    fn strxfrm(out: usize, input: usize, room: usize) -> usize, reads [text(input)],
+        if there writes |result| [bytes(if result < room { out } else { 0 }, result + 1)];
+    fn backtrace(out: usize, most: i32) -> i32, if natural writes |result| [bytes(out, result as usize * 8)];
+    fn getifaddrs(out: usize) -> i32, if zero writes |_| [of::<usize>(out)];
+    fn if_indextoname(index: u32, out: usize) -> usize, if there writes |result| [text(result)];
+    fn if_nametoindex(name: usize) -> u32, reads [text(name)];
+    fn ether_aton_r(input: usize, out: usize) -> usize, reads [text(input)], if there writes |result| [bytes(result, 6)];
+    fn ether_ntoa_r(input: usize, out: usize) -> usize, reads [bytes(input, 6)], if there writes |result| [text(result)];
+    fn gethostbyname_r(name: usize, out: usize, buffer: usize, room: usize, result: usize, error: usize) -> i32,
+        reads [text(name)], if zero writes |_| [of::<usize>(result), of::<libc::hostent>(value::<usize>(result))];
+    fn listxattr(path: usize, out: usize, room: usize) -> isize, reads [text(path)],
+        if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
+    fn llistxattr(path: usize, out: usize, room: usize) -> isize, reads [text(path)],
+        if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
+    fn flistxattr(file: i32, out: usize, room: usize) -> isize,
+        if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
+    fn access(path: usize, mode: i32) -> i32, reads [text(path)];
+    fn faccessat(at: i32, path: usize, mode: i32, flags: i32) -> i32, reads [text(path)];
+
     fn readdir(directory: usize) -> usize, if there writes |result| [entry(result)];
     fn readdir64(directory: usize) -> usize, if there writes |result| [entry(result)];
     fn wcslen(input: usize) -> usize, reads [wide(input, usize::MAX)];

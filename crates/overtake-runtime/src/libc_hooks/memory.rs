@@ -164,8 +164,10 @@ hook! {
 const FAILED: usize = usize::MAX;
 
 fn mapped(address: usize, length: usize, pc: usize) -> usize {
-    if address != FAILED {
-        note_with(RecordKind::Map, address, pc, length as u64);
+    if address != FAILED
+        && let Some(thread) = thread::current()
+    {
+        thread.mapped(address as u64, length as u64, pc as u64);
     }
     address
 }

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod becoming;
+mod cloning;
 mod closing;
 mod effects;
 mod ends;

@@ -9,7 +9,7 @@ use overtake_rawlog::RecordKind;
 
 use super::note;
 use super::real::{hook, symbol};
-use crate::abi::atomic;
+use crate::abi::{self, atomic};
 use crate::sys;
 use crate::thread;
 
@@ -99,13 +99,21 @@ fn guard_at(address: usize) -> &'static AtomicU32 {
 
 // This replaces the library's function and does not call it: libstdc++ may be linked statically, and then there is none behind ours.
 extern "C" fn __cxa_guard_acquire(guard: usize, pc: usize) -> i32 {
+    abi::may_block(true);
+    let is_first = acquire_guard(guard, pc);
+    abi::may_block(false);
+    i32::from(is_first)
+}
+
+/// Waits until the guard is done, or takes it. Whether it was taken.
+fn acquire_guard(guard: usize, pc: usize) -> bool {
     let word = guard_at(guard);
     loop {
         match word.compare_exchange(0, PENDING, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => return 1,
+            Ok(_) => return true,
             Err(seen) if seen & DONE != 0 => {
                 atomic::note(guard, 1, pc, RecordKind::AtomicLoad, ACQUIRE, || ());
-                return 0;
+                return false;
             }
             Err(seen) => sys::wait_while(word.as_ptr(), seen),
         }

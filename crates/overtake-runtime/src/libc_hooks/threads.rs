@@ -105,7 +105,11 @@ fn create(
         start.write(Start { routine, argument, number, parent: creator.number(), signals: quiet.mask() });
     }
     STARTING.fetch_add(1, Ordering::Relaxed);
+    // libc may give the stack of a thread that has ended to the new one, and frees the old thread's thread-local blocks here. It knows
+    // that the old thread has ended, by means that are not recorded.
+    creator.ignore(0, 1, 0);
     let result = real(run_thread, start as usize);
+    creator.ignore(0, -1, 0);
     if result != 0 {
         STARTING.fetch_sub(1, Ordering::Relaxed);
         raw_free(start.cast());

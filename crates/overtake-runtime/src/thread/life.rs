@@ -117,8 +117,7 @@ pub(crate) fn end() {
 pub(crate) unsafe fn end_state(state: *const ThreadState) {
     // SAFETY: the caller's promise.
     let thread = unsafe { &*state };
-    thread.ignore_sync.set(0);
-    thread.tell_recorder();
+    thread.end_ignoring();
     thread.sync(RecordKind::ThreadEnd, 0, u64::from(thread.number()), 0);
     thread.recorder.close();
     // SAFETY: the caller's promise.

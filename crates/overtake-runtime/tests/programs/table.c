@@ -3,11 +3,15 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <ifaddrs.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <net/if.h>
 #include <netdb.h>
+#include <netinet/ether.h>
 #include <pwd.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -28,6 +33,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -37,7 +43,7 @@ struct row {
     const void *address;
     size_t bytes;
 };
-static struct row rows[400];
+static struct row rows[500];
 static int count;
 
 /* The rows are printed at the end, so that printing is not recorded in between. */
@@ -343,6 +349,85 @@ static void formats(void)
     READING(strtof, digits, 2, strtof(digits, 0) != 12);
 }
 
+static void more_attributes(void)
+{
+    pthread_attr_t attributes;
+    pthread_barrierattr_t of_barrier;
+    pthread_condattr_t of_condition;
+    pthread_mutexattr_t of_mutex;
+    pthread_rwlockattr_t of_rwlock;
+    pthread_attr_init(&attributes);
+    pthread_barrierattr_init(&of_barrier);
+    pthread_condattr_init(&of_condition);
+    pthread_mutexattr_init(&of_mutex);
+    pthread_rwlockattr_init(&of_rwlock);
+    OUT(pthread_attr_getdetachstate, int, pthread_attr_getdetachstate(&attributes, out));
+    OUT(pthread_attr_getinheritsched, int, pthread_attr_getinheritsched(&attributes, out));
+    OUT(pthread_attr_getschedpolicy, int, pthread_attr_getschedpolicy(&attributes, out));
+    OUT(pthread_attr_getschedparam, struct sched_param, pthread_attr_getschedparam(&attributes, out));
+    OUT(pthread_barrierattr_getpshared, int, pthread_barrierattr_getpshared(&of_barrier, out));
+    OUT(pthread_condattr_getclock, clockid_t, pthread_condattr_getclock(&of_condition, out));
+    OUT(pthread_condattr_getpshared, int, pthread_condattr_getpshared(&of_condition, out));
+    OUT(pthread_mutexattr_getprotocol, int, pthread_mutexattr_getprotocol(&of_mutex, out));
+    OUT(pthread_mutexattr_getrobust, int, pthread_mutexattr_getrobust(&of_mutex, out));
+    OUT(pthread_rwlockattr_getkind_np, int, pthread_rwlockattr_getkind_np(&of_rwlock, out));
+    OUT(pthread_rwlockattr_getpshared, int, pthread_rwlockattr_getpshared(&of_rwlock, out));
+    OUT(pthread_attr_getaffinity_np, cpu_set_t, pthread_attr_getaffinity_np(&attributes, sizeof(cpu_set_t), out));
+    OUT(pthread_getaffinity_np, cpu_set_t, pthread_getaffinity_np(pthread_self(), sizeof(cpu_set_t), out));
+    OUT(pthread_getcpuclockid, clockid_t, pthread_getcpuclockid(pthread_self(), out));
+    TEXT(pthread_getname_np, pthread_getname_np(pthread_self(), out, 64));
+    OUT(pthread_setcancelstate, int, pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, out));
+    OUT(pthread_setcanceltype, int, pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, out));
+    OUT(clock_getcpuclockid, clockid_t, clock_getcpuclockid(0, out));
+    struct timespec *never = NEW(struct timespec);
+    never->tv_nsec = -1;
+    READING(clock_settime, never, sizeof *never, !clock_settime(CLOCK_REALTIME, never));
+}
+
+static void more_results(void)
+{
+    TEXT(confstr, !confstr(_CS_PATH, out, PATH_MAX));
+    struct random_data *state = NEW(struct random_data);
+    initstate_r(1, calloc(1, 64), 64, state);
+    struct drand48_data *other = NEW(struct drand48_data);
+    srand48_r(1, other);
+    OUT(random_r, int32_t, random_r(state, out));
+    OUT(lrand48_r, long, lrand48_r(other, out));
+    OUT(drand48_r, double, drand48_r(other, out));
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    struct termios *line = NEW(struct termios);
+    int failed = tcgetattr(master, line);
+    WRITES(tcgetattr, line, failed ? 0 : sizeof *line);
+    void *page = aligned_alloc(4096, 8192);
+    OUT(mincore, short, mincore(page, 8192, (unsigned char *)out));
+    TEXT(tmpnam_r, !tmpnam_r(out));
+    char *input = strdup("word");
+    TEXT(strxfrm, strxfrm(out, input, PATH_MAX) == 0);
+    READS(strxfrm, input, 5);
+    void **frames = calloc(8, 8);
+    WRITES(backtrace, frames, 8 * (size_t)backtrace(frames, 8));
+    OUT(getifaddrs, struct ifaddrs *, getifaddrs(out));
+    TEXT_IF_THERE(if_indextoname, !if_indextoname(1, out));
+    char *name = strdup("lo"), *path = strdup("/"), *second_path = strdup("/");
+    READING(if_nametoindex, name, 3, (if_nametoindex(name), 0));
+    char *written = strdup("1:2:3:4:5:6"), *address = calloc(1, 6);
+    READING(ether_aton_r, written, 12, !ether_aton_r(written, (struct ether_addr *)address));
+    WRITES(ether_aton_r, address, 6);
+    TEXT(ether_ntoa_r, !ether_ntoa_r((struct ether_addr *)address, out));
+    struct hostent *host = NEW(struct hostent), **found = NEW(struct hostent *);
+    int error;
+    char *numbers = strdup("127.0.0.1");
+    READING(gethostbyname_r, numbers, 10, gethostbyname_r(numbers, host, calloc(1, 1024), 1024, found, &error));
+    WRITES(gethostbyname_r, found, sizeof *found);
+    READING(access, path, 2, access(path, F_OK));
+    READING(faccessat, second_path, 2, faccessat(AT_FDCWD, second_path, F_OK, 0));
+    char *list = calloc(1, 64);
+    READING(listxattr, path, 2, (listxattr(path, list, 64), 0));
+    READING(llistxattr, path, 2, (llistxattr(path, list, 64), 0));
+    flistxattr(0, list, 64);
+    WRITES(flistxattr, list, 0);
+}
+
 int main(void)
 {
     files();
@@ -353,6 +438,8 @@ int main(void)
     attributes_and_directories();
     attributes_of_threads();
     processes();
+    more_attributes();
+    more_results();
     for (int at = 0; at < count; at++)
         printf("%s %s %p %zu\n", rows[at].function, rows[at].what, rows[at].address, rows[at].bytes);
     return 0;

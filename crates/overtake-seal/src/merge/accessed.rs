@@ -24,6 +24,7 @@ impl Merger {
             K::FdPost | K::FdWait | K::FdMerge | K::FdUse | K::FdClose | K::FdForget | K::FdAlias => {
                 return self.touch_descriptor(record, thread, location);
             }
+            kind if self.objects.is_static(address, kind, record.extra) => return Ok(()),
             kind if makes_or_ends_object(kind) => Action::Write,
             // An atomic access, as for locks that programs build themselves.
             kind if uses_object(kind) && self.is_mortal(address) => {
@@ -61,11 +62,13 @@ impl Merger {
                 descriptors.closed(descriptor);
                 Action::Write(var)
             }
-            // An open descriptor is replaced in one step: other threads use either the old or the new one. So this only reads the old one.
+            // An open descriptor is replaced in one step: other threads use either the old or the new one. So this only reads both, and
+            // conflicts with who closes one of them.
             K::FdAlias if record.extra == 1 => {
-                let var = descriptors.variable(descriptor, symbols)?;
+                let old = descriptors.variable(descriptor, symbols)?;
+                events.push(Event::new(thread, Action::Read(old), location));
                 descriptors.closed(descriptor);
-                Action::Read(var)
+                Action::Read(descriptors.opened(descriptor, (thread, location), symbols)?)
             }
             K::FdForget | K::FdAlias => {
                 Action::Write(descriptors.opened(descriptor, (thread, location), symbols)?)

@@ -118,6 +118,7 @@ impl Merger {
             misuse::DOUBLE_LOCK => self.misuse_of_lock(MisuseKind::DoubleLock, value, thread, location),
             misuse::ERRNO => self.misuse(MisuseKind::ErrnoInSignal, "", thread, location),
             misuse::UNSAFE_CALL => self.misuse(MisuseKind::SignalUnsafeCall, "", thread, location),
+            misuse::STILL_IGNORED => self.misuse(MisuseKind::IgnoredAtEnd, "", thread, location),
             misuse::MUST_HOLD_NONE => {
                 let held: Vec<&str> = self.objects.held_by(thread).collect();
                 match held.join(" and ") {
