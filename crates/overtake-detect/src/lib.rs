@@ -21,6 +21,7 @@ mod locks;
 mod m2;
 mod osr;
 mod passes;
+mod posts;
 mod race;
 mod read_sources;
 mod registry;

@@ -2,7 +2,7 @@
 //!
 //! A thread that joins another one knows everything that it did, in every schedule: only the join says so, no lock. If it then starts a
 //! thread, that thread can take over the number of the joined one: its events continue those of its predecessor in thread order, which is an
-//! order that fork and join make anyway. So no verdict changes. What is reported per thread (the first racing access of each other thread,
+//! order that fork and join make anyway. So the same events race. What is reported per thread (the first racing access of each other thread,
 //! for example) is reported once for all threads with the number.
 //!
 //! **State.** For each thread the number that it has, if it is another one's, and the numbers that it may give to threads which it starts:
@@ -142,7 +142,7 @@ mod tests {
 
     use crate::passes::Analysis;
     use crate::race::Race;
-    use crate::registry::DETECTORS;
+    use crate::registry::{DETECTORS, Notion};
     use crate::settings::Options;
     use crate::testing::{Random, run_analysis};
 
@@ -192,7 +192,8 @@ mod tests {
     }
 
     fn merging() -> impl Iterator<Item = &'static crate::Entry> {
-        DETECTORS.iter().filter(|entry| entry.merges_threads)
+        // `osr` begins later than others.
+        DETECTORS.iter().filter(|entry| entry.merges_threads || entry.notion == Notion::SyncReversal)
     }
 
     fn found(analysis: Analysis, trace: &Trace) -> (Analysis, Vec<u64>) {
@@ -207,7 +208,8 @@ mod tests {
         let mut random = Random(7);
         for number in 0..1_000 {
             let trace = short_threads(&mut random);
-            for entry in merging() {
+            // `osr` takes its time.
+            for entry in merging().filter(|entry| number < 100 || entry.notion != Notion::SyncReversal) {
                 let start = || (entry.start)(&Options::default()).expect("good options");
                 let (alone, own) = found(start(), &trace);
                 let (sharing, shared) = found(start().sharing_numbers_after(0), &trace);
@@ -221,7 +223,9 @@ mod tests {
                         .groups()
                         .iter()
                         .any(|own| pair(&own.example) == pair(&group.example));
-                    assert!(is_known, "{} on trace {number}: {group:?}", entry.name);
+                    // Of the races of an event with threads that share a number, `osr` judges one.
+                    let judges_one = entry.notion == Notion::SyncReversal;
+                    assert!(is_known || judges_one, "{} on trace {number}: {group:?}", entry.name);
                     for at in [group.example.first.at, group.example.second.at] {
                         let event = trace.events[at.index.0 as usize];
                         assert_eq!(

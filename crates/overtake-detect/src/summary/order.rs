@@ -10,6 +10,7 @@
 use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock, Time};
 use overtake_trace::{EventIndex, Id, IdVec, Sizes, SyncId, ThreadId, VarId};
 
+use crate::posts::Posts;
 use crate::syncp::{Life, MOST_BYTES};
 
 /// A sweep comes when there are at least so many clocks.
@@ -22,7 +23,7 @@ pub(super) struct Order {
     last_writes: IdVec<VarId, Stamp>,
     /// The variables with a last write, each once.
     written: Vec<VarId>,
-    posts: IdVec<SyncId, Vec<Stamp>>,
+    posts: IdVec<SyncId, Posts>,
     lives: IdVec<ThreadId, Life>,
     /// The next sweep comes when there are so many clocks.
     sweep_at: usize,
@@ -91,17 +92,11 @@ impl Order {
 
     pub(super) fn post(&mut self, thread: ThreadId, object: SyncId) {
         let stamp = self.clocks[thread].publish(&mut self.snapshots);
-        let posts = &mut self.posts[object];
-        match posts.iter_mut().find(|post| post.epoch.thread == thread.0) {
-            Some(post) => self.snapshots.release(std::mem::replace(post, stamp).snapshot),
-            None => posts.push(stamp),
-        }
+        self.posts[object].add(stamp, &mut self.snapshots);
     }
 
     pub(super) fn wait(&mut self, thread: ThreadId, object: SyncId) {
-        for &post in &self.posts[object] {
-            self.clocks[thread].join(&self.snapshots, post);
-        }
+        self.posts[object].hand_to(&mut self.clocks[thread], &self.snapshots);
     }
 
     /// Drops what nobody can learn from any more. The event at `now` is the last one that took effect.
@@ -154,5 +149,7 @@ impl Order {
             + self.clocks.iter().map(ThreadClock::heap_bytes).sum::<usize>()
             + self.last_writes.table_bytes()
             + self.written.capacity() * size_of::<VarId>()
+            + self.posts.table_bytes()
+            + self.posts.iter().map(Posts::heap_bytes).sum::<usize>()
     }
 }

@@ -31,6 +31,7 @@ use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
 use crate::links::Finder;
 use crate::locks::SetId;
+use crate::posts::Posts;
 use crate::visitor::{Touch, Visitor};
 
 /// About how much room the clocks of last writes may take if there are many threads.
@@ -249,7 +250,7 @@ pub(crate) struct Survey {
     readers: FxHashMap<VarId, Vec<Epoch>>,
     guards: Guards,
     lock_users: IdVec<LockId, Option<ThreadId>>,
-    posts: IdVec<SyncId, Vec<Stamp>>,
+    posts: IdVec<SyncId, Posts>,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -482,6 +483,7 @@ impl Survey {
             + self.guards.state_bytes()
             + self.lock_users.table_bytes()
             + self.posts.table_bytes()
+            + self.posts.iter().map(Posts::heap_bytes).sum::<usize>()
     }
 
     fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
@@ -569,18 +571,12 @@ impl Visitor for Survey {
     fn post(&mut self, at: At, object: SyncId) {
         self.note(at);
         let stamp = self.clocks[at.thread].publish(&mut self.snapshots);
-        let posts = &mut self.posts[object];
-        match posts.iter_mut().find(|post| post.epoch.thread == at.thread.0) {
-            Some(post) => self.snapshots.release(std::mem::replace(post, stamp).snapshot),
-            None => posts.push(stamp),
-        }
+        self.posts[object].add(stamp, &mut self.snapshots);
     }
 
     fn wait(&mut self, at: At, object: SyncId) {
         self.note(at);
-        for &post in &self.posts[object] {
-            self.clocks[at.thread].join(&self.snapshots, post);
-        }
+        self.posts[object].hand_to(&mut self.clocks[at.thread], &self.snapshots);
     }
 
     fn other(&mut self, at: At) {
