@@ -2,10 +2,13 @@
 //!
 //! That is the one in `OVERTAKE_BIN`, else the one that built the program (`overtake_built_by`, a zero-terminated text that the
 //! compiler wrapper links in), else the one in `PATH`.
+//!
+//! Children that `fork` made report for themselves. They share a byte with the first process, in which they note what came of it, so that
+//! a program whose child raced does not end with 0.
 
 use core::arch::asm;
 use core::ffi::c_char;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 use crate::abi;
 use crate::environment;
@@ -30,6 +33,43 @@ enum Outcome {
     Unchecked,
 }
 
+impl Outcome {
+    const fn bit(self) -> u8 {
+        match self {
+            Outcome::Fine => 0,
+            Outcome::Races => 1,
+            Outcome::Unchecked => 2,
+        }
+    }
+}
+
+/// What processes of the program came to, a bit each, in memory that children share. Null where there is none.
+static FAMILY: AtomicPtr<AtomicU8> = AtomicPtr::new(core::ptr::null_mut());
+static FIRST_PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// From now on, children of this process tell it what they came to.
+pub(crate) fn start_family() {
+    if let Ok(byte) = sys::map_for_children(size_of::<AtomicU8>()) {
+        FIRST_PROCESS.store(sys::process_id(), Ordering::Relaxed);
+        FAMILY.store(byte.cast(), Ordering::Release);
+    }
+}
+
+/// Notes what this process came to. Returns what it ends with: the first process with the worst of those that ended before it.
+fn with_family(own: Outcome) -> Outcome {
+    let family = FAMILY.load(Ordering::Acquire);
+    if family.is_null() {
+        return own;
+    }
+    // SAFETY: the memory stays mapped.
+    let before = unsafe { &*family }.fetch_or(own.bit(), Ordering::Relaxed);
+    let is_first = FIRST_PROCESS.load(Ordering::Relaxed) == sys::process_id();
+    let worst = [Outcome::Races, Outcome::Unchecked]
+        .into_iter()
+        .find(|worse| (before | own.bit()) & worse.bit() != 0);
+    worst.filter(|_| is_first).unwrap_or(own)
+}
+
 /// Hands the log over and waits for the report, unless the program was started by `overtake run`. Returns the exit code with which the
 /// process must end instead of `code`, because there were races, or because there may be races that were not checked. `flushes` says
 /// whether libc is about to write the buffers of streams; then they are written before the report. A process that ends without flushing,
@@ -48,6 +88,7 @@ pub(crate) fn hand_over(flushes: bool, code: i32) -> Option<i32> {
     } else {
         return None;
     };
+    let outcome = with_family(outcome);
     let for_races = environment::race_exit_code().unwrap_or(RACE_EXIT_CODE);
     match abi::is_failure(outcome == Outcome::Races) {
         true if for_races != 0 => Some(for_races),
@@ -57,7 +98,7 @@ pub(crate) fn hand_over(flushes: bool, code: i32) -> Option<i32> {
 
 /// Lets an `overtake` report before the process becomes another program or dies of a signal. The report does not change the exit code.
 pub(crate) fn report_early() {
-    let _ = report();
+    let _ = with_family(report());
 }
 
 /// Whether the log was handed over. A process may die of a signal while it ends, after that.
@@ -99,7 +140,8 @@ fn report() -> Outcome {
             0 => Outcome::Fine,
             RACE_EXIT_CODE => Outcome::Races,
             NOT_FOUND => leave_log(Errno(libc::ENOENT)),
-            _ => Outcome::Unchecked,
+            UNCHECKED_EXIT_CODE => Outcome::Unchecked,
+            _ => leave_log(Errno(libc::EINTR)),
         },
         Ok(_) => leave_log(Errno(libc::EINTR)),
         Err(error) => leave_log(error),
@@ -156,7 +198,7 @@ fn leave_log(reason: Errno) -> Outcome {
             [b"no overtake can be started to report races: the program sees other directories than at its start", b"", b""]
         }
         libc::ENOENT => [b"no overtake found to report races", b"", b""],
-        libc::EINTR => [b"the overtake that should report races died", b"", b""],
+        libc::EINTR => [b"the overtake that should report races died, perhaps for want of memory", b"", b""],
         _ => [b"no overtake can be started to report races (", reason.reason(), b")"],
     };
     process::say(&[why[0], why[1], why[2], b"; see them with: overtake finish ", log]);

@@ -122,6 +122,7 @@ pub(crate) fn start() {
     }
     libc_hooks::start();
     if is_started_directly() {
+        hand_over::start_family();
         libc_hooks::signals::hand_over_before_death();
     }
     PHASE.store(RECORDING, Ordering::Release);

@@ -116,6 +116,11 @@ pub(crate) fn map_file_slowly(file: Fd, offset: u64, bytes: usize) -> Result<*mu
     map_shared(file, offset, bytes, libc::MAP_SHARED)
 }
 
+/// Zeroed memory that children of this process share with it.
+pub(crate) fn map_for_children(bytes: usize) -> Result<*mut u8, Errno> {
+    map_shared(Fd(-1), 0, bytes, libc::MAP_SHARED | libc::MAP_ANONYMOUS)
+}
+
 fn map_shared(file: Fd, offset: u64, bytes: usize, flags: i32) -> Result<*mut u8, Errno> {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let flags = flags as usize;

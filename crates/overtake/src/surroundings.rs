@@ -54,9 +54,15 @@ impl Surroundings {
         Ok(())
     }
 
-    /// Starts the client of a program that runs.
-    pub(crate) fn start_client(&self, program: &Child) -> Result<Option<Client>, Error> {
-        self.client.as_deref().map(|command| Client::start(command, program)).transpose()
+    /// Starts the client of a program that runs. If there can be none, the program is ended: nobody else would end it.
+    pub(crate) fn start_client(&self, program: &mut Child) -> Result<Option<Client>, Error> {
+        let Some(command) = self.client.as_deref() else { return Ok(None) };
+        let client = Client::start(command, program);
+        if client.is_err() {
+            let _ = program.kill(); // it may have ended by itself
+            let _ = program.wait();
+        }
+        client.map(Some)
     }
 }
 

@@ -158,7 +158,7 @@ macro_rules! same {
 mod programs_do_the_same_as_without_us {
     use super::{Directly, expect_the_same};
 
-    same!(Reports: fork_storm, spawned, everything_closed, little_memory, many_signals, jumps, contexts, cancelled, many_mutexes,
+    same!(Reports: fork_storm, racing_child, spawned, everything_closed, little_memory, many_signals, jumps, contexts, cancelled, many_mutexes,
         deep, quick_end, raw_end, exec_in_thread, vforked, no_descriptors, small_files, unflushed, reused_stderr, threads_alive, threads_in_sequence,
         no_time_stamps, nothing_allowed);
     same!(ReportsOnly: daemon, late_children, crashed);
@@ -182,6 +182,26 @@ fn a_log_is_read_where_threads_cannot_be_started() {
     assert_eq!(left.len(), 1, "{left:?}");
     let finished = command(alone).arg(env!("CARGO_BIN_EXE_overtake")).arg("finish").args(left).output();
     let finished = finished.expect("it starts");
+    assert_eq!(code(finished.status), 66, "{}", said(&finished));
+    assert!(said(&finished).contains("observed race on shared"), "{}", said(&finished));
+}
+
+/// State follows what is alive, in sealing and in every default detector.
+#[test]
+fn threads_one_after_the_other_are_analysed_in_little_memory() {
+    let programs = Programs::new("threads_in_sequence");
+    let mut ours = overtake();
+    ours.arg("cc");
+    let program = programs.compiled(ours, "program");
+    let mut recorded = command(&program);
+    recorded.env("OVERTAKE_LOG", programs.scratch.path());
+    programs.run(recorded, false);
+    let left = programs.left();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let limited = "ulimit -v 1000000; exec \"$0\" finish \"$1\"";
+    let mut finish = command("sh");
+    finish.args(["-c", limited, env!("CARGO_BIN_EXE_overtake")]).args(left);
+    let finished = finish.output().expect("it starts");
     assert_eq!(code(finished.status), 66, "{}", said(&finished));
     assert!(said(&finished).contains("observed race on shared"), "{}", said(&finished));
 }

@@ -13,6 +13,7 @@ mod verdict;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use overtake::recording::end_instead_of_aborting;
 use overtake::{Listener, compile};
 use overtake_detect::Registry;
 
@@ -38,6 +39,7 @@ pub fn run(registry: Registry) -> ExitCode {
     let arguments = Arguments::from_arg_matches(&matches);
     let arguments = arguments.unwrap_or_else(|error| error.exit());
     let console = Console { quiet: arguments.quiet, verbose: arguments.verbose };
+    end_instead_of_aborting(verdict::aborted(&arguments.command));
     match commands::run(&arguments.command, registry, console) {
         Ok(verdict) => verdict.into(),
         Err(failure) => {

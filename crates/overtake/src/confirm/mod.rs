@@ -192,7 +192,7 @@ pub fn stop_at(
         let surroundings = options.trial.surroundings.clone();
         surroundings.prepare()?;
         let mut child = options.trial.start("gates", Some(plan.path()), scratch.path())?;
-        let client = surroundings.start_client(&child)?;
+        let client = surroundings.start_client(&mut child)?;
         if trial::stops(&mut child)? {
             return Ok(Stopped { child, client, surroundings, _scratch: scratch });
         }

@@ -61,7 +61,7 @@ impl Trial {
         self.surroundings.prepare()?;
         let mut child = self.start(back_end, plan, directory)?;
         let start = Instant::now();
-        let client = self.surroundings.start_client(&child)?;
+        let client = self.surroundings.start_client(&mut child)?;
         let failed = |error| Error::in_file(Path::new(&self.command[0]), error);
         let status = watch(&mut child, most).map_err(failed)?;
         let time = start.elapsed();

@@ -31,7 +31,7 @@ pub use leftover::{Leftover, leftovers, remove, trusted};
 pub(crate) use live::{Live, Writing};
 pub use loss::{Losses, coalesced, is_incomplete, is_uninstrumented, losses, missing};
 pub use scratch::scratch_directory;
-pub use signals::{Scratch, catch_signals};
+pub use signals::{Scratch, catch_signals, end_instead_of_aborting};
 
 /// How the names of the directories for logs begin; the number of the `overtake` process follows.
 const ROOT_PREFIX: &str = "overtake-log-";
@@ -58,6 +58,8 @@ pub struct Recording {
     root: Scratch,
     /// How the first process ended.
     pub status: ExitStatus,
+    /// Why the command that comes after the program failed, if it did.
+    pub teardown: Result<(), Error>,
     /// Processes that still record.
     running: BTreeSet<u32>,
 }
@@ -89,16 +91,16 @@ impl Recording {
         catch_signals();
         outliving::adopt_orphans();
         surroundings.prepare()?;
-        let started = signals::started(|| command.spawn()).map_err(failed)?;
-        let client = surroundings.start_client(&started)?;
+        let mut started = signals::started(|| command.spawn()).map_err(failed)?;
+        let client = surroundings.start_client(&mut started)?;
         let status = waited_for(started).map_err(failed)?;
         if let Some(client) = client {
             client.end();
         }
-        surroundings.clean_up()?;
+        let teardown = surroundings.clean_up();
         let running = outliving::wait_for_recorders(root.path(), options.wait, listener);
         signals::hand_on_to(Vec::new());
-        Ok(Recording { root, status, running })
+        Ok(Recording { root, status, teardown, running })
     }
 
     /// The logs of processes that have ended, in the order in which they started.

@@ -7,12 +7,14 @@
 
 use std::path::PathBuf;
 use std::process::Child;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, process, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
 /// What happens to a signal that arrives.
@@ -96,6 +98,13 @@ pub fn catch_signals() {
     if waiting.is_err() {
         handle.close();
     }
+}
+
+/// From now on this process ends with an exit code where it would abort. It aborts if memory runs out, after a message that says so; a
+/// signal looks as if the checked program had died.
+pub fn end_instead_of_aborting(code: u8) {
+    // Where that is not possible, it aborts.
+    let _ = register_conditional_shutdown(SIGABRT, i32::from(code), Arc::new(AtomicBool::new(true)));
 }
 
 /// Signals that this process ignores, a bit each, the lowest for signal 1.

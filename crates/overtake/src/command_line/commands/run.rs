@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     }
     let Processes { reports: found, mut failures, .. } = processes;
     failures.extend(recording.keep_running().map(|error| error.to_string()));
+    failures.extend(recording.teardown.as_ref().err().map(Error::to_string));
     let mut found = merge(found);
     if arguments.keep_environment {
         keep_environment(&mut found);
@@ -71,7 +72,9 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
         remember(&found);
     }
     console.say(&ending(recording.status));
-    again.see(&mut found, &recorded.program, console)?;
+    if let Err(failure) = again.see(&mut found, &recorded.program, console) {
+        failures.push(format!("races could not be confirmed: {failure}"));
+    }
     let clean = text::clean(&found, start.elapsed());
     let is_clean = found.findings.is_empty() && !logs.is_empty();
     let told = tell_of_program(found, &reports, process.as_deref(), console);
