@@ -82,6 +82,13 @@ pub const SHAPES: &[Shape] = &[
         build: |parameters, symbols| program(parameters, symbols, Style::plain(0.6)),
     },
     Shape {
+        name: "interleaved",
+        description: "as lock-heavy, but another thread runs after each event",
+        relevant: PROGRAM,
+        defaults: BASE,
+        build: |parameters, symbols| program(parameters, symbols, Style { slice: 1, ..Style::plain(0.5) }),
+    },
+    Shape {
         name: "compute",
         description: "computation over very many variables with little synchronisation",
         relevant: PROGRAM,

@@ -244,6 +244,15 @@ fn many_threads_all_run() {
 }
 
 #[test]
+fn interleaved_gives_each_event_to_another_thread() {
+    let shape = find_shape("interleaved").expect("in the table");
+    let trace = generate(shape, Parameters { events: 100_000, ..shape.defaults });
+    let stays = trace.events.windows(2).filter(|pair| pair[0].thread() == pair[1].thread()).count();
+    // Threads are drawn, and who waits for a lock lets its holder run.
+    assert!(stays < trace.events.len() / 5, "{stays}");
+}
+
+#[test]
 fn mixed_has_every_operation_and_every_memory_order() {
     let shape = find_shape("mixed").expect("in the table");
     let trace = generate(shape, Parameters { events: 200_000, ..shape.defaults });

@@ -118,6 +118,8 @@ pub(crate) struct Machine {
     pub(crate) open_sections: u64,
     pub(crate) strays: Strays,
     blocks: Blocks,
+    /// Most events of a slice: a power of two.
+    pub(crate) slice: u64,
     pub(crate) rng: Rng,
 }
 
@@ -146,6 +148,7 @@ impl Machine {
             open_sections: 0,
             strays,
             blocks,
+            slice: 1,
             rng,
         }
     }
@@ -163,7 +166,7 @@ impl Machine {
             if self.workers[worker].has_ended() {
                 return Some(worker as u32);
             }
-            let slice = 1 + (random & 15);
+            let slice = 1 + (random & (self.slice - 1));
             self.run_slice(tape, worker, slice.min(end - tape.index()));
         }
         None

@@ -40,6 +40,8 @@ pub(crate) struct Style {
     pub(crate) first_group_lock_free: bool,
     /// Variables that a surrounding generator uses for itself.
     pub(crate) reserved: u32,
+    /// Most events of a thread until another one runs: a power of two.
+    pub(crate) slice: u64,
 }
 
 impl Style {
@@ -53,6 +55,7 @@ impl Style {
             groups: 1,
             first_group_lock_free: false,
             reserved: 0,
+            slice: 16,
         }
     }
 }
@@ -85,7 +88,9 @@ pub(crate) fn build_machine(
     let program = write_program(parameters, style, symbols, sites, &layout, &mut rng)?;
     let strays = Strays::new(parameters.raciness, parameters.distance, &mut rng);
     let workers = threads.min(style.alive);
-    Ok(Machine::new(program, layout, workers, locks, strays, parameters.events, rng))
+    let mut machine = Machine::new(program, layout, workers, locks, strays, parameters.events, rng);
+    machine.slice = style.slice;
+    Ok(machine)
 }
 
 fn write_program(

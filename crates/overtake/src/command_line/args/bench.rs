@@ -11,7 +11,7 @@ use super::values::{count_parser, duration_parser};
 /// `bench`.
 #[derive(Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Time reading, writing and every detector on generated traces, against goals
+    /// Time reading, writing and every detector on generated traces and on recordings, against goals
     Speed(SpeedArguments),
     /// Measure how often the property tester finds a race, and how its time grows with the trace
     Sampling(SamplingArguments),
@@ -84,6 +84,9 @@ pub(crate) struct SpeedArguments {
     /// Events of the file for random access; 0 leaves it out
     #[arg(long, value_name = "N", default_value = "100M", value_parser = count_parser)]
     pub(crate) big_events: u64,
+    /// Recordings to time every detector on as well
+    #[arg(long, value_name = "TRACE", num_args = 1..)]
+    pub(crate) recordings: Vec<PathBuf>,
 }
 
 /// `bench sampling`.

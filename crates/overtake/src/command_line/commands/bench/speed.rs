@@ -1,6 +1,7 @@
 //! `overtake bench speed`: how fast reading, writing and every detector are, against their goals.
 //!
-//! The yardstick is W, the time of `wc -l` on the trace's STD text, measured in the same rounds as everything else.
+//! The yardstick is W, the time of `wc -l` on the trace's STD text, measured in the same rounds as everything else. On recordings the unit is the
+//! time that reading the trace takes: what programs do decides how long a line of text is, and how far apart the bytes lie that a detector looks up.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,6 +20,9 @@ use crate::command_line::verdict::{Outcome, Verdict};
 const GROWTH_GOAL: f64 = 11.0;
 const PREDICTIVE_GROWTH_GOAL: f64 = 12.0;
 
+/// How many times the time of reading a recording a detector may take for each W of its goal.
+const READINGS: f64 = 1.0;
+
 /// A kind of trace.
 struct Shape {
     name: &'static str,
@@ -35,12 +39,18 @@ impl Shape {
     }
 }
 
-const SHAPES: [Shape; 2] = [
+const SHAPES: [Shape; 3] = [
     Shape {
         name: "lock-heavy",
         options: "--threads 16 --locks 32 --variables 20000",
         allowance: 1.0,
         is_yardstick: true,
+    },
+    Shape {
+        name: "interleaved",
+        options: "--threads 16 --locks 32 --variables 20000",
+        allowance: 2.5,
+        is_yardstick: false,
     },
     Shape {
         name: "compute",
@@ -56,6 +66,9 @@ pub(crate) fn run(arguments: &SpeedArguments, registry: Registry, console: Conso
     for shape in &SHAPES {
         bench.prepare(shape)?;
         bench.measure(shape)?;
+    }
+    for recording in &arguments.recordings {
+        bench.measure_recording(recording)?;
     }
     bench.random_access()?;
     console.print(&text::bench(&bench.rows, &console.layout(0)))?;
@@ -128,6 +141,28 @@ impl Bench<'_> {
         self.reading_rows(shape, &times)?;
         for (entry, detector) in self.registry.entries().iter().zip(times[3..].chunks_exact(2)) {
             self.detector_rows(shape, entry, times[0], detector);
+        }
+        Ok(())
+    }
+
+    /// Gives a recording to every detector, all in the same rounds.
+    fn measure_recording(&mut self, recording: &Path) -> Result<(), Error> {
+        let name = recording.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let file = OtrFile::open(recording).map_err(|error| Error::in_file(recording, error))?;
+        let events = file.parameters().events;
+        self.console.say(&format!(
+            "measuring the recording {name}, {events} events ({} rounds)",
+            self.arguments.runs
+        ));
+        let analyses =
+            self.registry.entries().iter().map(|entry| format!("analyze --detector {}", entry.name));
+        let tasks = std::iter::once("bench read".to_owned()).chain(analyses);
+        let tasks: Vec<_> = tasks.map(|task| Task::overtake(&task, recording)).collect();
+        let times = self.lab.medians(&tasks, self.arguments.runs)?;
+        self.row(format!("{name}: read .otr"), times[0].as_nanos() as f64 / events as f64, " ns/event", None);
+        for (entry, &time) in self.registry.entries().iter().zip(&times[1..]) {
+            let goal = entry.speed_goal.map(|goal| Goal::AtMost(goal * READINGS));
+            self.row(format!("{name}: {}", entry.name), ratio(time, times[0]), " readings", goal);
         }
         Ok(())
     }
