@@ -56,13 +56,14 @@ pub(crate) fn merge(
     let mut merger = Merger::new(log, &mut scan, modules)?;
     merger.keep(Kept::of(log, &scan));
     let mut queue = BinaryHeap::new();
-    // Of many threads, few run at the same time: each has a cursor only while it does.
-    let mut cursors: Vec<Option<Cursor<'_>>> = log.threads.iter().map(|_| None).collect();
+    // Of many threads, few run at the same time: each has a cursor, which takes kilobytes, only while it does.
+    let mut cursors: Vec<Option<Box<Cursor<'_>>>> = log.threads.iter().map(|_| None).collect();
     queue.extend(scan.threads.iter().enumerate().map(|(at, thread)| Reverse(((thread.start, 0), at))));
     while let Some(Reverse((_, at))) = queue.pop() {
         let others = queue.peek().map(|Reverse((moment, _))| *moment);
         let cursor = cursors[at].get_or_insert_with(|| {
-            Cursor::new(&log.threads[at], &scan.threads[at], scan.end_of(log.threads[at].number))
+            let end = scan.end_of(log.threads[at].number);
+            Box::new(Cursor::new(&log.threads[at], &scan.threads[at], end))
         });
         match merger.go_on(cursor, ThreadId(at as u32), others, out)? {
             Some(moment) => queue.push(Reverse((moment, at))),
