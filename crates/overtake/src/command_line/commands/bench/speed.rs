@@ -20,8 +20,8 @@ use crate::command_line::verdict::{Outcome, Verdict};
 const GROWTH_GOAL: f64 = 11.0;
 const PREDICTIVE_GROWTH_GOAL: f64 = 12.0;
 
-/// How many times the time of reading a recording a detector may take for each W of its goal.
-const READINGS: f64 = 1.0;
+/// How many times the time of reading a recording a detector without a goal of its own may take.
+const MOST_READINGS: f64 = 40.0;
 
 /// A kind of trace.
 struct Shape {
@@ -161,8 +161,8 @@ impl Bench<'_> {
         let times = self.lab.medians(&tasks, self.arguments.runs)?;
         self.row(format!("{name}: read .otr"), times[0].as_nanos() as f64 / events as f64, " ns/event", None);
         for (entry, &time) in self.registry.entries().iter().zip(&times[1..]) {
-            let goal = entry.speed_goal.map(|goal| Goal::AtMost(goal * READINGS));
-            self.row(format!("{name}: {}", entry.name), ratio(time, times[0]), " readings", goal);
+            let goal = Goal::AtMost(entry.speed_goal.unwrap_or(MOST_READINGS));
+            self.row(format!("{name}: {}", entry.name), ratio(time, times[0]), " readings", Some(goal));
         }
         Ok(())
     }
