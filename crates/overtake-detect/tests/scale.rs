@@ -70,6 +70,29 @@ fn state_does_not_grow_with_the_trace() {
     }
 }
 
+/// Two threads that write a variable in turn, without a lock: what is out of the window is forgotten.
+#[test]
+fn racing_accesses_out_of_the_window_are_forgotten() {
+    let racing = |rounds: u32| {
+        let mut trace = Trace::default();
+        for name in ["T0", "T1"] {
+            trace.symbols.threads.intern(name.as_bytes()).expect("room for names");
+        }
+        trace.symbols.variables.intern(b"V0").expect("room for names");
+        let mut act =
+            |thread, action| trace.events.push(Event::new(ThreadId(thread), action, LocationId::UNKNOWN));
+        act(0, Action::Fork(ThreadId(1)));
+        (0..rounds).for_each(|round| act(round % 2, Action::Write(VarId(0))));
+        trace
+    };
+    let entry = find("short-osr").expect("in the table");
+    let mut options = Options::default();
+    options.window = 100;
+    let bytes = |rounds| run(entry, &options, &racing(rounds), |job| job.peak_state_bytes);
+    let [short, long] = [50_000, 400_000].map(bytes);
+    assert!(long < short * 2, "{short} bytes, then {long}");
+}
+
 /// Threads that take turns: each reads, under a lock, what some other thread wrote last, and writes something itself. Soon every thread has heard of
 /// every other one.
 fn gossip(threads: u32, turns: u32) -> Trace {

@@ -5,7 +5,8 @@
 //! more there are is counted. Pairs of a group in which a race is known already are candidates only for the sake of a second
 //! access that is in no race yet.
 //!
-//! Runs beside `syncp` and remembers accesses of open variables only: those that matter and that no lock protects (`cover.rs`).
+//! Runs beside `syncp` and remembers accesses of open variables only: those that matter, and whose accesses neither order nor a common lock
+//! keeps apart (`syncp/guards.rs`); with a window, only accesses in it.
 //! The clocks are those of the survey: thread order, fork, join, posts, and reads after the writes that they see.
 
 use overtake_clock::Time;
@@ -80,6 +81,13 @@ struct Alike {
     held: Held,
     location: LocationId,
     accesses: Vec<(Time, EventIndex, AccessKind)>,
+}
+
+impl Alike {
+    /// How many of the first accesses are out of the window that ends with `last`.
+    fn first_in_window(&self, last: EventIndex, window: u64) -> usize {
+        self.accesses.partition_point(|&(_, index, _)| last.0 - index.0 >= window)
+    }
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -178,7 +186,13 @@ impl Finder {
         let (location, entry) = (access.at.location, (time, access.at.index, access.kind));
         let alike = |one: &&mut Alike| (one.class, one.held, one.location) == (class, held, location);
         match of_thread.classes.iter_mut().find(alike) {
-            Some(one) => one.accesses.push(entry),
+            Some(one) => {
+                if one.accesses.len() == one.accesses.capacity() {
+                    let over = one.first_in_window(access.at.index, self.limits.window);
+                    one.accesses.drain(..over);
+                }
+                one.accesses.push(entry);
+            }
             None => of_thread.classes.push(Alike { class, held, location, accesses: vec![entry] }),
         }
     }
@@ -213,7 +227,8 @@ impl Finder {
             if !alike.class.conflicts(class) || self.held.sets.have_common_lock(alike.held, held) {
                 continue;
             }
-            let start = alike.accesses.partition_point(|&(time, ..)| time <= before);
+            let unordered = alike.accesses.partition_point(|&(time, ..)| time <= before);
+            let start = unordered.max(alike.first_in_window(second.at.index, self.limits.window));
             let accesses = &alike.accesses[start..];
             let pair = LocationPair::new(var, alike.location, second.at.location);
             let state = self.groups.entry(pair).or_default();
@@ -224,7 +239,7 @@ impl Finder {
             for (at, &(_, index, kind)) in accesses.iter().enumerate() {
                 // An allocation that happens before a use was handed over; what does not is no prediction.
                 let is_handed_over = self.census.is_recorded && kind == AccessKind::Alloc;
-                if is_handed_over || second.at.index.0 - index.0 >= self.limits.window {
+                if is_handed_over {
                     continue;
                 }
                 if state.candidates >= self.limits.instances {
