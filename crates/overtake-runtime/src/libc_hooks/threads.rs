@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use overtake_rawlog::RecordKind;
 
 use super::memory::{raw_allocate, raw_free};
-use super::real::hook;
+use super::real::{Real, hook};
 use super::{caller_or, note};
 use crate::sys::NoSignals;
 use crate::{process, sys, thread, tls};
@@ -196,16 +196,20 @@ fn join(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
 
 /// Whether threads with these attributes are created detached. The attributes may be null.
 fn is_detached(attributes: usize) -> bool {
+    #[used]
+    #[unsafe(link_section = "overtake_real")]
+    static REAL: Real = Real::new("pthread_attr_getdetachstate\0");
     let mut state = 0;
-    let attributes = attributes as *const libc::pthread_attr_t;
+    // SAFETY: the type is that of libc's function of this name.
+    let detach_state = unsafe {
+        core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(usize, *mut i32) -> i32>(
+            REAL.address(),
+        )
+    };
     // SAFETY: the program passes initialised attributes; the call writes the state.
-    !attributes.is_null()
-        && unsafe { pthread_attr_getdetachstate(attributes, &raw mut state) } == 0
+    attributes != 0
+        && unsafe { detach_state(attributes, &raw mut state) } == 0
         && state == libc::PTHREAD_CREATE_DETACHED
-}
-
-unsafe extern "C" {
-    fn pthread_attr_getdetachstate(attributes: *const libc::pthread_attr_t, state: *mut i32) -> i32;
 }
 
 fn detach(handle: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
