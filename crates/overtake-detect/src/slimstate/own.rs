@@ -1,8 +1,8 @@
 //! Cells that are not shared: those of variables that are not elements, elements of small arrays, and elements that
 //! stand alone. They are found by variable, so what a trace does not name has no cell, however long its arrays are.
 //!
-//! **State.** Per page of variables two sets of them, and, once some of them are needed, a cell for each. A page of which few are needed has cells for these: recorded arrays have
-//! a variable for the whole block among their elements.
+//! **State.** Per page of variables two sets of them, and, once some of them are needed, a cell for each. A page of which few are
+//! needed has cells for these: recorded arrays have a variable for the whole block among their elements.
 //! **Invariants.**
 //!   I1  The history of a variable that is settled is that of its own cell, to the end.
 
@@ -23,7 +23,7 @@ const FEW: usize = if PAGE < 8 { 1 } else { 4 };
 #[derive(Debug)]
 enum PageCells {
     /// Of these variables, by their places in the page.
-    Few(Vec<(u8, CellId)>),
+    Few(Box<[(u8, CellId)]>),
     /// Of all, from this one on.
     All(CellId),
 }
@@ -55,8 +55,7 @@ impl OwnPage {
                     return self.cells_of_all(cells).plus(offset);
                 }
                 let cell = cells.allocate(1);
-                few.reserve_exact(1);
-                few.push((offset as u8, cell));
+                *few = few.iter().copied().chain([(offset as u8, cell)]).collect();
                 cell
             }
         }
@@ -194,14 +193,14 @@ impl Own {
     #[cold]
     #[inline(never)]
     fn add_page(&mut self, number: usize) -> u32 {
-        self.pages.push(OwnPage { cells: PageCells::Few(Vec::new()), settled: 0, elements: 0 });
+        self.pages.push(OwnPage { cells: PageCells::Few(Box::default()), settled: 0, elements: 0 });
         self.positions[number] = self.pages.len() as u32;
         self.positions[number]
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
         let few = self.pages.iter().map(|page| match &page.cells {
-            PageCells::Few(few) => few.capacity() * size_of::<(u8, CellId)>(),
+            PageCells::Few(few) => size_of_val(&few[..]),
             PageCells::All(_) => 0,
         });
         let tables = self.positions.capacity() * size_of::<u32>();
