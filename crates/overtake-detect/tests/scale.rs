@@ -123,7 +123,7 @@ fn gossip(threads: u32, turns: u32) -> Trace {
 #[test]
 fn prediction_keeps_no_clock_for_each_section() {
     let trace = gossip(512, 50_000);
-    for name in ["syncp", "short-syncp", "deadlock"] {
+    for name in ["syncp", "short-syncp", "osr", "deadlock"] {
         let bytes =
             run(find(name).expect("in the table"), &Options::default(), &trace, |job| job.peak_state_bytes);
         // A clock for each section would have 100 MB.

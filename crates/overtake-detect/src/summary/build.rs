@@ -1,12 +1,13 @@
 //! Building the summary, event by event: of the whole trace, or of a window of it.
 //!
-//! Outside of a window only clocks are kept: what each thread needs of the others, and the clock of each variable's last write.
-//! Their snapshots are counted references. Events of a window have snapshots of their own, which go with the window.
+//! Outside of a window only events are counted: how many each thread has done, and which of them was each variable's last write. What the events before a window
+//! need is not known in it.
 
-use overtake_clock::{Epoch, SnapshotId, Snapshots, Stamp, Time, VectorClock};
+use overtake_clock::Time;
 use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
+use super::needs::Reach;
 use super::{Event, Position, Section, Summary, What};
 use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
@@ -19,12 +20,9 @@ pub(crate) struct Builder {
     is_recording: bool,
     leaves_out_own_locks: bool,
     threads: IdVec<ThreadId, ThreadState>,
-    last_writes: IdVec<VarId, Stamp>,
+    last_writes: IdVec<VarId, Option<Reach>>,
     /// Allocations of heap blocks.
-    allocations: FxHashMap<VarId, Stamp>,
-    posts: IdVec<SyncId, VectorClock>,
-    /// The clocks of last writes.
-    snapshots: Snapshots,
+    allocations: FxHashMap<VarId, Reach>,
     sizes: Sizes,
 }
 
@@ -32,19 +30,7 @@ pub(crate) struct Builder {
 struct ThreadState {
     /// How many events it has done.
     count: Time,
-    /// What it needs of other threads.
-    learned: VectorClock,
-    /// The same among the clocks of last writes, and among those of the summary.
-    published: Shot,
-    recorded: Shot,
     open: Vec<OpenSection>,
-}
-
-/// A snapshot of a clock that goes on.
-#[derive(Clone, Copy, Default, Debug)]
-struct Shot {
-    id: SnapshotId,
-    is_current: bool,
 }
 
 /// A section that its thread is in.
@@ -56,13 +42,6 @@ struct OpenSection {
     acquired: Time,
     /// Its place in the summary, if it is recorded.
     place: u32,
-}
-
-impl ThreadState {
-    fn learned_more(&mut self) {
-        self.published.is_current = false;
-        self.recorded.is_current = false;
-    }
 }
 
 impl Builder {
@@ -80,8 +59,6 @@ impl Builder {
             threads: IdVec::new(),
             last_writes: IdVec::new(),
             allocations: FxHashMap::default(),
-            posts: IdVec::new(),
-            snapshots: Snapshots::default(),
             sizes: Sizes::default(),
         }
     }
@@ -90,7 +67,6 @@ impl Builder {
         self.sizes = *sizes;
         self.threads.grow_to(sizes.threads);
         self.last_writes.grow_to(sizes.variables);
-        self.posts.grow_to(sizes.objects);
         if self.is_recording {
             self.summary.reserve(sizes);
         }
@@ -103,7 +79,6 @@ impl Builder {
         self.summary.reserve(&self.sizes);
         self.summary.leaves_out_own_locks = self.leaves_out_own_locks;
         self.summary.base = self.threads.iter().map(|state| state.count).collect();
-        self.threads.iter_mut().for_each(|state| state.recorded = Shot::default());
         let mut spanning = Vec::new();
         for (thread, state) in self.threads.enumerate() {
             spanning.extend(state.open.iter().enumerate().map(|(at, open)| (open.at.index, thread, at)));
@@ -114,8 +89,7 @@ impl Builder {
             let place = self.summary.sections[thread].len() as u32;
             let (thread, what) = (acquire.thread, What::Acquire(place));
             let At { index, location, .. } = acquire;
-            let before = SnapshotId::EMPTY;
-            self.summary.events.push(Event { index, thread, location, rank: acquired, before, what });
+            self.summary.events.push(Event { index, thread, location, rank: acquired, steps: 0, what });
             self.add_section(thread, at, self.summary.events.len() as Position - 1);
         }
         self.summary.spanning = self.summary.events.len() as Position;
@@ -145,7 +119,7 @@ impl Builder {
         self.summary.state_bytes()
             + self.last_writes.table_bytes()
             + self.threads.table_bytes()
-            + self.snapshots.heap_bytes()
+            + self.allocations.capacity() * size_of::<(VarId, Reach)>()
     }
 
     fn push(&mut self, at: At, what: What) -> Position {
@@ -158,34 +132,29 @@ impl Builder {
         if !self.is_recording {
             return 0;
         }
-        let state = &mut self.threads[at.thread];
-        if !state.recorded.is_current {
-            let id = self.summary.snapshots.insert(state.learned.times());
-            state.recorded = Shot { id, is_current: true };
-        }
-        let (rank, before) = (state.count, state.recorded.id);
+        let Reach { count: rank, steps, .. } = self.reach(at.thread);
         let At { index, thread, location } = at;
-        self.summary.events.push(Event { index, thread, location, rank, before, what });
+        self.summary.events.push(Event { index, thread, location, rank, steps, what });
         self.summary.events.len() as Position - 1
     }
 
-    /// The clock of all that a thread did. The caller owns a reference.
-    fn stamp(&mut self, thread: ThreadId) -> Stamp {
-        let state = &mut self.threads[thread];
-        if !state.published.is_current {
-            self.snapshots.release(state.published.id);
-            let id = self.snapshots.insert(state.learned.times());
-            state.published = Shot { id, is_current: true };
-        }
-        self.snapshots.retain(state.published.id);
-        Stamp { snapshot: state.published.id, epoch: Epoch { thread: thread.0, time: state.count } }
+    /// All that a thread did.
+    #[inline]
+    fn reach(&self, thread: ThreadId) -> Reach {
+        let steps = if self.is_recording { self.summary.needs.steps(thread) } else { 0 };
+        Reach { thread, count: self.threads[thread].count, steps }
     }
 
-    fn learn(&mut self, thread: ThreadId, stamp: Stamp) {
-        let state = &mut self.threads[thread];
-        if stamp.epoch.thread != thread.0 && !state.learned.covers(stamp.epoch) {
-            self.snapshots.join_into(&mut state.learned, stamp);
-            state.learned_more();
+    /// The same thing in this window: steps that were made before it are not known any more.
+    fn in_window(&self, reach: Reach) -> Reach {
+        let is_inside = reach.count > self.summary.base(reach.thread);
+        Reach { steps: if is_inside { reach.steps } else { 0 }, ..reach }
+    }
+
+    /// From now on a thread needs what another one did at an event.
+    fn learn(&mut self, thread: ThreadId, reach: Reach) {
+        if self.is_recording && !self.summary.needs.has_heard(thread, reach) {
+            self.learn_all(thread, reach);
         }
     }
 
@@ -208,33 +177,23 @@ impl Builder {
         }
         let read = access.filter(|(_, kind)| kind.reads()).map(|(var, _)| var);
         for var in [read, block].into_iter().flatten() {
-            let seen = self.last_writes[var];
-            if seen.epoch.is_some() {
-                self.learn(at.thread, seen);
+            if let Some(seen) = self.last_writes[var] {
+                self.learn(at.thread, self.in_window(seen));
             }
         }
         if let Some((var, _)) = access.filter(|(_, kind)| kind.writes()) {
-            let stamp = self.stamp(at.thread);
-            let before = std::mem::replace(&mut self.last_writes[var], stamp);
-            self.snapshots.release(before.snapshot);
+            self.last_writes[var] = Some(self.reach(at.thread));
         }
         if let Some((block, _)) = access.filter(|(_, kind)| *kind == AccessKind::Alloc) {
-            let stamp = self.stamp(at.thread);
-            self.allocations.insert(block, stamp);
+            self.allocations.insert(block, self.reach(at.thread));
         }
     }
 
     /// The access at a position needs the allocation of a block (I4).
-    fn note_allocation(&mut self, thread: ThreadId, position: Position, allocation: Stamp) {
-        let state = &self.threads[thread];
-        if !self.is_recording || allocation.epoch.thread == thread.0 || state.learned.covers(allocation.epoch)
-        {
-            return;
+    fn note_allocation(&mut self, thread: ThreadId, position: Position, allocation: Reach) {
+        if self.is_recording && !self.summary.needs.has_heard(thread, allocation) {
+            self.summary.with_blocks.insert(position, self.in_window(allocation));
         }
-        let mut needed = state.learned.clone();
-        self.snapshots.join_into(&mut needed, allocation);
-        let with_block = self.summary.snapshots.insert(needed.times());
-        self.summary.with_blocks.insert(position, with_block);
     }
 
     pub(crate) fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
@@ -279,30 +238,27 @@ impl Builder {
 
     pub(crate) fn fork(&mut self, at: At, child: ThreadId) {
         self.push(at, What::Fork(child));
-        let stamp = self.stamp(at.thread);
-        self.learn(child, stamp);
-        self.snapshots.release(stamp.snapshot);
+        self.learn(child, self.reach(at.thread));
     }
 
     pub(crate) fn join(&mut self, at: At, child: ThreadId) {
         self.push(at, What::Join(child));
-        let stamp = self.stamp(child);
-        self.learn_all(at.thread, stamp);
-        self.snapshots.release(stamp.snapshot);
+        if self.is_recording {
+            self.learn_all(at.thread, self.reach(child));
+        }
     }
 
     pub(crate) fn post(&mut self, at: At, object: SyncId) {
         self.push(at, What::Post(object));
-        let stamp = self.stamp(at.thread);
-        self.snapshots.join_into(&mut self.posts[object], stamp);
-        self.snapshots.release(stamp.snapshot);
+        if self.is_recording {
+            self.summary.needs.post(object, self.reach(at.thread));
+        }
     }
 
     pub(crate) fn wait(&mut self, at: At, object: SyncId) {
         self.push(at, What::Wait(object));
-        let state = &mut self.threads[at.thread];
-        if state.learned.join(self.posts[object].times()) {
-            state.learned_more();
+        if self.is_recording {
+            self.summary.needs.add_posts(at.thread, self.threads[at.thread].count, object);
         }
     }
 
@@ -312,10 +268,7 @@ impl Builder {
     }
 
     /// As `learn`, for a thread that may have done nothing: its fork is needed nevertheless.
-    fn learn_all(&mut self, thread: ThreadId, stamp: Stamp) {
-        let state = &mut self.threads[thread];
-        if self.snapshots.join_into(&mut state.learned, stamp) {
-            state.learned_more();
-        }
+    fn learn_all(&mut self, thread: ThreadId, reach: Reach) {
+        self.summary.needs.add(thread, self.threads[thread].count, reach);
     }
 }

@@ -1,14 +1,15 @@
 //! The events that it takes to bring two accesses side by side: a prefix of each thread.
 
-use overtake_clock::{SnapshotId, Time};
+use overtake_clock::Time;
 use overtake_trace::{Id, ThreadId};
 
+use super::needs::{Reach, Reached};
 use super::{Event, Position, Section, Summary, What};
 
 /// How many events of each thread are chosen.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
-    counts: Vec<Time>,
+    reached: Reached,
 }
 
 /// What is chosen of the events before a window.
@@ -24,9 +25,8 @@ impl Chosen {
     fn before(summary: &Summary, before: Before) -> Chosen {
         let threads = (0..summary.sections.len()).map(ThreadId::from_index);
         let is_everything = before == Before::Everything;
-        Chosen {
-            counts: threads.map(|thread| if is_everything { summary.base(thread) } else { 0 }).collect(),
-        }
+        let counts = threads.map(|thread| if is_everything { summary.base(thread) } else { 0 }).collect();
+        Chosen { reached: Reached::new(counts) }
     }
 
     /// What precedes two accesses, with the allocation of the block that the first one lies in, and, as long as that takes neither of them, the ends of the sections that are open in the
@@ -39,35 +39,36 @@ impl Chosen {
         ends: impl Fn(ThreadId) -> bool,
     ) -> Option<Chosen> {
         let accesses = [first, second].map(|position| summary.event(summary.start(position)));
-        let takes = |time: &dyn Fn(ThreadId) -> Time| {
-            accesses.iter().any(|access| time(access.thread) >= access.rank)
-        };
+        let takes =
+            |chosen: &Chosen| accesses.iter().any(|access| chosen.count_of(access.thread) >= access.rank);
         let mut chosen = Chosen::before(summary, before);
         for access in accesses {
             chosen.add(summary, access, access.rank - 1);
         }
-        if let Some(&with_block) = summary.with_blocks.get(&summary.start(first)) {
-            chosen.learn(summary, with_block); // I4
+        if let Some(&allocation) = summary.with_blocks.get(&summary.start(first)) {
+            chosen.reached.add(&summary.needs, allocation); // I4
         }
-        if takes(&|thread| chosen.counts[thread.index()]) {
+        if takes(&chosen) {
             return None;
         }
+        let mut refused: Vec<Position> = Vec::new();
         loop {
             let mut grew = false;
-            for thread in (0..chosen.counts.len()).map(ThreadId::from_index).filter(|&thread| ends(thread)) {
+            for thread in (0..summary.sections.len()).map(ThreadId::from_index).filter(|&thread| ends(thread))
+            {
                 for place in chosen.open_in(summary, thread) {
                     let section = summary.section(thread, place);
-                    if !summary.is_shared(section.lock) {
-                        continue; // It keeps no thread out.
+                    if !summary.is_shared(section.lock) || refused.contains(&section.acquire) {
+                        continue; // It keeps no thread out, or its end takes an access.
                     }
                     let Some(release) = summary.release(section) else { continue };
-                    let time = |other: ThreadId| match other == thread {
-                        true => section.released,
-                        false => summary.snapshots.get(release.before, other.0),
-                    };
-                    if !takes(&time) {
-                        chosen.add(summary, release, section.released);
-                        grew = true;
+                    chosen.add(summary, release, section.released);
+                    match takes(&chosen) {
+                        true => {
+                            chosen.reached.take_back();
+                            refused.push(section.acquire);
+                        }
+                        false => grew = true,
                     }
                 }
             }
@@ -109,19 +110,11 @@ impl Chosen {
 
     /// Chooses what precedes an event, and its thread up to `count`.
     fn add(&mut self, summary: &Summary, event: &Event, count: Time) {
-        self.learn(summary, event.before);
-        let own = &mut self.counts[event.thread.index()];
-        *own = (*own).max(count);
-    }
-
-    fn learn(&mut self, summary: &Summary, needed: SnapshotId) {
-        for (chosen, &time) in self.counts.iter_mut().zip(summary.snapshots.times(needed)) {
-            *chosen = (*chosen).max(time);
-        }
+        self.reached.add(&summary.needs, Reach { thread: event.thread, count, steps: event.steps });
     }
 
     fn open_in(&self, summary: &Summary, thread: ThreadId) -> Vec<u32> {
-        match self.counts[thread.index()] {
+        match self.count_of(thread) {
             0 => Vec::new(),
             count => summary.open_after(thread, count).collect(),
         }
@@ -129,7 +122,7 @@ impl Chosen {
 
     /// The sections that stay open.
     pub(crate) fn open(&self, summary: &Summary) -> Vec<(ThreadId, Section)> {
-        let threads = (0..self.counts.len()).map(ThreadId::from_index);
+        let threads = (0..self.reached.counts.len()).map(ThreadId::from_index);
         let open = |thread| {
             let places = self.open_in(summary, thread).into_iter();
             places.map(move |place| (thread, *summary.section(thread, place)))
@@ -146,12 +139,12 @@ impl Chosen {
 
     /// How many events of a thread are chosen.
     pub(crate) fn count_of(&self, thread: ThreadId) -> Time {
-        self.counts[thread.index()]
+        self.reached.counts[thread.index()]
     }
 
     /// How many events are chosen.
     pub(crate) fn count(&self) -> usize {
-        self.counts.iter().map(|&count| count as usize).sum()
+        self.reached.counts.iter().map(|&count| count as usize).sum()
     }
 
     /// The first entries of the chosen events at the positions from `start` up to `end`.
@@ -164,7 +157,7 @@ impl Chosen {
         let end = end.min(summary.events.len() as Position);
         (start..end).filter(|&position| {
             let event = summary.event(position);
-            event.rank <= self.counts[event.thread.index()] && !matches!(event.what, What::Block(_))
+            event.rank <= self.count_of(event.thread) && !matches!(event.what, What::Block(_))
         })
     }
 }

@@ -313,7 +313,7 @@ impl Visitor for Finder {
     }
 
     fn join(&mut self, at: At, child: ThreadId) {
-        self.order.hand_over(child, at.thread);
+        self.order.join(at.thread, child, at.index);
     }
 
     fn post(&mut self, at: At, object: SyncId) {

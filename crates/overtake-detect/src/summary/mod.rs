@@ -1,12 +1,13 @@
 //! A trace, or a window of it, in memory, for predictors that also use events after the second access.
 //!
 //! Events of variables and locks that cannot matter are left out (see the filter of `syncp`). Events that order nothing are left out, too, unless
-//! schedules are made of the summary. Each event knows what its predecessor cannot run without, as the number of events of each thread: the events
+//! schedules are made of the summary. Each event knows what its predecessor cannot run without: the events
 //! of a set that is closed under this are a prefix of each thread.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `build.rs` | how the summary is built |
+//! | `needs.rs` | what threads cannot run without of each other, and sets that are closed under it |
 //! | `chosen.rs` | the events that it takes to bring two accesses side by side |
 //! | `finder.rs` | which pairs of accesses deserve a closer look |
 //! | `order.rs` | the clocks by which the finder tells pairs that are ordered |
@@ -16,32 +17,34 @@
 //! | `analysis.rs` | the passes: `syncp`, then a closer look at what it left open, by `osr` or `m2` |
 //!
 //! **Invariants.**
-//!   I1  `Event::before` and the events of the thread before it are the TL-closure of its `prev` (see `docs/semantics.md`).
+//!   I1  What the first `Event::steps` steps of its thread need, and the events of the thread before it, are the TL-closure of its `prev` (see `docs/semantics.md`).
 //!   I2  The sections of a thread are in the order of their acquires, and `Section::outer` leads to all sections that were open
 //!       when it began: a section that is open now was open when any later one began.
 //!   I3  An event that touches a variable and its heap block has two entries, one after the other, with one rank. It runs as one:
 //!       sets and orders of events name the first entry only.
-//!   I4  `Summary::with_blocks` has what precedes an access together with the allocation of the block that it lies in, where that is
-//!       more than what precedes it.
+//!   I4  `Summary::with_blocks` has the allocation of the block that an access lies in, where that may be more than what
+//!       precedes the access.
 
 mod analysis;
 mod build;
 mod chosen;
 mod doubt;
 mod finder;
+mod needs;
 mod order;
 mod search;
 mod support;
 #[cfg(test)]
 mod tests;
 
-use overtake_clock::{SnapshotId, Snapshots, Time};
+use overtake_clock::Time;
 use overtake_trace::{EventIndex, Id, IdVec, LocationId, LockId, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 use crate::access::{Access, AccessKind, At};
 use crate::detector::LockMode;
 
+use self::needs::{Needs, Reach};
 pub(crate) use analysis::{Collector, Method, beyond};
 pub(crate) use chosen::{Before, Chosen, any_exclude};
 pub(crate) use doubt::{READINGS as DOUBTS, doubt};
@@ -72,8 +75,8 @@ pub(crate) struct Event {
     pub(crate) location: LocationId,
     /// Which event of its thread it is, from 1.
     pub(crate) rank: Time,
-    /// What precedes it needs of other threads (I1).
-    pub(crate) before: SnapshotId,
+    /// How many steps its thread had made before it (I1).
+    steps: u32,
     pub(crate) what: What,
 }
 
@@ -130,7 +133,7 @@ pub(crate) struct Summary {
     pub(crate) sections: IdVec<ThreadId, Vec<Section>>,
     /// Per lock, the sections of each thread that uses it.
     pub(crate) by_lock: IdVec<LockId, Vec<(ThreadId, Vec<u32>)>>,
-    pub(crate) snapshots: Snapshots,
+    needs: Needs,
     /// How many events of each thread come before the window; none are missing from a whole trace.
     base: Vec<Time>,
     /// Where the events of the window begin. Before them are the acquires of the sections that it began in.
@@ -138,12 +141,13 @@ pub(crate) struct Summary {
     /// Sections of locks that only one thread uses are left out.
     leaves_out_own_locks: bool,
     /// By the first entry of an access (I4).
-    with_blocks: FxHashMap<Position, SnapshotId>,
+    with_blocks: FxHashMap<Position, Reach>,
 }
 
 impl Summary {
     fn reserve(&mut self, sizes: &Sizes) {
         self.sections.grow_to(sizes.threads);
+        self.needs.reserve(sizes.threads);
         self.by_lock.grow_to(sizes.locks);
     }
 
@@ -228,6 +232,6 @@ impl Summary {
 
     pub(crate) fn state_bytes(&self) -> usize {
         let sections: usize = self.sections.iter().map(|list| list.capacity() * size_of::<Section>()).sum();
-        self.events.capacity() * size_of::<Event>() + 2 * sections + self.snapshots.heap_bytes()
+        self.events.capacity() * size_of::<Event>() + 2 * sections + self.needs.state_bytes()
     }
 }

@@ -1,7 +1,7 @@
 //! What each thread cannot run without, event by event: thread order, fork, join, posts, and reads after the writes that they see.
 //!
 //! **Forgetting.** With ten thousand threads that come and go, a clock takes 40 KB. So the clock of a thread that is not heard of again is
-//! dropped, and so is that of a last write which all other threads at work know: they learn nothing when they see it. A thread that is yet
+//! dropped, at once if it is joined, and so is that of a last write which all other threads at work know: they learn nothing when they see it. A thread that is yet
 //! to be forked will know what its starter knows; one that no fork starts knows nothing before it begins. If clocks of last writes still take [`MOST_BYTES`],
 //! further ones are left out: then more pairs get a closer look than need one.
 //! **Cost.** A sweep looks at the clocks of the threads at work and at the variables with a last write. It comes when the number of clocks has
@@ -83,6 +83,20 @@ impl Order {
         }
     }
 
+    /// A thread waited for another one's end, with the event at `now`.
+    pub(super) fn join(&mut self, thread: ThreadId, child: ThreadId, now: EventIndex) {
+        self.hand_over(child, thread);
+        if thread != child && self.lives.get(child).is_some_and(|life| life.last_mention <= Some(now)) {
+            self.forget(child);
+        }
+    }
+
+    /// Drops the clock of a thread that is not heard of again.
+    fn forget(&mut self, thread: ThreadId) {
+        self.clocks[thread].forget(&mut self.snapshots);
+        self.clocks[thread] = ThreadClock::new(thread.0);
+    }
+
     /// What a thread did, another one cannot run without from now on.
     pub(super) fn hand_over(&mut self, from: ThreadId, to: ThreadId) {
         let stamp = self.clocks[from].publish(&mut self.snapshots);
@@ -103,7 +117,7 @@ impl Order {
     #[cold]
     fn sweep(&mut self, now: EventIndex) {
         let known = self.known_to_all(now);
-        let Order { clocks, snapshots, last_writes, written, lives, .. } = self;
+        let Order { snapshots, last_writes, written, .. } = self;
         let is_known = |epoch: Epoch| epoch.time <= known.get(epoch.thread as usize).copied().unwrap_or(0);
         written.retain(|&var| {
             let place = &mut last_writes[var];
@@ -113,13 +127,10 @@ impl Order {
             }
             !is_known
         });
-        for (thread, life) in lives.enumerate() {
-            if let Some(clock) = clocks.get_mut(thread)
-                && life.last_mention < Some(now)
-                && !clock.learned().times().is_empty()
-            {
-                clock.forget(snapshots);
-                *clock = ThreadClock::new(thread.0);
+        for thread in (0..self.clocks.len().min(self.lives.len())).map(ThreadId::from_index) {
+            let is_over = self.lives[thread].last_mention < Some(now);
+            if is_over && !self.clocks[thread].learned().times().is_empty() {
+                self.forget(thread);
             }
         }
         self.sweep_at = FEWEST_CLOCKS.max(2 * self.snapshots.live()).max(self.written.len() / 8);
