@@ -137,6 +137,12 @@ fn long_lines_show_what_is_accessed() {
     assert_no_complaints(&mut browser);
 }
 
+/// How many words of the drawing its right edge cuts off.
+const CUT_OFF: &str = "(() => {
+    const edge = document.querySelector('.stage').getBoundingClientRect().right;
+    return [...document.querySelectorAll('.stage .step text')].filter((text) => text.getBoundingClientRect().right > edge).length;
+})()";
+
 #[test]
 fn a_deadlock_shows_who_waits_for_whom() {
     for threads in [2, 3, 5] {
@@ -154,6 +160,7 @@ fn a_deadlock_shows_who_waits_for_whom() {
             assert_eq!(browser.evaluate(waits), json!(vec![1; threads as usize]), "everybody waits");
             assert_eq!(browser.number(marks), f64::from(threads));
             assert_eq!(browser.number(OVERLAPS), 0.0, "{threads} threads, {width} pixels");
+            assert_eq!(browser.number(CUT_OFF), 0.0, "{threads} threads, {width} pixels");
             assert_eq!(browser.evaluate(ACCESSES_IN_VIEW), json!(true), "{threads} threads, {width} pixels");
             browser.evaluate("document.querySelector('.schedule').scrollIntoView()");
             browser.picture(&format!("deadlock-{threads}-{width}-{scheme}"));

@@ -139,7 +139,7 @@ function arrowHeads() {
 }
 
 function fitting(text, width, size) {
-  return shortened(text, Math.max(4, Math.floor(width / (size * CHARACTER_WIDTH))));
+  return shortened(text, Math.max(3, Math.floor(width / (size * CHARACTER_WIDTH))));
 }
 
 const EVERYWHERE = () => [-Infinity, Infinity];

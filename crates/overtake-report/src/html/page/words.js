@@ -67,7 +67,7 @@ function capitalised(text) {
 /** Cuts the middle out of a long text. */
 function shortened(text, most) {
   if (text.length <= most) return text;
-  const head = Math.ceil((most - 1) * 0.6);
+  const head = Math.floor((most - 1) * 0.6);
   return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
 }
 
