@@ -35,9 +35,9 @@ impl Circumstances {
         Ok(Circumstances { directory: std::env::current_dir()?, environment: std::env::vars_os().collect() })
     }
 
-    /// Remembers that a run had these.
-    pub fn remember(&self, run: &Run) -> io::Result<()> {
-        let file = file_of(run)?;
+    /// Remembers that the run of a command as a process, with so many events, had these.
+    pub fn remember(&self, command: &[String], process: u64, events: u64) -> io::Result<()> {
+        let file = file_of(command, process, events)?;
         let directory = file.parent().expect("a file in the cache");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         remove_old(directory);
@@ -53,7 +53,7 @@ impl Circumstances {
                 run.environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
             return Some(Circumstances { directory: PathBuf::from(&run.directory), environment });
         }
-        Circumstances::from_bytes(&fs::read(file_of(run).ok()?).ok()?)
+        Circumstances::from_bytes(&fs::read(file_of(&run.command, run.process, run.events).ok()?).ok()?)
     }
 
     /// The names of variables that differ, except those that shells set.
@@ -90,12 +90,12 @@ impl Circumstances {
     }
 }
 
-/// The file for a run. Two runs of one command with one process id that did equally much share it.
-fn file_of(run: &Run) -> io::Result<PathBuf> {
-    if run.process == 0 {
+/// The file for a run. Two runs of one command with one process id and equally many events share it.
+fn file_of(command: &[String], process: u64, events: u64) -> io::Result<PathBuf> {
+    if process == 0 {
         return Err(io::Error::other("not a recorded program"));
     }
-    let key = hash_of((&run.command, run.process, run.events, run.variables));
+    let key = hash_of((command, process, events));
     Ok(cache_directory()?.join("circumstances").join(format!("{key:016x}")))
 }
 

@@ -413,6 +413,31 @@ fn a_program_runs_again_where_and_as_it_was_recorded() {
 }
 
 #[test]
+fn a_trace_leads_to_where_and_how_its_program_ran() {
+    let files = support::Files::new();
+    let source = program("race/lock_between.c").display().to_string();
+    files.write("elsewhere.c", ELSEWHERE.replace("SOURCE", &source));
+    let [built, traces, result] = ["elsewhere", "traces", "result.json"].map(|name| files.path(name));
+    let mut compiler = overtake();
+    compiler.args(["cc", "-g", &files.path("elsewhere.c"), "-o", &built, "-pthread"]);
+    assert!(compiler.status().expect("it starts").success());
+    let mut record = overtake();
+    record.args(["record", "-o", &traces, "--", &built]).current_dir(files.path(""));
+    let output = record.env("OF_THE_RECORDING", "a secret").output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let traces: Vec<_> =
+        std::fs::read_dir(traces).expect("traces").map(|entry| entry.expect("one").path()).collect();
+    let mut analyze = overtake();
+    let output =
+        analyze.arg("analyze").args(&traces).args(["--report", &format!("result={result}")]).output();
+    let output = output.expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    let output = overtake().args(["confirm", &result]).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    assert!(said(&output).contains("with OF_THE_RECORDING as then"), "{}", said(&output));
+}
+
+#[test]
 fn a_debugger_finds_both_threads_at_their_accesses() {
     use std::os::unix::fs::PermissionsExt;
     let recorded = Recorded::new(&program("race/lock_between.c"));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use overtake::circumstances::Circumstances;
 use overtake::files::OutputFile;
 use overtake::recording::{
     Recording, Sealed, coalesced, ending, exit_code, is_incomplete, losses, missing, seal_log, trace_name,
@@ -30,10 +31,12 @@ pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
     }
     for log in &logs {
         match seal_into(&arguments.out, log, console) {
-            Ok((_, sealed)) if is_incomplete(&sealed) => {
-                failures.push("not everything was recorded".to_owned());
+            Ok((_, sealed)) => {
+                remember(&sealed);
+                if is_incomplete(&sealed) {
+                    failures.push("not everything was recorded".to_owned());
+                }
             }
-            Ok(_) => {}
             Err(failure) => failures.push(recording.keep(log, &failure)),
         }
     }
@@ -42,6 +45,15 @@ pub(crate) fn run(arguments: &RecordArguments, console: Console) -> Outcome {
     match failures.is_empty() {
         true => Ok(Verdict::Program(exit_code(recording.status))),
         false => Err(Error::failed(failures.join("\n"))),
+    }
+}
+
+/// Remembers where and with which environment the program ran, for confirming what an analysis of the trace finds.
+fn remember(sealed: &Sealed) {
+    let program = &sealed.symbols.program;
+    if let Ok(circumstances) = Circumstances::current() {
+        // Without a cache `overtake confirm` runs the program as it is called itself.
+        let _ = circumstances.remember(&program.command, program.pid, sealed.events);
     }
 }
 

@@ -124,7 +124,7 @@ fn keep_environment(found: &mut Report) {
 fn remember(found: &Report) {
     if let Ok(circumstances) = Circumstances::current() {
         for run in &found.runs {
-            let _ = circumstances.remember(run);
+            let _ = circumstances.remember(&run.command, run.process, run.events);
         }
     }
 }
