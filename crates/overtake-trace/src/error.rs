@@ -108,11 +108,12 @@ impl fmt::Display for Error {
         if self.position != Position::Nowhere {
             write!(f, "{}: ", self.position)?;
         }
-        f.write_str(&self.message)?;
-        if let Some(source) = &self.source {
-            write!(f, ": {source}")?;
+        match &self.source {
+            // The system's words need no introduction.
+            Some(source) if source.raw_os_error().is_some() => write!(f, "{source}"),
+            Some(source) => write!(f, "{}: {source}", self.message),
+            None => f.write_str(&self.message),
         }
-        Ok(())
     }
 }
 
@@ -131,3 +132,16 @@ impl From<io::Error> for Error {
 
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_system_stand_alone() {
+        let missing = io::Error::from_raw_os_error(2);
+        assert_eq!(Error::from(missing).to_string(), "No such file or directory (os error 2)");
+        let other = io::Error::other("nobody listens");
+        assert_eq!(Error::from(other).to_string(), "cannot read or write: nobody listens");
+    }
+}

@@ -101,7 +101,9 @@ fn suppressions_and_baselines_know_deadlocks() {
     let files = Files::new();
     let trace = files.write("run.std", TRANSFERS);
     let rules = files.write("known.supp", "deadlock:transfer.c\n");
-    overtake(&["analyze", "-d", "deadlock", &trace, "--suppressions", &rules]).expect_code(0);
+    let run = overtake(&["analyze", "-d", "deadlock", &trace, "--suppressions", &rules]).expect_code(0);
+    assert!(run.stderr.contains("1 finding suppressed by 1 rule"), "{}", run.stderr);
+    assert!(run.text().contains("no new finding in "), "a deadlock is no race:\n{}", run.text());
     let races_only = files.write("other.supp", "race:transfer.c\n");
     overtake(&["analyze", "-d", "deadlock", &trace, "--suppressions", &races_only]).expect_code(66);
     let baseline = files.path("baseline.toml");

@@ -47,6 +47,14 @@ impl Report {
     pub fn new_findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.status == Status::New)
     }
+
+    /// What its findings are called together.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.findings.iter().all(|finding| finding.kind == Kind::Race) {
+            true => "race",
+            false => "finding",
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]

@@ -64,7 +64,11 @@ pub fn summary(report: &Report, verbose: bool) -> String {
     let mut lines = String::new();
     let hidden: u64 = suppressed.iter().map(|(_, count)| count).sum();
     if hidden > 0 {
-        lines += &format!("{} suppressed by {}\n", races(hidden), plural(suppressed.len() as u64, "rule"));
+        lines += &format!(
+            "{} suppressed by {}\n",
+            plural(hidden, report.word()),
+            plural(suppressed.len() as u64, "rule")
+        );
     }
     if verbose {
         for (rule, count) in suppressed {
@@ -74,7 +78,7 @@ pub fn summary(report: &Report, verbose: bool) -> String {
     let triage = &report.triage;
     if !triage.baseline.is_empty() {
         let new = report.new_findings().count() as u64;
-        lines += &format!("{} known to {}, {new} new", races(known), triage.baseline);
+        lines += &format!("{} known to {}, {new} new", plural(known, report.word()), triage.baseline);
         lines += &format!(", {} not found again\n", triage.fixed.len());
     }
     for finding in report.findings.iter().filter(|finding| finding.is_confirmed_since()) {
@@ -88,10 +92,6 @@ pub fn summary(report: &Report, verbose: bool) -> String {
         lines += &format!("unused suppression: {unused}\n");
     }
     lines
-}
-
-fn races(count: u64) -> String {
-    plural(count, "race")
 }
 
 fn plural(count: u64, what: &str) -> String {

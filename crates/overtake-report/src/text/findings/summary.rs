@@ -81,7 +81,8 @@ pub(super) fn total(report: &Report) -> String {
     let accepted = report.findings.len() - report.new_findings().count();
     match parts.is_empty() {
         true if accepted > 0 => {
-            format!("no new race in {}, {accepted} accepted", printable(&examined(&report.runs)))
+            let where_ = printable(&examined(&report.runs));
+            format!("no new {} in {where_}, {accepted} accepted", report.word())
         }
         true => nothing(report),
         false if accepted > 0 => {
