@@ -23,14 +23,17 @@ use crate::access::At;
 const MOST_PIECES: usize = 64;
 
 /// Elements at equal distances whose variables are at equal distances, in the order in which they were accessed.
+///
+/// An array whose variables are in another order than its elements has many pieces, so they are small: elements further apart than a
+/// step can say are in different pieces.
 #[derive(Clone, Copy, Default, Debug)]
 struct Piece {
     index: u64,
     var: u32,
-    /// Modulo 2³² and 2⁶⁴: variables and indices may descend.
+    /// Modulo 2³²: variables may descend.
     var_step: u32,
-    index_step: u64,
-    count: u64,
+    index_step: i32,
+    count: u32,
 }
 
 impl Piece {
@@ -39,32 +42,38 @@ impl Piece {
     }
 
     fn index_at(&self, position: u64) -> u64 {
-        self.index.wrapping_add(self.index_step.wrapping_mul(position))
+        self.index.wrapping_add_signed(i64::from(self.index_step).wrapping_mul(position as i64))
     }
 
     fn var_at(&self, position: u64) -> VarId {
         VarId(self.var.wrapping_add(self.var_step.wrapping_mul(position as u32)))
     }
 
+    /// The position of the last element.
+    fn last(&self) -> u64 {
+        u64::from(self.count.wrapping_sub(1))
+    }
+
     /// Adds `count` elements, the first of them this one, each these steps on; false, without effect, if they do not fit.
     #[inline]
-    fn extend(&mut self, (index, var): (u64, VarId), (index_step, var_step): (u64, u32), count: u64) -> bool {
+    fn extend(&mut self, (index, var): (u64, VarId), (index_step, var_step): (u64, u32), count: u32) -> bool {
+        let Ok(step) = i32::try_from(index_step as i64) else { return false };
+        let Some(all) = self.count.checked_add(count) else { return false };
         let reached = (index.wrapping_sub(index_step), var.0.wrapping_sub(var_step));
-        let last = self.count - 1;
+        let last = self.last();
         let fits = reached == (self.index_at(last), self.var_at(last).0)
-            && (last == 0 || (self.index_step, self.var_step) == (index_step, var_step));
+            && (last == 0 || (self.index_step, self.var_step) == (step, var_step));
         if fits {
-            (self.index_step, self.var_step) = (index_step, var_step);
-            self.count += count;
+            (self.index_step, self.var_step, self.count) = (step, var_step, all);
         }
         fits
     }
 
     /// The elements with indices from `start` up to and without `end`.
     fn elements(self, start: u64, end: u64) -> impl Iterator<Item = (u64, VarId)> {
-        let (one, other) = (self.index, self.index_at(self.count - 1));
+        let (one, other) = (self.index, self.index_at(self.last()));
         let (first, last) = (one.min(other), one.max(other));
-        let step = ((last - first) / (self.count - 1).max(1)).max(1);
+        let step = ((last - first) / self.last().max(1)).max(1);
         let within = StridedRange { first, last, step }.within(start, end);
         within.into_iter().flat_map(StridedRange::iter).map(move |local| {
             let index = start + local;
@@ -175,7 +184,7 @@ impl Footprint {
     /// How far an element is from the last one of the present piece, if that may be the piece's step.
     #[inline]
     fn steps(&self, index: u64, var: VarId) -> (u64, u32) {
-        let last = self.piece.count.wrapping_sub(1);
+        let last = self.piece.last();
         (index.wrapping_sub(self.piece.index_at(last)), var.0.wrapping_sub(self.piece.var_at(last).0))
     }
 
@@ -185,13 +194,20 @@ impl Footprint {
     }
 
     /// Adds the next `count` steps, the first of which is `var`; variables take steps of their own.
-    fn advance(&mut self, var: VarId, var_step: u32, count: u64) {
+    fn advance(&mut self, var: VarId, var_step: u32, count: u32) {
         let StridedRange { last, step, .. } = self.range;
         let first = (last + step, var);
         if !self.piece.extend(first, (step, var_step), count) {
-            self.begin_piece(Piece { index: last + step, var: var.0, var_step, index_step: step, count });
+            // A run has steps that a piece can have.
+            self.begin_piece(Piece {
+                index: last + step,
+                var: var.0,
+                var_step,
+                index_step: step as i32,
+                count,
+            });
         }
-        self.range.last += count * step;
+        self.range.last += u64::from(count) * step;
     }
 
     /// What there is to be judged; afterwards there is nothing.
@@ -289,6 +305,7 @@ impl Pending {
         let StridedRange { last, step, .. } = footprint.range;
         let step = u32::try_from(step / distance).unwrap_or(u32::MAX);
         if index == last
+            && i32::try_from(footprint.range.step).is_ok()
             && footprint.range.step.is_multiple_of(distance)
             && let Some(next) = var.0.checked_add(step)
         {
@@ -317,7 +334,7 @@ impl Pending {
     fn settle(&mut self, writes: bool) {
         let Run { next, step, from, position, .. } = std::mem::take(&mut self.runs[usize::from(writes)]);
         if next != from {
-            let count = u64::from(next.wrapping_sub(from) / step);
+            let count = next.wrapping_sub(from) / step;
             self.touched[position as usize].footprint(writes).advance(VarId(from), step, count);
         }
     }
