@@ -248,6 +248,9 @@ record_kinds! {
     CondWait = 51, 3;
     /// File descriptor value was used in a way that orders nothing; pc; stamp.
     FdUse = 52, 3;
+    /// Bytes from value on were written again, as in [`WriteAgain`](Self::WriteAgain); pc; how many. The recorder writes no such record: whoever
+    /// reads a log may join neighbours.
+    WriteAgainRange = 53, 3;
 }
 
 /// The smallest code of brief records.
@@ -272,6 +275,17 @@ pub const fn brief_access(write: bool, size: usize) -> u8 {
 #[inline]
 pub const fn brief_run(write: bool, size: usize) -> u8 {
     brief_access(write, size) | BRIEF_RUN
+}
+
+/// Of the code of a brief access or of a run of such: whether it writes, whether it is a run, and how many bytes an access has. `None` for other
+/// codes.
+#[inline]
+pub const fn split_brief(code: u8) -> Option<(bool, bool, u64)> {
+    let size = code & BRIEF_SIZE;
+    match code & !(BRIEF_SIZE | BRIEF_WRITE | BRIEF_RUN) == BRIEF && size <= 4 {
+        true => Some((code & BRIEF_WRITE != 0, code & BRIEF_RUN != 0, 1 << size)),
+        false => None,
+    }
 }
 
 /// The first word of a brief record.

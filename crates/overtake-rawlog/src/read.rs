@@ -1,8 +1,8 @@
 //! Reading records.
 
 use crate::{
-    BRIEF, BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, BRIEF_RUN, BRIEF_SIZE, BRIEF_WRITE, RecordKind,
-    THREAD_HEADER_BYTES, THREAD_MAGIC, ThreadHeader, VALUE_BITS, split_head,
+    BRIEF, BRIEF_ACQUIRE, BRIEF_ACQUIRE_AGAIN, BRIEF_RELEASE, BRIEF_SIZE, BRIEF_WRITE, RecordKind,
+    THREAD_HEADER_BYTES, THREAD_MAGIC, ThreadHeader, VALUE_BITS, split_brief, split_head,
 };
 
 /// One record of a thread. Brief records are read as their long form.
@@ -38,7 +38,7 @@ impl Record {
             K::Read | K::Write | K::WriteAgain | K::ReadRange | K::WriteRange | K::ReadRun | K::WriteRun => {
                 None
             }
-            K::Push | K::Cut | K::Place | K::ThreadName => None,
+            K::Push | K::Cut | K::Place | K::ThreadName | K::WriteAgainRange => None,
             K::Chunk => Some(self.words[0]).filter(|stamp| *stamp != 0),
             _ => Some(self.words[1]),
         }
@@ -91,6 +91,12 @@ impl Decoder {
         }
     }
 
+    /// The program counter that a place stands for now.
+    #[inline]
+    pub fn program_counter(&self, place: u8) -> u64 {
+        self.places[usize::from(place)]
+    }
+
     /// As [`read`](Self::read), for a record further ahead. If it is brief, its program counter may be wrong.
     #[inline]
     pub fn peek(&self, bytes: &[u8], offset: usize) -> Option<Record> {
@@ -135,16 +141,17 @@ impl Decoder {
             value,
             words: [pc, number, 0],
         };
-        let size = 1_u8 << (code & BRIEF_SIZE);
-        let (is_write, is_run) = (code & BRIEF_WRITE != 0, code & BRIEF_RUN != 0);
-        match code {
-            BRIEF_ACQUIRE => Some(record(K::Acquire, 2, 0, second()?)),
-            BRIEF_RELEASE => Some(record(K::Release, 1, 0, self.last_stamp)),
-            BRIEF_ACQUIRE_AGAIN => Some(record(K::Acquire, 1, 0, self.last_stamp)),
-            _ if code & !(BRIEF_SIZE | BRIEF_WRITE | BRIEF_RUN) != BRIEF || size > 16 => None,
-            _ if is_run => Some(record(if is_write { K::WriteRun } else { K::ReadRun }, 2, size, second()?)),
-            _ => Some(record(if is_write { K::Write } else { K::Read }, 1, size, 0)),
-        }
+        Some(match code {
+            BRIEF_ACQUIRE => record(K::Acquire, 2, 0, second()?),
+            BRIEF_RELEASE => record(K::Release, 1, 0, self.last_stamp),
+            BRIEF_ACQUIRE_AGAIN => record(K::Acquire, 1, 0, self.last_stamp),
+            _ => match split_brief(code)? {
+                (true, true, size) => record(K::WriteRun, 2, size as u8, second()?),
+                (false, true, size) => record(K::ReadRun, 2, size as u8, second()?),
+                (true, false, size) => record(K::Write, 1, size as u8, 0),
+                (false, false, size) => record(K::Read, 1, size as u8, 0),
+            },
+        })
     }
 }
 

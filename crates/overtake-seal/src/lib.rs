@@ -22,6 +22,7 @@ mod pieces;
 mod scan;
 mod sources;
 mod stacks;
+mod weave;
 
 use std::path::Path;
 

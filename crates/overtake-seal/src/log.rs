@@ -12,7 +12,7 @@ use overtake_rawlog::{
 };
 
 use crate::error::{Error, Result};
-use crate::pieces;
+use crate::{pieces, weave};
 
 /// The log of one process.
 #[derive(Debug)]
@@ -312,6 +312,12 @@ impl Reader<'_> {
         self.next += 8;
     }
 
+    /// The program counters of the instructions that made the accesses of a run, in turn; only one, unless it is woven. It is a run that was
+    /// peeked at or passed last.
+    pub(crate) fn lanes(&self, run: &Record) -> impl Iterator<Item = u64> {
+        weave::lanes(&self.bytes, run.offset).map(|place| self.decoder.program_counter(place))
+    }
+
     /// Offset of the next record, or of something before it.
     #[inline]
     pub(crate) fn offset(&self) -> u64 {
@@ -359,6 +365,7 @@ impl Reader<'_> {
             _ => self.limit = extent.bytes as usize & !7,
         }
         self.bytes.truncate(self.limit);
+        weave::weave(&mut self.bytes);
         Ok(true)
     }
 }

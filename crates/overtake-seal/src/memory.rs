@@ -305,6 +305,17 @@ impl AddressSpace {
         word + most
     }
 
+    /// Where the variable ends that starts at an address, or `end` if that is before.
+    pub(crate) fn variable_end(&mut self, start: u64, end: u64) -> u64 {
+        let (word, offset) = (start / 8, start % 8);
+        let at = word as usize % PAGE_WORDS;
+        let cuts = self.directory.find(word).map_or(0, |place| self.pages[place][at].cuts);
+        match u32::from(cuts) >> (offset + 1) {
+            0 => self.next_cut(word + 1, end),
+            behind => (start + 1 + u64::from(behind.trailing_zeros())).min(end),
+        }
+    }
+
     /// The first cut at or behind the start of a word and before `end`; `end` if there is none.
     #[inline]
     fn next_cut(&mut self, mut word: u64, end: u64) -> u64 {

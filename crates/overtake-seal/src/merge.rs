@@ -14,6 +14,7 @@ mod atomics;
 mod cursor;
 mod faults;
 mod policy;
+mod woven;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -39,9 +40,10 @@ use crate::stacks::Stacks;
 pub(crate) use again::Rewritten;
 use again::{LastWrites, synchronises};
 use atomics::memory_order;
-use cursor::{Cursor, Moment, RECENT_LOCATIONS};
+use cursor::{Cursor, Moment, RECENT_LOCATIONS, mark};
 use faults::Leaks;
 use policy::{HiddenSections, Origin};
+use woven::is_woven;
 
 /// Accesses of one thread that follow each other. Larger batches compress better and interleave less finely.
 const BATCH: usize = 64;
@@ -76,16 +78,6 @@ pub(crate) fn merge(
     merger.symbols.program.missing = merger.kept.missing(log, merger.left_out);
     out.finish(&merger.symbols)?;
     Ok((merger.written, merger.symbols))
-}
-
-/// Marks the program counter of a record with its map.
-#[inline]
-fn mark(record: &mut Record, code: &Code) {
-    match record.kind {
-        RecordKind::Push => record.value = code.marked(record.value),
-        RecordKind::Cut | RecordKind::Chunk | RecordKind::ThreadName => {}
-        _ => record.words[0] = code.marked(record.words[0]),
-    }
 }
 
 struct Merger {
@@ -308,7 +300,7 @@ impl Merger {
         let action: fn(VarId) -> Action = match record.kind {
             RecordKind::Read | RecordKind::ReadRange | RecordKind::ReadRun => Action::Read,
             RecordKind::Write | RecordKind::WriteRange | RecordKind::WriteRun => Action::Write,
-            RecordKind::WriteAgain => {
+            RecordKind::WriteAgain | RecordKind::WriteAgainRange => {
                 self.write_again(record, thread)?;
                 return Ok(true);
             }
@@ -330,6 +322,9 @@ impl Merger {
             RecordKind::ReadRange | RecordKind::WriteRange => 0,
             _ => u32::from(record.extra),
         };
+        if is_woven(record) {
+            return self.woven(record, cursor, thread, action);
+        }
         let location = self.location(cursor, record.words[0], bytes)?;
         for range in ranges(record) {
             if !self.access(range, thread, location, !cursor.is_late, action)? {

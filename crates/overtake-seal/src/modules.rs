@@ -43,6 +43,7 @@ impl Policy {
                     | K::ReadRun
                     | K::WriteRun
                     | K::WriteAgain
+                    | K::WriteAgainRange
                     | K::FdUse
             ),
             Policy::Ignore => {

@@ -2,13 +2,14 @@
 
 use std::thread;
 
-use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_block_size, split_run};
+use overtake_rawlog::{Record, RecordKind, split_atomic_extra, split_block_size};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Result;
 use crate::log::{Log, ThreadLog};
 use crate::merge::Rewritten;
 use crate::pages::Cuts;
+use crate::weave;
 
 /// Where a stamp is among the records of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +80,9 @@ pub(crate) fn accessed_bytes(record: &Record) -> u64 {
     match record.kind {
         RecordKind::Read | RecordKind::Write | RecordKind::WriteAgain => u64::from(record.extra),
         RecordKind::ReadRun | RecordKind::WriteRun => u64::from(record.extra),
-        RecordKind::ReadRange | RecordKind::WriteRange => record.words[1].min(LONGEST_RANGE),
+        RecordKind::ReadRange | RecordKind::WriteRange | RecordKind::WriteAgainRange => {
+            record.words[1].min(LONGEST_RANGE)
+        }
         RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
             split_atomic_extra(record.extra).0.min(16)
         }
@@ -92,9 +95,9 @@ pub(crate) fn accessed_bytes(record: &Record) -> u64 {
 #[inline]
 pub(crate) fn ranges(record: &Record) -> impl Iterator<Item = (u64, u64)> + use<> {
     let bytes = accessed_bytes(record);
-    let (stride, count) = match record.kind {
-        RecordKind::ReadRun | RecordKind::WriteRun => split_run(record.words[1]),
-        _ => (0, 1),
+    let (stride, count, _) = match record.kind {
+        RecordKind::ReadRun | RecordKind::WriteRun => weave::split(record.words[1], bytes),
+        _ => (0, 1, 1),
     };
     let is_solid = count > 1 && stride.unsigned_abs() == bytes;
     let lowest = if is_solid && stride < 0 { stride.wrapping_mul(count as i64 - 1) } else { 0 };
@@ -234,7 +237,9 @@ impl Scan {
                 kind if makes_or_ends_object(kind) => {
                     self.mortal.insert(record.value);
                 }
-                RecordKind::WriteAgain => self.rewritten.insert(record.value),
+                RecordKind::WriteAgain | RecordKind::WriteAgainRange => {
+                    self.rewritten.insert(record.value, bytes);
+                }
                 RecordKind::ThreadName => self.name_thread(record.value, last, name_in(&record)),
                 _ => {}
             }

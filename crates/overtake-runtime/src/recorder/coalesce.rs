@@ -35,6 +35,9 @@ const ROUNDS: u64 = LINE_BYTES as u64;
 const FIRST_SLOTS: usize = 1 << 10;
 /// Matrix multiplication on 200 by 200 doubles takes 1.7 s with 4,096 slots, where lines evict each other, and 0.4 s with this many.
 const MOST_SLOTS: usize = 1 << 16;
+/// A table grows when, in one region, lines lost one in so many of its slots to others: a line that loses its slot ends all runs, and
+/// an array over which a loop goes in many small runs has many small variables for the rest of the program.
+const PATIENCE: usize = 16;
 /// With more dirty slots than this, searching a table of the largest size costs no more than 16 slots for each.
 const DIRTY_SLOTS: usize = 4096;
 /// Two slots fit into a cache line.
@@ -256,7 +259,7 @@ impl Coalescer {
         if self.active.get() {
             slot.give_to::<WRITE>(key, bytes);
         }
-        if evicts && self.evictions.get() as usize >= self.size() {
+        if evicts && self.evictions.get() as usize * PATIENCE >= self.size() {
             self.grow(close);
         }
         evicts

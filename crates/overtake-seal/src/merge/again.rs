@@ -33,10 +33,13 @@ pub(crate) struct Rewritten {
 }
 
 impl Rewritten {
-    pub(crate) fn insert(&mut self, address: u64) {
+    pub(crate) fn insert(&mut self, address: u64, bytes: u64) {
         self.bits.resize(GROUPS as usize / 64, 0);
-        let group = group_of(address / LINE_BYTES);
-        self.bits[group / 64] |= 1 << (group % 64);
+        let end = address.saturating_add(bytes.clamp(1, GROUPS * LINE_BYTES) - 1);
+        for line in address / LINE_BYTES..=end / LINE_BYTES {
+            let group = group_of(line);
+            self.bits[group / 64] |= 1 << (group % 64);
+        }
     }
 
     pub(crate) fn extend(&mut self, other: Rewritten) {

@@ -3,6 +3,7 @@
 use overtake_rawlog::{Record, RecordKind};
 use overtake_trace::LocationId;
 
+use crate::code::Code;
 use crate::error::Result;
 use crate::log::{Reader, ThreadLog};
 use crate::scan::{Stamp, ThreadScan, stamp_of};
@@ -111,6 +112,16 @@ impl<'a> Cursor<'a> {
         let done = (self.reader.offset() - self.before.offset).min(length);
         let time = u128::from(self.after.time - self.before.time) * u128::from(done) / u128::from(length);
         (self.before.time + time as u64, 1)
+    }
+}
+
+/// Marks the program counter of a record with its map.
+#[inline]
+pub(super) fn mark(record: &mut Record, code: &Code) {
+    match record.kind {
+        RecordKind::Push => record.value = code.marked(record.value),
+        RecordKind::Cut | RecordKind::Chunk | RecordKind::ThreadName => {}
+        _ => record.words[0] = code.marked(record.words[0]),
     }
 }
 
