@@ -74,7 +74,7 @@ pub enum Promise {
     NoFalseReport,
     /// Every pattern of locks that has a deadlock of the notion, each with one, and no other.
     ExactPatterns,
-    /// The first report is a race or a deadlock that can happen; others may be neither.
+    /// The first report is a race or a deadlock that can happen, provided that locks are nested; others may be neither.
     FirstReport,
     /// Suspicion, not proof.
     Suspicion,
@@ -109,7 +109,7 @@ impl Promise {
                 "every pattern of locks that can deadlock in this way, each once, and no other"
             }
             Promise::FirstReport => {
-                "the first report is a race or a deadlock that can happen; others may be neither"
+                "the first report is a race or a deadlock that can happen, if locks are nested; others may be neither"
             }
             Promise::Suspicion => "suspicion, not proof",
         }

@@ -92,6 +92,26 @@ fn detectors_give_the_answers_of_the_golden_traces() {
     }
 }
 
+/// Which races `m2` finds among more than two threads no definition says. Where a golden trace does, it has to find these.
+#[test]
+fn m2_finds_the_races_that_golden_traces_ask_of_it() {
+    let m2 = overtake_detect::find("m2").expect("in the table");
+    let mut asked = 0;
+    for (golden, trace) in golden_traces() {
+        if let Some(expected) = golden.second_events.get("m2") {
+            let found = run(m2, &Options::default(), &trace, |job| job.findings().racy_events());
+            assert_eq!(
+                found.iter().map(|event| event.0).collect::<BTreeSet<_>>(),
+                *expected,
+                "{}",
+                golden.name
+            );
+            asked += 1;
+        }
+    }
+    assert!(asked >= 2, "{asked}");
+}
+
 /// The acquires of all deadlocks.
 fn acquires(job: &Job) -> BTreeSet<EventIndex> {
     let deadlocks = job.findings().deadlocks().iter();

@@ -15,7 +15,7 @@
 //! lock-set: x
 //! ```
 //!
-//! After `lock-set` come names of variables, after the other notions the indices, from 0, of the events that race with an
+//! A line `m2: 1` says which events `m2` has to find, which has no definition for more than two threads. After `lock-set` come names of variables, after the other notions the indices, from 0, of the events that race with an
 //! earlier one. An empty list means that there are none; a missing notion means that its answer is not stated. `repairs` names the
 //! repairs that the trace needs; without this line the trace is well formed.
 

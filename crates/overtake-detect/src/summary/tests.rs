@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use overtake_oracle::random::Shape;
-use overtake_oracle::{for_each_random_trace, optimistic_races, same, second_events, sync_preserving_races};
+use overtake_oracle::{
+    for_each_random_trace, optimistic_races, random_traces, same, second_events, sync_preserving_races,
+};
 
 use crate::settings::Options;
 use crate::testing::run;
@@ -17,7 +19,7 @@ fn judging_in_windows_changes_no_verdict() {
     shapes.push(Shape { threads: 4, locks: 3, ..Shape::shared_locks() }.with_events(80));
     shapes.push(Shape::ill_formed().with_events(60));
     let (in_windows, again) = (AtomicU64::new(0), AtomicU64::new(0));
-    for_each_random_trace(&shapes, 6_000, |trace| {
+    for_each_random_trace(&shapes, random_traces(6_000), |trace| {
         let expected = &sync_preserving_races(trace) | &optimistic_races(trace);
         let options = Options { instances: 0, ..Options::default() };
         let analysis = run("osr", &options, trace);

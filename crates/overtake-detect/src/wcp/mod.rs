@@ -7,8 +7,8 @@
 //! of the second; (c) composed with happens-before on either side it is the weak order again. Only sections that exclude
 //! each other count. Fork, join, post, and atomic accesses to one variable of which one writes order weakly too: no
 //! reordering can change them. Two conflicting accesses race if they are not ordered weakly.
-//! **What a race means.** The first report of a trace is a race or a deadlock that a reordering exhibits. Later reports may be
-//! neither. So reports that happens-before does not support are suspicions, unless a schedule is found that exhibits the pair: of
+//! **What a race means.** The first report of a trace is a race or a deadlock that a reordering exhibits, provided that locks are nested: each thread gives back
+//! first what it took last. Without that the first report may be neither, as later ones may. So reports that happens-before does not support are suspicions, unless a schedule is found that exhibits the pair: of
 //! each pair of locations the first report is looked at, by `syncp`, `osr` and `m2`. With a schedule it is predicted.
 //!
 //! | file | holds |
