@@ -39,6 +39,76 @@ fn accesses_that_do_not_conflict_are_no_race() {
     overtake(&["ask", &trace, "--pair", "3"]).expect_code(2);
 }
 
+/// Two sections of a lock are kept apart by a read of what another thread wrote; two by a fork; two under one lock.
+#[test]
+fn every_notion_says_why_two_accesses_are_no_race() {
+    let files = Files::new();
+    let circle = "T0|acq(l)|1\nT0|r(y)|2\nT0|w(x)|3\nT2|w(y)|4\nT1|r(y)|5\nT0|rel(l)|6\nT1|acq(l)|7\nT1|rel(l)|8\nT1|w(x)|9\n";
+    let twice = "T0|acq(l)|1\nT0|w(x)|2\nT0|rel(l)|3\nT1|acq(l)|4\nT1|w(x)|5\n";
+    let forked = "T0|w(x)|1\nT0|fork(T1)|2\nT1|w(x)|3\n";
+    let cases = [
+        (
+            circle,
+            "2,8",
+            "\
+  sync-reversal    no: what has to come before what is a circle:
+    event 0 (T0, 1)  comes in its thread before  event 1 (T0, 2)
+    event 1 (T0, 2)  accesses y, and keeps its place before  event 3 (T2, 4)
+    event 3 (T2, 4)  accesses y, and keeps its place before  event 4 (T1, 5)
+    event 4 (T1, 5)  comes in its thread before  event 7 (T1, 8)
+    event 7 (T1, 8)  releases l before it is acquired, and kept, by  event 0 (T0, 1)
+  saturation       no: what has to come before what is a circle:
+    event 7 (T1, 8)  releases l before it is acquired, and kept, by  event 0 (T0, 1)
+    event 0 (T0, 1)  comes in its thread before  event 1 (T0, 2)
+    event 1 (T0, 2)  must come, for reads of y to see what they saw, before  event 3 (T2, 4)
+    event 3 (T2, 4)  writes y, which is read by  event 4 (T1, 5)
+    event 4 (T1, 5)  comes in its thread before  event 7 (T1, 8)
+  weak order       does not order them, which alone is a suspicion
+",
+        ),
+        (
+            twice,
+            "1,4",
+            "\
+  sync-reversal    no: l would be held twice:
+    event 0 (T0, 1) acquires l, and can release it only after one of the two:
+      event 1 (T0, 2)  comes in its thread before  event 2 (T0, 3)
+    event 3 (T1, 4) acquires l, and the trace does not release it
+  saturation       no, for the same reason as sync-reversal
+  weak order       orders them:
+    event 1 (T0, 2)  comes in its thread before  event 2 (T0, 3)
+    event 2 (T0, 3)  releases l after a conflict with  event 4 (T1, 5)
+",
+        ),
+        (
+            forked,
+            "0,2",
+            "\
+  sync-reversal    no, by the same chain
+  saturation       no, for the same reason as sync-reversal
+  weak order       orders them:
+    event 0 (T0, 1)  comes in its thread before  event 1 (T0, 2)
+    event 1 (T0, 2)  forks the thread of  event 2 (T1, 3)
+",
+        ),
+    ];
+    for (trace, pair, expected) in cases {
+        let trace = files.write("run.std", trace);
+        let text = overtake(&["ask", &trace, "--pair", pair]).expect_code(0).text();
+        assert!(text.ends_with(expected), "expected\n{expected}\nat the end of\n{text}");
+        let json = overtake(&["ask", &trace, "--pair", pair, "--json"]).expect_code(0).json();
+        let answer = &json["answers"][0];
+        let kind = match pair {
+            "2,8" => "circle",
+            "1,4" => "both open",
+            _ => "needed",
+        };
+        assert_eq!(answer["sync_reversal_obstacle"]["kind"], kind, "{answer}");
+        assert_eq!(answer["saturation_obstacle"]["kind"], kind, "{answer}");
+        assert_eq!(answer["weak_chain"].is_null(), pair == "2,8", "{answer}");
+    }
+}
+
 #[test]
 fn one_event_is_asked_about_with_all_that_it_conflicts_with() {
     let files = Files::new();

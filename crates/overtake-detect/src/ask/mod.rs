@@ -7,11 +7,15 @@
 //! | --- | --- |
 //! | `spread.rs` | who learns of an event by happens-before, and from whom: the chain that orders two events |
 //! | `needs.rs` | what an event cannot run without, with reasons: the chain that keeps two accesses apart |
+//! | `weak.rs` | the chain by which the weak order orders two accesses |
+//! | `obstacle.rs` | what keeps two accesses apart where sections of a lock may change places |
 //! | `partners.rs` | the accesses that an access conflicts with |
 
 mod needs;
+mod obstacle;
 mod partners;
 mod spread;
+mod weak;
 
 use overtake_trace::{EventIndex, EventSource, LockId, Result, SyncId, VarId};
 
@@ -25,6 +29,8 @@ use crate::wcp::Questions as WeakQuestions;
 
 use self::needs::Needs;
 use self::spread::Spread;
+pub(crate) use obstacle::Hindrance;
+pub use obstacle::{Obstacle, Unended};
 pub use partners::{Partners, partners};
 
 /// The most events that saturation is tried with.
@@ -59,6 +65,16 @@ pub enum LinkReason {
     Atomic,
     /// The second reads what the first writes.
     Reads(VarId),
+    /// Both access a variable, and one of them writes it; sync-reversal keeps such accesses in order.
+    Conflict(VarId),
+    /// The first releases a lock, and the section of it that the second begins stays open.
+    LeftOpen(LockId),
+    /// In any other order a read of the variable would see another write.
+    Sees(VarId),
+    /// The first releases a lock after an access that conflicts with the second, which is made under the lock: rule (a) of the weak order.
+    SectionConflicts(LockId),
+    /// Both release a lock, and the section of the first begins weakly before the second: rule (b) of the weak order.
+    SectionPrecedes(LockId),
 }
 
 /// What there is to say about two events.
@@ -76,10 +92,16 @@ pub struct Answer {
     pub kept_apart: Option<Vec<Link>>,
     /// Whether the weak order of `wcp` orders them.
     pub weakly_ordered: bool,
+    /// The chain by which it does, unless too many events are between them.
+    pub weak_chain: Option<Vec<Link>>,
     /// Whether a reordering that may swap critical sections brings them side by side.
     pub sync_reversal: bool,
+    /// If not, why.
+    pub reversal_obstacle: Option<Obstacle>,
     /// Whether saturation finds a reordering that does; none if it would take too many events.
     pub saturation: Option<bool>,
+    /// If not, why.
+    pub saturation_obstacle: Option<Obstacle>,
     /// What racy reads of a recording saw is not known, and no reordering that a notion finds does without knowing it. Asking leaves
     /// this false: who has the recording's schedules says so.
     pub hinges_on_reads: bool,
@@ -132,22 +154,42 @@ fn answer(summary: &Summary, needs: &Needs, spread: &Spread, weakly_ordered: boo
         let position = |at: At| touching(summary, at, race.var).next();
         Some((position(first)?, position(second)?))
     });
-    let judged = positions.map(|(first, second)| {
-        let reversal = Reversal::new(summary).judge(first, second);
-        (reversal, Saturation::new(summary, SATURATION_EVENTS).judge(first, second))
-    });
-    let (reversal, saturation) = judged.unwrap_or((Judgement::NoRace, Judgement::NoRace));
+    let judged = positions.map(|positions| judge(summary, needs, positions, [first, second]));
+    let (reversal_obstacle, saturation, saturation_obstacle) = judged.unwrap_or((None, Some(false), None));
+    let weak_chain = positions.filter(|_| weakly_ordered);
     Some(Answer {
         first,
         second,
         race,
         happens_before: spread.chain(),
-        kept_apart: needs.chain(first.index, second.index),
+        kept_apart: needs.chain(first.index, second.index, true),
         weakly_ordered,
-        sync_reversal: reversal == Judgement::Race,
-        saturation: (saturation != Judgement::TooLarge).then_some(saturation == Judgement::Race),
+        weak_chain: weak_chain.and_then(|(first, second)| weak::chain(summary, first, second)),
+        sync_reversal: positions.is_some() && reversal_obstacle.is_none(),
+        reversal_obstacle,
+        saturation,
+        saturation_obstacle,
         hinges_on_reads: false,
     })
+}
+
+/// What sync-reversal and saturation say of two accesses: the obstacle to the first, whether the second finds an order, and the obstacle to it.
+fn judge(
+    summary: &Summary,
+    needs: &Needs,
+    (first, second): (Position, Position),
+    accesses: [At; 2],
+) -> (Option<Obstacle>, Option<bool>, Option<Obstacle>) {
+    let spell_out = |hindrance: Hindrance| hindrance.spell_out(summary, needs, accesses);
+    let reversal = Reversal::new(summary).hindrance(first, second);
+    let saturation = Saturation::new(summary, SATURATION_EVENTS);
+    let judgement = saturation.judge(first, second);
+    let is_kept_apart = judgement == Judgement::NoRace;
+    (
+        reversal.map(spell_out),
+        (judgement != Judgement::TooLarge).then_some(judgement == Judgement::Race),
+        is_kept_apart.then(|| spell_out(saturation.hindrance(first, second))),
+    )
 }
 
 /// The positions at which an event touches a variable.

@@ -64,11 +64,16 @@ impl Needs {
         behind.checked_sub(1).filter(|&place| self.events[place].index == index)
     }
 
-    /// What links the first event to the second, or to what precedes it, if every sync-preserving reordering with what precedes
-    /// the two contains one of them.
-    pub(super) fn chain(&self, first: EventIndex, second: EventIndex) -> Option<Vec<Link>> {
+    /// What links the first event to the second, or to what precedes it, if every reordering with what precedes the two contains one of
+    /// them: every sync-preserving one, or, if sections need not keep their order, every one.
+    pub(super) fn chain(
+        &self,
+        first: EventIndex,
+        second: EventIndex,
+        keeps_sections: bool,
+    ) -> Option<Vec<Link>> {
         let goals = [self.place(first)?, self.place(second)?];
-        let mut search = Search { because: vec![None; self.events.len()], pending: VecDeque::new() };
+        let mut search = Search::new(self);
         for goal in goals {
             for &(before, reason) in &self.needs[goal] {
                 if matches!(reason, LinkReason::Thread | LinkReason::Fork) {
@@ -79,24 +84,28 @@ impl Needs {
         if let Some(&(allocation, block)) = self.blocks.get(&goals[0]) {
             search.reach(allocation, goals[0], LinkReason::Reads(block));
         }
-        loop {
-            while let Some(place) = search.pending.pop_front() {
-                if goals.contains(&place) {
-                    return Some(search.links(self, place));
-                }
-                for &(needed, reason) in &self.needs[place] {
-                    search.reach(needed, place, reason);
-                }
-            }
-            for (&lock, sections) in &self.sections {
-                for (release, by) in search.missing_ends(sections) {
-                    search.reach(release, by, LinkReason::Lock(lock));
-                }
-            }
-            if search.pending.is_empty() {
-                return None;
-            }
+        search.run(self, goals, keeps_sections)
+    }
+
+    /// What links one of two events to the end of a section of a lock, by its acquire; nothing if it does not end.
+    pub(super) fn chain_to_end(
+        &self,
+        first: EventIndex,
+        second: EventIndex,
+        lock: LockId,
+        acquire: At,
+    ) -> Vec<Link> {
+        let mut sections = self.sections.get(&lock).into_iter().flatten();
+        let section = sections.find(|section| self.events[section.acquire] == acquire);
+        let release = section.and_then(|section| section.release);
+        let Some(((release, first), second)) = release.zip(self.place(first)).zip(self.place(second)) else {
+            return Vec::new();
+        };
+        let mut search = Search::new(self);
+        for &(before, reason) in &self.needs[release] {
+            search.reach(before, release, reason);
         }
+        search.run(self, [first, second], false).unwrap_or_default()
     }
 }
 
@@ -107,6 +116,32 @@ struct Search {
 }
 
 impl Search {
+    fn new(needs: &Needs) -> Search {
+        Search { because: vec![None; needs.events.len()], pending: VecDeque::new() }
+    }
+
+    /// Follows what is needed until it reaches a goal: the links from it to where the search began.
+    fn run(&mut self, needs: &Needs, goals: [Place; 2], keeps_sections: bool) -> Option<Vec<Link>> {
+        loop {
+            while let Some(place) = self.pending.pop_front() {
+                if goals.contains(&place) {
+                    return Some(self.links(needs, place));
+                }
+                for &(needed, reason) in &needs.needs[place] {
+                    self.reach(needed, place, reason);
+                }
+            }
+            for (&lock, sections) in needs.sections.iter().filter(|_| keeps_sections) {
+                for (release, by) in self.missing_ends(sections) {
+                    self.reach(release, by, LinkReason::Lock(lock));
+                }
+            }
+            if self.pending.is_empty() {
+                return None;
+            }
+        }
+    }
+
     fn reach(&mut self, place: Place, by: Place, reason: LinkReason) {
         if self.because[place].is_none() {
             self.because[place] = Some((by, reason));
@@ -149,7 +184,7 @@ impl Search {
 }
 
 /// Links of one thread that follow each other are one.
-fn merged(links: Vec<Link>) -> Vec<Link> {
+pub(super) fn merged(links: Vec<Link>) -> Vec<Link> {
     let mut merged: Vec<Link> = Vec::new();
     for link in links {
         match merged.last_mut() {

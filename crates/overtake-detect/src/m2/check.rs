@@ -5,7 +5,11 @@ use rustc_hash::FxHashMap;
 
 use super::order::Order;
 use crate::access::AccessKind;
-use crate::summary::{Before, Chosen, Judgement, Position, Section, Summary, What, any_exclude};
+use crate::ask::{Hindrance, LinkReason};
+use crate::summary::{Before, Chosen, Judgement, Position, Section, Summary, What, excluding};
+
+/// An edge between events, by their numbers, and why it must be there.
+type Edge = (usize, usize, LinkReason);
 
 /// Judges pairs of accesses of one trace.
 pub(crate) struct Saturation<'a> {
@@ -28,6 +32,12 @@ struct ChosenSection {
     release: Option<usize>,
     section: Section,
     thread: ThreadId,
+}
+
+/// Why there is nothing to be put in order.
+enum NoTask {
+    Hindrance(Hindrance),
+    TooLarge,
 }
 
 /// What is to be put in order. Events go by their number among those chosen.
@@ -54,7 +64,26 @@ impl<'a> Saturation<'a> {
                 });
                 if found { Judgement::Race } else { Judgement::NoRace }
             }
-            Err(judgement) => judgement,
+            Err(NoTask::TooLarge) => Judgement::TooLarge,
+            Err(NoTask::Hindrance(_)) => Judgement::NoRace,
+        }
+    }
+
+    /// What keeps two accesses apart that were judged to be no race.
+    pub(crate) fn hindrance(&self, first: Position, second: Position) -> Hindrance {
+        let task = match self.task(first, second) {
+            Ok(task) => task,
+            Err(NoTask::Hindrance(hindrance)) => return hindrance,
+            Err(NoTask::TooLarge) => return Hindrance::NotFound,
+        };
+        match task.forced() {
+            Ok(_) => Hindrance::NotFound,
+            Err(circle) => {
+                let position = |number: usize| task.events[number];
+                let links =
+                    circle.into_iter().map(|(from, to, reason)| (position(from), position(to), reason));
+                Hindrance::Circle(links.collect())
+            }
         }
     }
 
@@ -68,16 +97,17 @@ impl<'a> Saturation<'a> {
     }
 
     /// Step 1: the events.
-    fn task(&self, first: Position, second: Position) -> Result<Task<'a>, Judgement> {
+    fn task(&self, first: Position, second: Position) -> Result<Task<'a>, NoTask> {
         let summary = self.summary;
         let racing = [first, second].map(|access| summary.event(access).thread);
         let chosen =
             Chosen::of(summary, first, second, Before::Everything, |thread| !racing.contains(&thread));
-        let Some(chosen) = chosen.filter(|chosen| !any_exclude(&chosen.open(summary))) else {
-            return Err(Judgement::NoRace);
-        };
+        let chosen = chosen.ok_or(NoTask::Hindrance(Hindrance::Needed))?;
+        if let Some(open) = excluding(&chosen.open(summary)) {
+            return Err(NoTask::Hindrance(Hindrance::BothOpen(open)));
+        }
         if chosen.count() > self.limit {
-            return Err(Judgement::TooLarge);
+            return Err(NoTask::TooLarge);
         }
         Ok(Task::new(summary, &chosen))
     }
@@ -136,45 +166,55 @@ impl<'a> Task<'a> {
 
     /// Step 2: what every reordering must respect. None if that is a cycle.
     fn start(&self) -> Option<Order> {
+        self.forced().ok()
+    }
+
+    /// The same; if it is a cycle, its edges.
+    fn forced(&self) -> Result<Order, Vec<Edge>> {
         let mut order = Order::new(self.events.len());
+        let mut edges = Vec::new();
         let mut last: FxHashMap<ThreadId, usize> = FxHashMap::default();
         for number in 0..self.events.len() {
-            if let Some(before) = last.insert(self.thread(number), number)
-                && !order.add(before, number)
-            {
-                return None;
-            }
+            let before = last.insert(self.thread(number), number);
+            edges.extend(before.map(|before| (before, number, LinkReason::Thread)));
         }
-        let needed = self.dependencies();
-        let all = needed.into_iter().all(|(from, to)| order.add(from, to));
-        (all && self.saturate(&mut order)).then_some(order)
+        edges.extend(self.dependencies());
+        let is_order = edges.iter().all(|&(from, to, _)| order.add(from, to));
+        match is_order && self.saturate(&mut order, &mut edges) {
+            true => Ok(order),
+            false => Err(circle(&edges)),
+        }
     }
 
     /// Fork, join, wait, and reads after the writes that they see.
-    fn dependencies(&self) -> Vec<(usize, usize)> {
-        let mut edges: Vec<(usize, usize)> =
-            self.reads.iter().filter_map(|read| Some((read.sees?, read.read))).collect();
+    fn dependencies(&self) -> Vec<Edge> {
+        let seen = |read: &Read| Some((read.sees?, read.read, LinkReason::Reads(read.var)));
+        let mut edges: Vec<Edge> = self.reads.iter().filter_map(seen).collect();
         for to in 0..self.events.len() {
             for from in 0..to {
                 let [one, other] = [from, to].map(|number| self.summary.event(self.events[number]));
                 let fork = matches!(one.what, What::Fork(child) if child == other.thread);
                 let awaited = match other.what {
                     What::Join(child) => {
-                        one.thread == child || matches!(one.what, What::Fork(forked) if forked == child)
+                        let is_of_child =
+                            one.thread == child || matches!(one.what, What::Fork(forked) if forked == child);
+                        is_of_child.then_some(LinkReason::Join)
                     }
-                    What::Wait(object) => matches!(one.what, What::Post(posted) if posted == object),
-                    _ => false,
+                    What::Wait(object) => {
+                        let is_post = matches!(one.what, What::Post(posted) if posted == object);
+                        is_post.then_some(LinkReason::Object(object))
+                    }
+                    _ => None,
                 };
-                if fork || awaited {
-                    edges.push((from, to));
-                }
+                let reason = if fork { Some(LinkReason::Fork) } else { awaited };
+                edges.extend(reason.map(|reason| (from, to, reason)));
             }
         }
         edges
     }
 
-    /// Adds what follows, until nothing new does. False if that is a cycle.
-    fn saturate(&self, order: &mut Order) -> bool {
+    /// Adds what follows, until nothing new does. False if that is a cycle; its last edge is the last one added then.
+    fn saturate(&self, order: &mut Order, edges: &mut Vec<Edge>) -> bool {
         loop {
             let mut new = Vec::new();
             for read in &self.reads {
@@ -188,29 +228,33 @@ impl<'a> Task<'a> {
                     }
                 }
             }
-            new.retain(|&(from, to)| from == to || !order.has(from, to));
+            new.retain(|&(from, to, _)| from == to || !order.has(from, to));
             if new.is_empty() {
                 return true;
             }
-            if !new.into_iter().all(|(from, to)| order.add(from, to)) {
-                return false;
+            for edge in new {
+                edges.push(edge);
+                if !order.add(edge.0, edge.1) {
+                    return false;
+                }
             }
         }
     }
 
-    fn follow_read(&self, read: &Read, order: &Order, new: &mut Vec<(usize, usize)>) {
+    fn follow_read(&self, read: &Read, order: &Order, new: &mut Vec<Edge>) {
+        let reason = LinkReason::Sees(read.var);
         for &write in self.writes.get(&read.var).into_iter().flatten() {
             if Some(write) == read.sees || write == read.read {
                 continue;
             }
             match read.sees {
-                None => new.push((read.read, write)),
+                None => new.push((read.read, write, reason)),
                 Some(sees) => {
                     if order.has(write, read.read) {
-                        new.push((write, sees));
+                        new.push((write, sees, reason));
                     }
                     if order.has(sees, write) {
-                        new.push((read.read, write));
+                        new.push((read.read, write, reason));
                     }
                 }
             }
@@ -238,7 +282,7 @@ impl<'a> Task<'a> {
     /// Puts one event before another unless they are ordered. Of sections, the end of one before the start of the other.
     fn settle(&self, order: &mut Order, from: usize, to: usize) -> bool {
         let is_settled = order.has(from, to) || order.has(to, from);
-        is_settled || (order.add(self.end(from).unwrap_or(from), to) && self.saturate(order))
+        is_settled || (order.add(self.end(from).unwrap_or(from), to) && self.saturate(order, &mut Vec::new()))
     }
 
     /// The number of the release that ends the section which a number begins.
@@ -274,12 +318,35 @@ impl<'a> Task<'a> {
 }
 
 /// Sections that exclude each other do not overlap.
-fn follow_sections(one: &ChosenSection, other: &ChosenSection, order: &Order, new: &mut Vec<(usize, usize)>) {
+fn follow_sections(one: &ChosenSection, other: &ChosenSection, order: &Order, new: &mut Vec<Edge>) {
+    let lock = one.section.lock;
     match (one.release, other.release) {
         (Some(release), Some(other_release)) if order.has(one.acquire, other_release) => {
-            new.push((release, other.acquire));
+            new.push((release, other.acquire, LinkReason::Lock(lock)));
         }
-        (Some(release), None) => new.push((release, other.acquire)),
+        (Some(release), None) => new.push((release, other.acquire, LinkReason::LeftOpen(lock))),
         _ => {}
     }
+}
+
+/// The shortest circle that the last of these edges closes, with that edge first.
+fn circle(edges: &[Edge]) -> Vec<Edge> {
+    let Some((&last, before)) = edges.split_last() else { return Vec::new() };
+    let mut from: FxHashMap<usize, Vec<&Edge>> = FxHashMap::default();
+    before.iter().for_each(|edge| from.entry(edge.0).or_default().push(edge));
+    let mut reached: FxHashMap<usize, Edge> = FxHashMap::default();
+    let mut pending = std::collections::VecDeque::from([last.1]);
+    while let Some(at) = pending.pop_front() {
+        for &&edge in from.get(&at).into_iter().flatten() {
+            if edge.1 != last.1 && !reached.contains_key(&edge.1) {
+                reached.insert(edge.1, edge);
+                pending.push_back(edge.1);
+            }
+        }
+    }
+    let back = std::iter::successors(reached.get(&last.0), |edge| reached.get(&edge.0));
+    let mut path: Vec<Edge> = back.copied().collect();
+    path.push(last);
+    path.reverse();
+    path
 }

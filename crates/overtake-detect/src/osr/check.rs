@@ -17,14 +17,14 @@ use crate::summary::{Before, Chosen, Event, Judgement, Position, Section, Summar
 
 /// Judges pairs of accesses of one trace.
 pub(crate) struct Checker<'a> {
-    summary: &'a Summary,
+    pub(super) summary: &'a Summary,
     waiting: Waiting,
 }
 
 /// An acquire that stays open and comes before a release that it has to wait for.
 #[derive(Clone, Copy, Debug)]
-struct Reversed {
-    acquire: Position,
+pub(super) struct Reversed {
+    pub(super) acquire: Position,
     /// The last release that it waits for.
     last: Position,
 }
@@ -34,12 +34,7 @@ impl<'a> Checker<'a> {
         Checker { summary, waiting: Waiting::default() }
     }
 
-    /// Judges two conflicting accesses of different threads; `first` comes earlier. The summary is of a whole trace.
-    pub(crate) fn judge(&mut self, first: Position, second: Position) -> Judgement {
-        self.judge_in_window(first, second, true).unwrap_or(Judgement::NoRace)
-    }
-
-    /// Judges two accesses of a window. None if sections may end later in the trace, unless it is over.
+    /// Judges two conflicting accesses of different threads in a window; `first` comes earlier. None if sections may end later in the trace, unless it is over.
     ///
     /// A race stays one if fewer events are chosen. So it is one if it is one with everything before the window, and none if it
     /// is none with only what is known to be needed of that (see `../summary/search.rs`).
@@ -77,7 +72,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The open acquires that have to wait for a later release; none if two sections stay open that exclude each other.
-    fn reversed(&self, chosen: &Chosen) -> Option<Vec<Reversed>> {
+    pub(super) fn reversed(&self, chosen: &Chosen) -> Option<Vec<Reversed>> {
         let open = chosen.open(self.summary);
         let reversed = open.iter().filter_map(|(thread, section)| {
             let last = self.last_release(chosen, *thread, section)?;
@@ -103,9 +98,18 @@ impl<'a> Checker<'a> {
     }
 
     /// Puts the chosen events in order; false if that is impossible.
-    fn order(&mut self, chosen: &Chosen, mut schedule: Option<&mut Vec<Position>>) -> bool {
+    fn order(&mut self, chosen: &Chosen, schedule: Option<&mut Vec<Position>>) -> bool {
+        self.reversed(chosen).is_some_and(|reversed| self.stuck(chosen, &reversed, schedule).is_empty())
+    }
+
+    /// Puts the chosen events in order as far as that is possible. Returns those that wait for each other.
+    pub(super) fn stuck(
+        &mut self,
+        chosen: &Chosen,
+        reversed: &[Reversed],
+        mut schedule: Option<&mut Vec<Position>>,
+    ) -> Vec<Position> {
         let summary = self.summary;
-        let Some(reversed) = self.reversed(chosen) else { return false };
         let first = reversed.iter().map(|one| one.acquire).min().unwrap_or(0);
         let end = reversed.iter().map(|one| one.last + 1).max().unwrap_or(0);
         let mut left: Vec<Position> = chosen.between(summary, first, end).collect();
@@ -114,9 +118,9 @@ impl<'a> Checker<'a> {
         }
         while !left.is_empty() {
             let before = left.len();
-            let ran = self.pass(&reversed, &mut left);
+            let ran = self.pass(reversed, &mut left);
             if left.len() == before {
-                return false;
+                return left;
             }
             if let Some(schedule) = &mut schedule {
                 schedule.extend(ran);
@@ -125,7 +129,7 @@ impl<'a> Checker<'a> {
         if let Some(schedule) = schedule {
             schedule.extend(chosen.between(summary, end, Position::MAX));
         }
-        true
+        left
     }
 
     /// One pass over the events that are left: what runs, in order. The others stay.

@@ -8,7 +8,7 @@
 //! one. Of pairs between the same locations the first few are judged (`instances`); the others are counted.
 //! **What a race means.** It can happen: the order is a correct reordering of the run.
 //!
-//! `check.rs` judges a pair and makes its schedule. Which pairs are judged, and the passes, are in `../summary/`.
+//! `check.rs` judges a pair and makes its schedule; `circle.rs` says why a pair has none. Which pairs are judged, and the passes, are in `../summary/`.
 //!
 //! **Differs from the paper.** The whole trace is used, not the part up to the second access. The published tool takes a thread that
 //! is reached only through another for one that is not reached, misses cycles and reports pairs that cannot happen; it numbers
@@ -16,6 +16,7 @@
 //! **Cost.** What `syncp` costs, the events in memory that can matter, and for each pair judged what `check.rs` says.
 
 mod check;
+mod circle;
 
 pub(crate) use check::Checker;
 

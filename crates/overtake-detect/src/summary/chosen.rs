@@ -164,8 +164,13 @@ impl Chosen {
 
 /// Whether two of these sections exclude each other.
 pub(crate) fn any_exclude(open: &[(ThreadId, Section)]) -> bool {
-    let excludes_earlier = |(rank, (_, one)): (usize, &(ThreadId, Section))| {
-        open[..rank].iter().any(|(_, other)| one.excludes(other))
-    };
-    open.iter().enumerate().any(excludes_earlier)
+    excluding(open).is_some()
+}
+
+/// Two of these sections that exclude each other.
+pub(crate) fn excluding(open: &[(ThreadId, Section)]) -> Option<[(ThreadId, Section); 2]> {
+    open.iter().enumerate().find_map(|(rank, one)| {
+        let other = open[..rank].iter().find(|(_, other)| one.1.excludes(other))?;
+        Some([*other, *one])
+    })
 }

@@ -46,7 +46,7 @@ use crate::detector::LockMode;
 
 use self::needs::{Needs, Reach};
 pub(crate) use analysis::{Collector, Method, beyond};
-pub(crate) use chosen::{Before, Chosen, any_exclude};
+pub(crate) use chosen::{Before, Chosen, any_exclude, excluding};
 pub(crate) use doubt::{READINGS as DOUBTS, doubt};
 pub(crate) use finder::Limits;
 pub(crate) use support::{SUPPORT_READINGS, support};

@@ -1,6 +1,6 @@
 //! Questions about two events: the answers are those of the definitions, and chains lead from one event to the other.
 
-use overtake_detect::ask::{Answer, LinkReason, ask, partners};
+use overtake_detect::ask::{Answer, Link, LinkReason, Obstacle, ask, partners};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
     History, Pair, for_each_random_trace, happens_before_races, optimistic_races, random_traces, same,
@@ -42,6 +42,14 @@ fn answers_agree_with_the_definitions() {
             let expected = expected.each_ref().map(|races| races.contains(pair));
             same(&format!("{pair:?}"), [expected], [said])?;
             check_chains(&answer)?;
+            check_weak_chain(&answer)?;
+            let obstacles = [&answer.reversal_obstacle, &answer.saturation_obstacle];
+            same(
+                "obstacles",
+                [answer.sync_reversal, answer.saturation == Some(true)],
+                obstacles.map(Option::is_none),
+            )?;
+            obstacles.into_iter().flatten().try_for_each(|obstacle| check_obstacle(&answer, obstacle))?;
         }
         Ok(())
     });
@@ -65,6 +73,44 @@ fn check_chains(answer: &Answer) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// The weak order has a chain from one access to the other, with a link that no lock alone makes.
+fn check_weak_chain(answer: &Answer) -> Result<(), String> {
+    let Some(links) = &answer.weak_chain else {
+        return if answer.weakly_ordered { Err("no weak chain".into()) } else { Ok(()) };
+    };
+    let is_weak = |link: &Link| !matches!(link.reason, LinkReason::Thread | LinkReason::Lock(_));
+    let leads = links.first().is_some_and(|link| link.from == answer.first)
+        && links.last().is_some_and(|link| link.to == answer.second);
+    let is_chain = links.windows(2).all(|links| links[0].to == links[1].from);
+    let in_order = links.iter().all(|link| link.from.index <= link.to.index);
+    match leads && is_chain && in_order && links.iter().any(is_weak) {
+        true => Ok(()),
+        false => Err(format!("{links:?} is no weak chain from {:?} to {:?}", answer.first, answer.second)),
+    }
+}
+
+/// A chain begins at an access, a circle comes round, and the ends of sections need an access.
+fn check_obstacle(answer: &Answer, obstacle: &Obstacle) -> Result<(), String> {
+    let begins_at_access = |links: &[Link]| {
+        links.first().is_some_and(|link| link.from == answer.first || link.from == answer.second)
+    };
+    let follow = |links: &[Link]| links.windows(2).all(|links| links[0].to == links[1].from);
+    let is_right = match obstacle {
+        Obstacle::Needed(links) => begins_at_access(links) && follow(links),
+        Obstacle::Circle(links) => {
+            let comes_round =
+                links.first().zip(links.last()).is_some_and(|(first, last)| first.from == last.to);
+            comes_round && follow(links)
+        }
+        Obstacle::BothOpen { sections, .. } => {
+            sections[0].acquire != sections[1].acquire
+                && sections.iter().all(|section| section.end.is_empty() || begins_at_access(&section.end))
+        }
+        _ => true,
+    };
+    if is_right { Ok(()) } else { Err(format!("{obstacle:?} keeps nothing apart")) }
 }
 
 #[test]

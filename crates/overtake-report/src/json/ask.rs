@@ -3,7 +3,7 @@
 use std::io;
 
 use overtake_detect::At;
-use overtake_detect::ask::{Answer, Link};
+use overtake_detect::ask::{Answer, Link, Obstacle};
 use overtake_trace::Symbols;
 use serde::Serialize;
 
@@ -33,8 +33,11 @@ struct AnswerForm {
     sync_preserving: bool,
     kept_apart: Option<Vec<LinkForm>>,
     sync_reversal: bool,
+    sync_reversal_obstacle: Option<ObstacleForm>,
     saturation: Option<bool>,
+    saturation_obstacle: Option<ObstacleForm>,
     weakly_ordered: Option<bool>,
+    weak_chain: Option<Vec<LinkForm>>,
     hinges_on_reads: bool,
 }
 
@@ -52,10 +55,27 @@ struct LinkForm {
     reason: String,
 }
 
+#[derive(Serialize)]
+struct ObstacleForm {
+    kind: &'static str,
+    links: Vec<LinkForm>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sections: Vec<UnendedForm>,
+}
+
+#[derive(Serialize)]
+struct UnendedForm {
+    acquire: EventForm,
+    end: Vec<LinkForm>,
+}
+
 impl AnswerForm {
     fn of(answer: &Answer, symbols: &Symbols) -> AnswerForm {
         let race = answer.race.as_ref();
-        let chain = |links: &Vec<Link>| links.iter().map(|link| LinkForm::of(link, symbols)).collect();
+        let chain = |links: &Vec<Link>| links_of(links, symbols);
+        let obstacle = |obstacle: &Obstacle| ObstacleForm::of(obstacle, symbols);
         AnswerForm {
             race: answer.is_race(),
             variable: race.map(|race| symbols.variables.display(race.var)),
@@ -67,9 +87,39 @@ impl AnswerForm {
             sync_preserving: race.is_some() && answer.kept_apart.is_none(),
             kept_apart: answer.kept_apart.as_ref().map(chain),
             sync_reversal: answer.sync_reversal,
+            sync_reversal_obstacle: answer.reversal_obstacle.as_ref().map(obstacle),
             saturation: answer.saturation,
+            saturation_obstacle: answer.saturation_obstacle.as_ref().map(obstacle),
             weakly_ordered: race.map(|_| answer.weakly_ordered),
+            weak_chain: answer.weak_chain.as_ref().map(chain),
             hinges_on_reads: answer.hinges_on_reads,
+        }
+    }
+}
+
+fn links_of(links: &[Link], symbols: &Symbols) -> Vec<LinkForm> {
+    links.iter().map(|link| LinkForm::of(link, symbols)).collect()
+}
+
+impl ObstacleForm {
+    fn of(obstacle: &Obstacle, symbols: &Symbols) -> ObstacleForm {
+        let of_kind = |kind, links| ObstacleForm { kind, links, lock: None, sections: Vec::new() };
+        match obstacle {
+            Obstacle::Needed(links) => of_kind("needed", links_of(links, symbols)),
+            Obstacle::Circle(links) => of_kind("circle", links_of(links, symbols)),
+            Obstacle::BothOpen { lock, sections } => ObstacleForm {
+                kind: "both open",
+                links: Vec::new(),
+                lock: Some(symbols.locks.display(*lock)),
+                sections: sections
+                    .iter()
+                    .map(|section| UnendedForm {
+                        acquire: EventForm::of(section.acquire, symbols),
+                        end: links_of(&section.end, symbols),
+                    })
+                    .collect(),
+            },
+            _ => of_kind("not found", Vec::new()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use overtake_detect::ask::{Answer, Link, LinkReason};
+use overtake_detect::ask::{Answer, Link, LinkReason, Obstacle, Unended};
 use overtake_detect::{Access, At};
 use overtake_trace::Symbols;
 
@@ -62,15 +62,80 @@ fn predictions(text: &mut String, answer: &Answer, symbols: &Symbols) {
             chain(text, links, symbols);
         }
     }
-    let words = |found| if found { reordered } else { "no" };
-    let _ = writeln!(text, "  sync-reversal    {}", words(answer.sync_reversal));
-    let saturation = answer.saturation.map_or("not asked: it would take too many events", words);
-    let _ = writeln!(text, "  saturation       {saturation}");
-    let weak =
-        if answer.weakly_ordered { "orders them" } else { "does not order them, which alone is a suspicion" };
-    let _ = writeln!(text, "  weak order       {weak}");
+    match &answer.reversal_obstacle {
+        None => {
+            let _ = writeln!(text, "  sync-reversal    {reordered}");
+        }
+        Some(obstacle) => {
+            let known = answer.kept_apart.as_deref();
+            let _ = writeln!(text, "  sync-reversal    {}", obstacle_words(obstacle, known, symbols));
+            obstacle_chains(text, obstacle, known, symbols);
+        }
+    }
+    match (&answer.saturation_obstacle, answer.saturation) {
+        (Some(obstacle), _) => {
+            let known = answer.kept_apart.as_deref();
+            let is_known = answer.reversal_obstacle.as_ref() == Some(obstacle);
+            let words = match is_known {
+                true => "no, for the same reason as sync-reversal".into(),
+                false => obstacle_words(obstacle, known, symbols),
+            };
+            let _ = writeln!(text, "  saturation       {words}");
+            if !is_known {
+                obstacle_chains(text, obstacle, known, symbols);
+            }
+        }
+        (None, Some(_)) => {
+            let _ = writeln!(text, "  saturation       {reordered}");
+        }
+        (None, None) => text.push_str("  saturation       not asked: it would take too many events\n"),
+    }
+    weak_order(text, answer, symbols);
     if answer.hinges_on_reads {
         text.push_str("  recording        no schedule does without knowing what racy reads saw: possible, not predicted\n");
+    }
+}
+
+fn weak_order(text: &mut String, answer: &Answer, symbols: &Symbols) {
+    text.push_str(match (answer.weakly_ordered, &answer.weak_chain) {
+        (false, _) => "  weak order       does not order them, which alone is a suspicion\n",
+        (true, Some(_)) => "  weak order       orders them:\n",
+        (true, None) => "  weak order       orders them; too many events are between them to show how\n",
+    });
+    chain(text, answer.weak_chain.as_deref().unwrap_or_default(), symbols);
+}
+
+/// Why there is no reordering of a kind, but for chains; `known` is a chain that was shown already.
+fn obstacle_words(obstacle: &Obstacle, known: Option<&[Link]>, symbols: &Symbols) -> String {
+    match obstacle {
+        Obstacle::Needed(links) if Some(&links[..]) == known => "no, by the same chain".into(),
+        Obstacle::Needed(_) => "no: what precedes them contains one of them:".into(),
+        Obstacle::BothOpen { lock, .. } => {
+            format!("no: {} would be held twice:", printable(&symbols.locks.display(*lock)))
+        }
+        Obstacle::Circle(_) => "no: what has to come before what is a circle:".into(),
+        _ => "no order was found, whichever of the two threads goes ahead".into(),
+    }
+}
+
+fn obstacle_chains(text: &mut String, obstacle: &Obstacle, known: Option<&[Link]>, symbols: &Symbols) {
+    match obstacle {
+        Obstacle::Needed(links) if Some(&links[..]) == known => {}
+        Obstacle::Needed(links) | Obstacle::Circle(links) => chain(text, links, symbols),
+        Obstacle::BothOpen { lock, sections } => {
+            let lock = printable(&symbols.locks.display(*lock));
+            for Unended { acquire, end } in sections {
+                let why = match end.is_empty() {
+                    true => "and the trace does not release it",
+                    false => "and can release it only after one of the two:",
+                };
+                let _ = writeln!(text, "    {} acquires {lock}, {why}", place(*acquire, symbols));
+                let mut links = String::new();
+                chain(&mut links, end, symbols);
+                links.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -95,6 +160,30 @@ pub(crate) fn reason(reason: LinkReason, symbols: &Symbols) -> String {
         }
         LinkReason::Reads(var) => {
             format!("writes {}, which is read by", printable(&symbols.variables.display(var)))
+        }
+        LinkReason::Conflict(var) => {
+            format!("accesses {}, and keeps its place before", printable(&symbols.variables.display(var)))
+        }
+        LinkReason::LeftOpen(lock) => {
+            format!(
+                "releases {} before it is acquired, and kept, by",
+                printable(&symbols.locks.display(lock))
+            )
+        }
+        LinkReason::Sees(var) => {
+            format!(
+                "must come, for reads of {} to see what they saw, before",
+                printable(&symbols.variables.display(var))
+            )
+        }
+        LinkReason::SectionConflicts(lock) => {
+            format!("releases {} after a conflict with", printable(&symbols.locks.display(lock)))
+        }
+        LinkReason::SectionPrecedes(lock) => {
+            format!(
+                "releases {}, and its section has to come before that of",
+                printable(&symbols.locks.display(lock))
+            )
         }
         _ => "reaches, through atomic operations,".into(),
     }
