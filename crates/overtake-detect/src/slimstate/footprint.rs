@@ -284,6 +284,17 @@ impl Pending {
         follows
     }
 
+    /// Takes accesses to this many variables with consecutive numbers as far as they are the next steps of a run. Returns how many.
+    pub(super) fn follow_sweep(&mut self, var: VarId, count: u32, writes: bool) -> u32 {
+        let run = &mut self.runs[usize::from(writes)];
+        if run.next != var.0 || run.step != 1 {
+            return 0;
+        }
+        let taken = count.min(run.end.saturating_sub(var.0));
+        run.next += taken;
+        taken
+    }
+
     /// Takes an access to element `index`, if it can. Variables from `var` up to `ordered_end` are elements in order, each `distance` elements from the
     /// one before. A thread may have `most` arrays pending.
     #[inline]

@@ -10,6 +10,7 @@ use super::pages::{PageContent, Row, VarPage, distance_after, page_variables};
 use super::shadow::Shadow;
 use super::{ArrayKind, HUGE, SlimState};
 use crate::access::AccessKind;
+use crate::visitor::Touch;
 
 /// Where the state is that an access changes.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,22 @@ impl SlimState {
                 None => self.look_up(var, variables),
             },
         }
+    }
+
+    /// Adds accesses of a sweep to the footprint of its thread, from this one on, as far as they are its next steps. Returns how many.
+    pub(super) fn follow_sweep(&mut self, thread: ThreadId, first: Touch<'_>, count: u32) -> u32 {
+        let mut done = 0;
+        while done < count {
+            let var = VarId(first.var.0 + done);
+            let PageContent::Elements(_) = self.pages[var.index() / PAGE].content() else { break };
+            let in_page = count.min(done + (PAGE - var.index() % PAGE) as u32) - done;
+            let taken = self.pending[thread].follow_sweep(var, in_page, first.kind.writes());
+            done += taken;
+            if taken < in_page {
+                break;
+            }
+        }
+        done
     }
 
     /// Finds the state of a variable whose page is not all of one kind, or has not been looked at.

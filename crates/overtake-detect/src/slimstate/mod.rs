@@ -406,6 +406,8 @@ const MODES: [(&str, &str); 8] = [
 ];
 
 impl Detector for SlimState {
+    const TAKES_SWEEPS: bool = true;
+
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.pending.grow_to(sizes.threads);
@@ -426,6 +428,16 @@ impl Detector for SlimState {
         let located = self.locate(at.thread, touch.var, touch.kind, touch.variables);
         self.plain(at, touch.var, touch.kind, located, races);
         self.read_block(at, touch, races);
+    }
+
+    fn sweep(&mut self, at: At, touch: Touch<'_>, count: u32, races: &mut Findings) {
+        let mut done = 0;
+        while done < count {
+            self.access(at.later(done), touch.further(done), races);
+            done += 1;
+            // All are in one block, which has been read in this epoch now.
+            done += self.follow_sweep(at.thread, touch.further(done), count - done);
+        }
     }
 
     fn fence(&mut self, at: At, order: MemoryOrder, _: &mut Findings) {
