@@ -15,12 +15,14 @@ use overtake_trace::{
 use rustc_hash::FxHashMap;
 
 use crate::code::Code;
-use crate::pages::{Cuts, Directory, PAGE_WORDS};
+use crate::pages::{Cuts, Directory, Filled, PAGE_WORDS};
 
 /// What is at which address now.
 pub(crate) struct AddressSpace {
     directory: Directory,
     pages: Vec<[Word; PAGE_WORDS]>,
+    /// Pages with words that have variables.
+    touched: Filled,
     areas: BTreeMap<u64, Area>,
     /// How often areas began or ended.
     changes: u64,
@@ -85,6 +87,7 @@ impl AddressSpace {
         AddressSpace {
             directory: cuts.directory,
             pages: cuts.pages.iter().map(|page| page.map(|cuts| Word { first: UNTOUCHED, cuts })).collect(),
+            touched: Filled::default(),
             areas: BTreeMap::new(),
             changes: 0,
             latest: None,
@@ -239,9 +242,10 @@ impl AddressSpace {
     }
 
     fn forget_words(&mut self, range: Range<u64>) {
-        for (place, words) in self.directory.within(range.start / 8..range.end.div_ceil(8)) {
-            self.pages[place][words].iter_mut().for_each(|word| word.first = UNTOUCHED);
-        }
+        let AddressSpace { directory, pages, touched, .. } = self;
+        touched.empty(range.start / 8..range.end.div_ceil(8), directory, |place, words| {
+            pages[place][words].iter_mut().for_each(|word| word.first = UNTOUCHED);
+        });
     }
 
     /// Calls `each` with the variables of an access, in address order. The scan has cut memory where the access starts and ends.
@@ -385,6 +389,7 @@ impl AddressSpace {
         }
         let first = first.expect("a word is touched where it is cut");
         self.pages[place][word as usize % PAGE_WORDS].first = first;
+        self.touched.add(word, place);
         Ok(Some(first))
     }
 

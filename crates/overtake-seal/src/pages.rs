@@ -1,6 +1,9 @@
 //! What is known of each 8-byte word of memory, stored in pages. Programs access memory in runs, so that look-ups in the table of pages
 //! are rare and the words of a page share cache lines.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 /// Words of a page.
@@ -42,24 +45,50 @@ impl Directory {
         self.places.insert(word >> PAGE_BITS, place);
         place as usize
     }
+}
 
-    /// The places of all pages within a range of words, with the words of each page that are in the range.
-    pub(crate) fn within(&self, words: std::ops::Range<u64>) -> Vec<(usize, std::ops::Range<usize>)> {
-        if words.is_empty() {
-            return Vec::new();
+/// Pages that hold something, by number. Emptying a large range costs no more than was filled in it: a program may map a gigabyte over and
+/// over again and use one word of it.
+#[derive(Debug, Default)]
+pub(crate) struct Filled {
+    pages: BTreeSet<u64>,
+    /// By place.
+    is_filled: Vec<bool>,
+}
+
+impl Filled {
+    /// The page of `word`, at `place`, holds something.
+    #[inline]
+    pub(crate) fn add(&mut self, word: u64, place: usize) {
+        if self.is_filled.len() <= place {
+            self.is_filled.resize(place + 1, false);
         }
-        let pages = words.start >> PAGE_BITS..=(words.end - 1) >> PAGE_BITS;
-        let part = |page: u64, place: u32| {
+        if !std::mem::replace(&mut self.is_filled[place], true) {
+            self.pages.insert(word >> PAGE_BITS);
+        }
+    }
+
+    /// Empties a range of words: calls `empty` with the place and the words of each page that may hold something there.
+    pub(crate) fn empty(
+        &mut self,
+        words: Range<u64>,
+        directory: &mut Directory,
+        mut empty: impl FnMut(usize, Range<usize>),
+    ) {
+        let mut from = words.start;
+        while from < words.end
+            && let Some(&page) = self.pages.range(from >> PAGE_BITS..=(words.end - 1) >> PAGE_BITS).next()
+            && let Some(place) = directory.find(page << PAGE_BITS)
+        {
             let first = page << PAGE_BITS;
-            let start = words.start.saturating_sub(first) as usize;
-            let end = (words.end - first).min(PAGE_WORDS as u64) as usize;
-            (place as usize, start..end)
-        };
-        if pages.end() - pages.start() < self.places.len() as u64 {
-            pages.filter_map(|page| Some(part(page, *self.places.get(&page)?))).collect()
-        } else {
-            let all = self.places.iter().filter(|(page, _)| pages.contains(page));
-            all.map(|(&page, &place)| part(page, place)).collect()
+            let part = words.start.saturating_sub(first) as usize
+                ..(words.end - first).min(PAGE_WORDS as u64) as usize;
+            if part.len() == PAGE_WORDS {
+                self.pages.remove(&page);
+                self.is_filled[place] = false;
+            }
+            empty(place, part);
+            from = (page + 1) << PAGE_BITS;
         }
     }
 }
@@ -127,5 +156,43 @@ impl Cuts {
                 *mine |= theirs;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: u64 = PAGE_WORDS as u64;
+
+    fn emptied(filled: &mut Filled, directory: &mut Directory, words: Range<u64>) -> Vec<(usize, Range<usize>)> {
+        let mut all = Vec::new();
+        filled.empty(words, directory, |place, words| all.push((place, words)));
+        all
+    }
+
+    #[test]
+    fn a_page_is_emptied_again_only_after_it_was_filled_again() {
+        let (mut filled, mut directory) = (Filled::default(), Directory::default());
+        let places: Vec<usize> = (0..100).map(|page| directory.add(page * WORDS)).collect();
+        let everything = 0..100 * WORDS;
+        assert!(emptied(&mut filled, &mut directory, everything.clone()).is_empty());
+        filled.add(7 * WORDS + 3, places[7]);
+        filled.add(7 * WORDS + 9, places[7]);
+        assert_eq!(emptied(&mut filled, &mut directory, everything.clone()), [(places[7], 0..PAGE_WORDS)]);
+        assert!(emptied(&mut filled, &mut directory, everything.clone()).is_empty());
+        filled.add(7 * WORDS, places[7]);
+        assert_eq!(emptied(&mut filled, &mut directory, everything).len(), 1);
+    }
+
+    #[test]
+    fn a_page_that_is_emptied_in_part_stays_filled() {
+        let (mut filled, mut directory) = (Filled::default(), Directory::default());
+        let places: Vec<usize> = (0..2).map(|page| directory.add(page * WORDS)).collect();
+        filled.add(0, places[0]);
+        filled.add(WORDS, places[1]);
+        let middle = emptied(&mut filled, &mut directory, 5..WORDS + 5);
+        assert_eq!(middle, [(places[0], 5..PAGE_WORDS), (places[1], 0..5)]);
+        assert_eq!(emptied(&mut filled, &mut directory, 0..2 * WORDS).len(), 2);
     }
 }
