@@ -251,6 +251,13 @@ record_kinds! {
     /// Bytes from value on were written again, as in [`WriteAgain`](Self::WriteAgain); pc; how many. The recorder writes no such record: whoever
     /// reads a log may join neighbours.
     WriteAgainRange = 53, 3;
+    /// What is in memory from value on is about to be moved, and the memory is not in use any more; pc; stamp; length. The next
+    /// [`RecordKind::MoveTo`] of this thread says where it is moved to.
+    MoveFrom = 54, 4;
+    /// The locks and other objects that this thread moved are at value now; pc; stamp; length.
+    MoveTo = 55, 4;
+    /// Everything that any thread did before comes before what this thread does next; pc; stamp.
+    WaitForAll = 56, 3;
 }
 
 /// The smallest code of brief records.

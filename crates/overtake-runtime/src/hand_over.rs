@@ -76,6 +76,9 @@ fn with_family(own: Outcome) -> Outcome {
 /// perhaps a child with a copy of its parent's buffers, does not write them.
 pub(crate) fn hand_over(flushes: bool, code: i32) -> Option<i32> {
     if !process::is_started_directly() {
+        if process::is_recording() {
+            abi::is_failure(false);
+        }
         return None;
     }
     let outcome = if process::is_unrecorded() {

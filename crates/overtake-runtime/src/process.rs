@@ -57,6 +57,8 @@ unsafe extern "C" {
 #[cfg(feature = "staticlib")]
 #[used]
 #[unsafe(link_section = ".preinit_array")]
+// Tools look for this name to see that a program is instrumented.
+#[unsafe(export_name = "__local_tsan_preinit")]
 static BEFORE_CONSTRUCTORS: extern "C" fn(c_int, *const *const c_char, *const *const c_char) =
     before_constructors;
 
@@ -129,6 +131,7 @@ pub(crate) fn start() {
     thread::begin(thread::next_number(), thread::NO_THREAD, 0);
     note_options();
     environment::forget_given();
+    abi::tell_started();
 }
 
 /// Lets the environment choose the back end.

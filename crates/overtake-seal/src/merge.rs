@@ -14,6 +14,7 @@ mod atomics;
 mod cursor;
 mod faults;
 mod policy;
+mod threads;
 mod woven;
 
 use std::cmp::Reverse;
@@ -43,6 +44,7 @@ use atomics::memory_order;
 use cursor::{Cursor, Moment, RECENT_LOCATIONS, mark};
 use faults::Leaks;
 use policy::{HiddenSections, Origin};
+use threads::Threads;
 use woven::is_woven;
 
 /// Accesses of one thread that follow each other. Larger batches compress better and interleave less finely.
@@ -63,13 +65,19 @@ pub(crate) fn merge(
     queue.extend(scan.threads.iter().enumerate().map(|(at, thread)| Reverse(((thread.start, 0), at))));
     while let Some(Reverse((_, at))) = queue.pop() {
         let others = queue.peek().map(|Reverse((moment, _))| *moment);
-        let cursor = cursors[at].get_or_insert_with(|| {
+        let mut cursor = cursors[at].take().unwrap_or_else(|| {
             let end = scan.end_of(log.threads[at].number);
             Box::new(Cursor::new(&log.threads[at], &scan.threads[at], end))
         });
-        match merger.go_on(cursor, ThreadId(at as u32), others, out)? {
-            Some(moment) => queue.push(Reverse((moment, at))),
-            None => cursors[at] = None,
+        let thread = ThreadId(at as u32);
+        let mut next = merger.go_on(&mut cursor, thread, others, out)?;
+        while merger.threads.must_catch_up() {
+            merger.catch_up(&mut cursors, out)?;
+            next = merger.go_on(&mut cursor, thread, others, out)?;
+        }
+        if let Some(moment) = next {
+            queue.push(Reverse((moment, at)));
+            cursors[at] = Some(cursor);
         }
     }
     merger.report_leaks(log)?;
@@ -93,6 +101,7 @@ struct Merger {
     objects: Objects,
     descriptors: DescriptorVariables,
     leaks: Leaks,
+    threads: Threads,
     /// Synchronisation objects that are created or destroyed at some time: using them reads them.
     mortal: FxHashSet<u64>,
     /// Which objects are mortal or in the heap, as far as it was asked lately: addresses, and how areas had changed by then.
@@ -142,6 +151,7 @@ impl Merger {
             objects: Objects::default(),
             descriptors: DescriptorVariables::default(),
             leaks: Leaks::default(),
+            threads: Threads::default(),
             mortal: std::mem::take(&mut scan.mortal),
             mortality: [(0, u64::MAX, false); 64],
             is_complete: log.is_complete(),
@@ -206,6 +216,9 @@ impl Merger {
                 batch = BATCH;
                 if is_plain {
                     continue;
+                }
+                if record.kind == RecordKind::WaitForAll && self.threads.wait_for_others() {
+                    return Ok(Some(moment));
                 }
             }
             cursor.pass(&record);
@@ -374,6 +387,7 @@ impl Merger {
         match record.kind {
             RecordKind::ThreadStart => {
                 self.is_child |= record.extra == 1;
+                self.threads.started(thread);
                 let name = self.symbols.threads.display(thread);
                 self.memory.stack(cursor.log.stack.clone(), thread, &name);
                 return Ok(());
@@ -421,6 +435,11 @@ impl Merger {
             | RecordKind::Map
             | RecordKind::Unmap
             | RecordKind::Benign => return self.change_memory(record, thread, location),
+            RecordKind::MoveFrom | RecordKind::MoveTo => {
+                self.move_memory(record, thread);
+                None
+            }
+            RecordKind::WaitForAll => return self.wait_for_all(thread, location),
             RecordKind::FdPost
             | RecordKind::FdWait
             | RecordKind::FdAlias
@@ -530,22 +549,6 @@ impl Merger {
             _ => {}
         }
         Ok(())
-    }
-
-    fn fork(&mut self, number: u64, creator: ThreadId, location: LocationId) -> Option<Action> {
-        let child = *self.by_number.get(&number).filter(|&&child| child != creator)?;
-        self.leaks.created(number, child, location);
-        let facts = self.symbols.program.threads.entry(child);
-        facts.creator = Some(creator);
-        facts.created_at = Some(location);
-        Some(Action::Fork(child))
-    }
-
-    /// A thread was joined or detached.
-    fn settle(&mut self, kind: RecordKind, number: u64) -> Option<Action> {
-        self.leaks.settled(number);
-        let child = self.by_number.get(&number).filter(|_| kind == RecordKind::Join)?;
-        Some(Action::Join(*child))
     }
 
     fn acquire(&mut self, record: &Record, thread: ThreadId, location: LocationId) -> Result<()> {

@@ -56,6 +56,10 @@ struct Object {
     flags: u8,
 }
 
+/// Objects that are being moved, with their offsets.
+#[derive(Default)]
+pub(crate) struct MovedObjects(Vec<(u64, Object)>);
+
 /// A critical section that ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Section {
@@ -118,6 +122,24 @@ impl Objects {
         let end = start.saturating_add(bytes.max(1));
         while let Some(&address) = self.addresses.range(start..end).next() {
             self.remove(address);
+        }
+    }
+
+    /// Takes the objects of a range out, with their offsets.
+    pub(crate) fn take(&mut self, start: u64, bytes: u64) -> MovedObjects {
+        let addresses: Vec<u64> = self.addresses.range(start..start.saturating_add(bytes)).copied().collect();
+        let moved = addresses.into_iter().filter_map(|address| {
+            self.addresses.remove(&address);
+            Some((address - start, self.at.remove(&address)?))
+        });
+        MovedObjects(moved.collect())
+    }
+
+    /// Puts objects that were taken out where they are now. What was there before is gone.
+    pub(crate) fn put(&mut self, start: u64, moved: MovedObjects) {
+        for (offset, object) in moved.0 {
+            self.addresses.insert(start + offset);
+            self.at.insert(start + offset, object);
         }
     }
 

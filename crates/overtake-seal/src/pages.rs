@@ -165,7 +165,11 @@ mod tests {
 
     const WORDS: u64 = PAGE_WORDS as u64;
 
-    fn emptied(filled: &mut Filled, directory: &mut Directory, words: Range<u64>) -> Vec<(usize, Range<usize>)> {
+    fn emptied(
+        filled: &mut Filled,
+        directory: &mut Directory,
+        words: Range<u64>,
+    ) -> Vec<(usize, Range<usize>)> {
         let mut all = Vec::new();
         filled.empty(words, directory, |place, words| all.push((place, words)));
         all

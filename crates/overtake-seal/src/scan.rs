@@ -183,7 +183,7 @@ impl Scan {
                 let bytes = bytes.saturating_add(u64::from(record.extra)).max(1);
                 self.cuts.cut(record.value, bytes);
             }
-            K::Map | K::Unmap => self.cuts.cut(record.value, number.max(1)),
+            K::Map | K::Unmap | K::MoveFrom => self.cuts.cut(record.value, number.max(1)),
             K::Benign => self.cuts.cut(record.value, number.min(LONGEST_RANGE)),
             kind if makes_or_ends_object(kind) || uses_object(kind) => self.cuts.cut_at(record.value),
             _ => {}

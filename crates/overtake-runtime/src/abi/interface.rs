@@ -2,8 +2,8 @@
 //!
 //! Between `pre_lock` and `post_lock` (and the like) a program runs the code of its own lock, which is not recorded.
 //! Functions that ask about a report return nothing: reports are made later, in another process. A program's own
-//! `__tsan_on_report` is called once if there were races, without a report, and `__tsan_on_finalize` before the process ends;
-//! both only in a program that was started directly.
+//! `__tsan_on_report` is called once if there were races, without a report, in a program that was started directly.
+//! `__tsan_on_finalize` is called before the process ends; under `overtake run` it does not learn of races and cannot excuse them.
 
 use core::ffi::{c_char, c_void};
 
@@ -231,7 +231,20 @@ pub(crate) fn may_block(begins: bool) {
         true => program_function!("_ZN6__tsan32OnPotentiallyBlockingRegionBeginEv"),
         false => program_function!("_ZN6__tsan30OnPotentiallyBlockingRegionEndEv"),
     };
-    // SAFETY: the program's own function, if it has one.
+    call_program(function);
+}
+
+/// Tells the program that the runtime has started, if it has a function for that: before the constructors of its libraries.
+pub(crate) fn tell_started() {
+    call_program(match program_function!("_ZN6__tsan12OnInitializeEv") {
+        0 => program_function!("__tsan_on_initialize"),
+        function => function,
+    });
+}
+
+/// Calls the program's own function at this address, if there is one.
+fn call_program(function: usize) {
+    // SAFETY: a function without arguments, or null.
     let function: Option<unsafe extern "C" fn()> = unsafe { core::mem::transmute(function) };
     if let Some(function) = function {
         // SAFETY: it expects to be called.

@@ -1,7 +1,8 @@
 //! What formats of `printf` and `scanf` make libc read and write. The format is parsed together with the list of arguments, as the
 //! calling convention for x86-64 lays it out. Arguments by number (`%1$s`) are not handled.
 
-use super::effects::{List, bytes, touch_part, wide};
+use super::effects::{List, bytes, touch_part};
+use super::letters::wide;
 use super::strings::length;
 use crate::thread;
 

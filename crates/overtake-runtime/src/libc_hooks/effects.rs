@@ -1,5 +1,5 @@
 //! Functions of libc whose effect is a row of a table: what they read, and what they write if they succeed. A
-//! test calls each and compares the log with the row (`tests/programs/table.c`).
+//! test calls each and compares the log with the row (`tests/programs/table.c`). `letters.rs` and `numbers.rs` have more of them.
 //!
 //! Left out on purpose: memory that libc protects by its own locks, and the few functions that the runtime calls itself
 //! (`pthread_attr_getstack`, `sem_getvalue`).
@@ -21,7 +21,7 @@ pub(super) struct Part {
 impl Part {
     /// Records an access, unless the address is null: many results are optional.
     #[inline]
-    fn touch<const WRITE: bool>(self, pc: usize) {
+    pub(super) fn touch<const WRITE: bool>(self, pc: usize) {
         if self.address != 0 {
             touch::<WRITE>(self.address, self.length, pc);
         }
@@ -36,12 +36,12 @@ pub(super) fn bytes(address: usize, length: usize) -> Part {
 
 /// An object of a type.
 #[inline]
-fn of<T>(address: usize) -> Part {
+pub(super) fn of<T>(address: usize) -> Part {
     bytes(address, size_of::<T>())
 }
 
 /// A text with the zero at its end.
-fn text(address: usize) -> Part {
+pub(super) fn text(address: usize) -> Part {
     let is_there = address != 0 && thread::current().is_some();
     bytes(address, if is_there { length(address, usize::MAX) + 1 } else { 0 })
 }
@@ -52,23 +52,23 @@ fn socket_address(address: usize, length: usize, room: u32) -> Part {
 }
 
 /// The value at an address; zero if that is null.
-fn value<T: Default + Copy>(address: usize) -> T {
+pub(super) fn value<T: Default + Copy>(address: usize) -> T {
     // SAFETY: our caller passes it for libc to read or write, or null.
     unsafe { (address as *const T).as_ref() }.copied().unwrap_or_default()
 }
 
 // Whether a result means success.
-fn zero(result: i32) -> bool {
+pub(super) fn zero(result: i32) -> bool {
     result == 0
 }
-fn natural<T: PartialOrd + Default>(result: T) -> bool {
+pub(super) fn natural<T: PartialOrd + Default>(result: T) -> bool {
     result >= T::default()
 }
 /// Whether a result is a time: any value but -1, because times before 1970 are negative.
 fn valid(result: i64) -> bool {
     result != -1
 }
-fn there(result: usize) -> bool {
+pub(super) fn there(result: usize) -> bool {
     result != 0
 }
 
@@ -89,6 +89,7 @@ macro_rules! effects {
         )*}
     };
 }
+pub(super) use effects;
 
 type Time = libc::timespec;
 
@@ -276,13 +277,11 @@ effects! {
 
     fn readdir(directory: usize) -> usize, if there writes |result| [entry(result)];
     fn readdir64(directory: usize) -> usize, if there writes |result| [entry(result)];
-    fn wcslen(input: usize) -> usize, reads [wide(input, usize::MAX)];
-    fn wcsnlen(input: usize, most: usize) -> usize, reads [wide(input, most)];
     fn fgetpos(stream: usize, out: usize) -> i32, if zero writes |_| [bytes(out, 16)];
     fn fgetpos64(stream: usize, out: usize) -> i32, if zero writes |_| [bytes(out, 16)];
 }
 
-fn positive(result: i32) -> bool {
+pub(super) fn positive(result: i32) -> bool {
     result > 0
 }
 
@@ -291,16 +290,6 @@ fn entry(address: usize) -> Part {
     let at = address as *const libc::dirent;
     // SAFETY: libc returned it.
     bytes(address, usize::from(unsafe { (*at).d_reclen }))
-}
-
-/// A text of wide letters, with the zero at its end if that is among the first `most`.
-pub(super) fn wide(address: usize, most: usize) -> Part {
-    let mut count = 0;
-    // SAFETY: our caller passes such a text. Volatile, so that compilers do not make a call of this.
-    while count < most && unsafe { (address as *const u32).add(count).read_volatile() } != 0 {
-        count += 1;
-    }
-    bytes(address, count.saturating_add(1).min(most).saturating_mul(4))
 }
 
 /// A call that asks for the address of a socket: `length` has the size of the room before, and the length of the address afterwards.

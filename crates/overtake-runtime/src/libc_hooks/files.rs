@@ -48,7 +48,7 @@ pub(super) fn closing(file: i32, pc: usize) {
 }
 
 /// The descriptor `result` now refers to the same object as `file`, instead of what it referred to before.
-fn replaced(result: i32, file: i32, pc: usize) -> i32 {
+pub(super) fn replaced(result: i32, file: i32, pc: usize) -> i32 {
     if result >= 0
         && result != file
         && let Some(thread) = thread::current()
@@ -58,7 +58,7 @@ fn replaced(result: i32, file: i32, pc: usize) -> i32 {
     result
 }
 
-fn is_same(file: i32, other: u64, pc: usize) -> i32 {
+pub(super) fn is_same(file: i32, other: u64, pc: usize) -> i32 {
     if file >= 0 {
         note_with(RecordKind::FdAlias, file as usize, pc, other);
     }
@@ -66,7 +66,7 @@ fn is_same(file: i32, other: u64, pc: usize) -> i32 {
 }
 
 /// Both ends of a pipe are one object.
-fn are_a_pair(result: i32, ends: *const [i32; 2], pc: usize) -> i32 {
+pub(super) fn are_a_pair(result: i32, ends: *const [i32; 2], pc: usize) -> i32 {
     if result == 0 {
         // SAFETY: the call filled both.
         let [first, second] = unsafe { *ends };
@@ -77,7 +77,7 @@ fn are_a_pair(result: i32, ends: *const [i32; 2], pc: usize) -> i32 {
 }
 
 /// Something was received into one buffer.
-fn received(result: isize, file: i32, buffer: usize, pc: usize) -> isize {
+pub(super) fn received(result: isize, file: i32, buffer: usize, pc: usize) -> isize {
     if result >= 0 {
         read_from(file, pc);
         touch::<true>(buffer, result as usize, pc);
@@ -86,14 +86,14 @@ fn received(result: isize, file: i32, buffer: usize, pc: usize) -> isize {
 }
 
 /// One buffer is about to be sent.
-fn sending(file: i32, buffer: usize, length: usize, pc: usize) {
+pub(super) fn sending(file: i32, buffer: usize, length: usize, pc: usize) {
     touch::<false>(buffer, length, pc);
     written(file, pc);
 }
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Part {
+pub(super) struct Part {
     address: usize,
     length: usize,
 }
@@ -117,7 +117,7 @@ unsafe fn touch_parts<const WRITE: bool>(parts: *const Part, count: usize, mut t
     }
 }
 
-fn received_parts(result: isize, file: i32, parts: *const Part, count: usize, pc: usize) -> isize {
+pub(super) fn received_parts(result: isize, file: i32, parts: *const Part, count: usize, pc: usize) -> isize {
     if result >= 0 {
         read_from(file, pc);
         // SAFETY: libc just filled them.
@@ -126,7 +126,7 @@ fn received_parts(result: isize, file: i32, parts: *const Part, count: usize, pc
     result
 }
 
-fn sending_parts(file: i32, parts: *const Part, count: usize, pc: usize) {
+pub(super) fn sending_parts(file: i32, parts: *const Part, count: usize, pc: usize) {
     // SAFETY: libc is about to read them.
     unsafe { touch_parts::<false>(parts, count, usize::MAX, pc) };
     written(file, pc);

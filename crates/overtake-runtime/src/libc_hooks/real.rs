@@ -3,8 +3,10 @@
 //! The exported symbols are weak: a program that defines `malloc` itself keeps its own. All functions behind ours are
 //! looked up before the program starts, because `dlsym` takes locks, which a signal handler must not.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::process;
 
 /// A function of libc that we interpose.
 pub(crate) struct Real {
@@ -25,6 +27,30 @@ impl Real {
     pub(crate) fn address(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         if address.is_null() { self.look_up() } else { address }
+    }
+
+    /// The function's address in a library that may not be loaded: a linker that leaves unneeded libraries out sees that we have the function.
+    /// The library is loaded at the first call.
+    pub(crate) fn address_in(&self, library: &'static CStr) -> *mut c_void {
+        let address = self.address();
+        if address.is_null() { self.load(library) } else { address }
+    }
+
+    #[cold]
+    fn load(&self, library: &'static CStr) -> *mut c_void {
+        type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+        // SAFETY: the names are zero-terminated, and the type is that of libc's function, which we interpose ourselves.
+        let address = unsafe {
+            let open = libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr());
+            if open.is_null() {
+                return open;
+            }
+            let open = core::mem::transmute::<*mut c_void, Open>(open);
+            libc::dlsym(open(library.as_ptr(), libc::RTLD_LAZY), self.name.as_ptr())
+        };
+        process::expect_new_modules();
+        self.address.store(address, Ordering::Relaxed);
+        address
     }
 
     /// The function's address if it has been looked up.

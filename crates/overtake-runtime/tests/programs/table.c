@@ -36,61 +36,7 @@
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
-#include <wchar.h>
-
-struct row {
-    const char *function, *what;
-    const void *address;
-    size_t bytes;
-};
-static struct row rows[500];
-static int count;
-
-/* The rows are printed at the end, so that printing is not recorded in between. */
-__attribute__((no_sanitize("thread"))) static void row(const char *function, const char *what, const void *address, size_t bytes)
-{
-    rows[count++] = (struct row){function, what, address, bytes};
-}
-/* What follows is recorded even if it repeats earlier accesses: repetitions are left out only between two synchronisations. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void anew(void)
-{
-    pthread_mutex_lock(&lock);
-    pthread_mutex_unlock(&lock);
-}
-#define READS(function, address, bytes) row(#function, "read", address, bytes)
-#define WRITES(function, address, bytes) row(#function, "write", address, bytes)
-/* A place of its own for each result. */
-#define NEW(type) (type *)calloc(1, sizeof(type) + 64)
-#define OUT(function, type, call)      \
-    do {                               \
-        type *out = NEW(type);         \
-        anew();                        \
-        if (call) abort();             \
-        WRITES(function, out, sizeof *out); \
-    } while (0)
-#define TEXT(function, call)                         \
-    do {                                             \
-        char *out = calloc(1, PATH_MAX);             \
-        anew();                                      \
-        if (call) abort();                           \
-        WRITES(function, out, strlen(out) + 1);      \
-    } while (0)
-/* The same for what a machine may lack: if the call fails, nothing is expected of the log. */
-#define TEXT_IF_THERE(function, call)                           \
-    do {                                                        \
-        char *out = calloc(1, PATH_MAX);                        \
-        anew();                                                 \
-        int failed = (call) != 0;                               \
-        WRITES(function, out, failed ? 0 : strlen(out) + 1);    \
-    } while (0)
-/* The same for a function that reads one more object. */
-#define READING(function, object, bytes, call) \
-    do {                                       \
-        anew();                                \
-        if (call) abort();                     \
-        READS(function, object, bytes);        \
-    } while (0)
+#include "table.h"
 
 static void files(void)
 {
@@ -152,9 +98,6 @@ static void attributes_and_directories(void)
     FILE *stream = fopen("/dev/null", "r");
     OUT(fgetpos, fpos_t, fgetpos(stream, out));
     OUT(fgetpos64, fpos64_t, fgetpos64(stream, out));
-    wchar_t *wide = wcsdup(L"wide");
-    READING(wcslen, wide, 5 * sizeof(wchar_t), wcslen(wide) != 4);
-    READING(wcsnlen, wide, 3 * sizeof(wchar_t), wcsnlen(wide, 3) != 3);
 }
 
 static int child(void)
@@ -440,7 +383,6 @@ int main(void)
     processes();
     more_attributes();
     more_results();
-    for (int at = 0; at < count; at++)
-        printf("%s %s %p %zu\n", rows[at].function, rows[at].what, rows[at].address, rows[at].bytes);
+    print_rows();
     return 0;
 }

@@ -101,7 +101,7 @@ impl Program {
             ]),
         );
         let mut link = Command::new(&compiler);
-        link.arg(&object).arg(library()).args(["-lpthread", "-ldl", "-o"]).arg(program.path());
+        link.arg(&object).arg(library()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(program.path());
         checked(&mut link);
         program
     }

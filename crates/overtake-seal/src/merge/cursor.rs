@@ -131,6 +131,7 @@ fn rank(kind: RecordKind) -> u8 {
     match kind {
         K::Acquire | K::AcquireShared | K::Wait | K::SemaphoreWait | K::BarrierLeave => 2,
         K::CondWake | K::Join | K::ThreadStart | K::FdWait | K::FdMerge | K::Alloc | K::Map => 2,
+        K::WaitForAll => 2,
         _ => 0,
     }
 }

@@ -1,0 +1,37 @@
+//! Functions of the mathematical library that return a second result through a pointer, as in `effects.rs`. Their first arguments are
+//! floating-point numbers, which are not passed in the registers of the others. Variants for `long double` are left out: Rust has no such type.
+
+use super::real::{Real, export};
+use super::touch;
+
+/// One row for each function: its numbers, then where it writes what types.
+macro_rules! numbers {
+    ($(fn $name:ident($($number:ident: $type:ty),*; $($out:ident: *mut $written:ty),*) -> $result:ty;)*) => {$(
+        extern "C" fn $name($($number: $type,)* $($out: *mut $written,)* pc: usize) -> $result {
+            #[used]
+            #[unsafe(link_section = "overtake_real")]
+            static REAL: Real = Real::new(concat!(stringify!($name), "\0"));
+            type Function = unsafe extern "C" fn($($type,)* $(*mut $written),*) -> $result;
+            // SAFETY: the type is that of the library's function of this name.
+            let function = unsafe { core::mem::transmute::<*mut core::ffi::c_void, Function>(REAL.address_in(c"libm.so.6")) };
+            // SAFETY: our caller calls this function with these arguments.
+            let result = unsafe { function($($number,)* $($out),*) };
+            $(touch::<true>($out as usize, size_of::<$written>(), pc);)*
+            result
+        }
+        export!(hooked $name, $($out)*);
+    )*};
+}
+
+numbers! {
+    fn modf(number: f64; out: *mut f64) -> f64;
+    fn modff(number: f32; out: *mut f32) -> f32;
+    fn frexp(number: f64; out: *mut i32) -> f64;
+    fn frexpf(number: f32; out: *mut i32) -> f32;
+    fn remquo(number: f64, divisor: f64; out: *mut i32) -> f64;
+    fn remquof(number: f32, divisor: f32; out: *mut i32) -> f32;
+    fn lgamma_r(number: f64; out: *mut i32) -> f64;
+    fn lgammaf_r(number: f32; out: *mut i32) -> f32;
+    fn sincos(number: f64; sine: *mut f64, cosine: *mut f64) -> ();
+    fn sincosf(number: f32; sine: *mut f32, cosine: *mut f32) -> ();
+}
