@@ -19,6 +19,9 @@ use crate::result::{Access, Finding, Frame, HeldLock, Kind, Memory, Report, Run,
 
 const LINE: &str = "==================";
 
+/// The rule about threads that end while they are ignored: its headline says which thread.
+const IGNORED_AT_END: &str = "ignored-at-end";
+
 /// Writes the new findings.
 pub fn write(out: &mut dyn io::Write, report: &Report) -> io::Result<()> {
     let mut names = Names::of(report);
@@ -64,7 +67,7 @@ struct Block<'a> {
 
 impl Block<'_> {
     fn write(&mut self, finding: &Finding) -> io::Result<()> {
-        let (process, what) = (self.process, finding.rule().tsan);
+        let (process, what) = (self.process, self.what(finding));
         let sentence = clean(&finding.sentence());
         writeln!(self.out, "=={process}==ERROR: ThreadSanitizer: {sentence}")?;
         writeln!(self.out, "{LINE}\nWARNING: ThreadSanitizer: {what} (pid={process})")?;
@@ -121,7 +124,34 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// What ThreadSanitizer calls a finding.
+    fn what(&self, finding: &Finding) -> Cow<'static, str> {
+        let rule = finding.rule();
+        match finding.accesses.first().filter(|_| rule.id == IGNORED_AT_END) {
+            Some(Access { thread, .. }) => {
+                format!("{} finished with ignores enabled", self.names.thread(thread)).into()
+            }
+            None => rule.tsan.into(),
+        }
+    }
+
+    /// Where a thread was created that ended while it was ignored, and where that began.
+    fn ignored_at_end(&mut self, access: &Access) -> io::Result<()> {
+        if !access.thread.main {
+            let who = self.names.thread(&access.thread);
+            writeln!(self.out, "ThreadSanitizer: {who} finished with ignores enabled, created at:")?;
+            self.stack(&access.thread.created_at)?;
+        }
+        writeln!(self.out, "  Ignore was enabled at:")?;
+        self.stack(&access.stack)
+    }
+
     fn misuse(&mut self, finding: &Finding) -> io::Result<()> {
+        if let [access] = &finding.accesses[..]
+            && finding.rule().id == IGNORED_AT_END
+        {
+            return self.ignored_at_end(access);
+        }
         for access in &finding.accesses {
             let who = self.names.thread(&access.thread);
             let object = if access.object.is_empty() {

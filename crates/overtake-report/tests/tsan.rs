@@ -3,6 +3,7 @@
 mod support;
 
 use overtake_detect::Verdict;
+use overtake_report::result::Kind;
 use overtake_report::triage::{self, Suppressions};
 use overtake_report::tsan;
 use regex::Regex;
@@ -50,6 +51,26 @@ fn threads_that_do_the_same_are_told_in_one_order() {
     let mut named = one.clone();
     named.findings[0].why = "T2 never waits for T10.".into();
     assert!(text_of(&named).contains("Previous write of size 8 at 0x000000000008 by thread T10:"));
+}
+
+/// ThreadSanitizer says which thread it was, and where it was created.
+#[test]
+fn a_thread_that_ends_while_it_is_ignored_is_named_in_the_headline() {
+    let mut worker = finding(1, Verdict::Observed);
+    (worker.kind, worker.rule, worker.memory) = (Kind::Misuse, "ignored-at-end".into(), None);
+    worker.accesses.truncate(1);
+    worker.accesses[0].thread = support::thread("T3");
+    let mut main = worker.clone();
+    main.accesses[0].thread.main = true;
+    let text = text_of(&report(vec![worker, main]));
+    for line in [
+        "WARNING: ThreadSanitizer: thread T3 finished with ignores enabled (pid=1)",
+        "ThreadSanitizer: thread T3 finished with ignores enabled, created at:",
+        "WARNING: ThreadSanitizer: main thread finished with ignores enabled (pid=1)",
+        "  Ignore was enabled at:",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line} in\n{text}");
+    }
 }
 
 /// CodeChecker wants a numbered headline at the beginning of a line; then it takes every `path:line:column` up to a blank line.

@@ -60,7 +60,7 @@ impl Triage {
     /// Gives every finding its status, and says what came of it.
     pub fn judge(&self, report: &mut Report, listener: &dyn Listener) -> Result<(), Error> {
         let options = self.options();
-        report.findings.retain(|finding| !options.rules_off.contains(&finding.rule.as_str()));
+        report.findings.retain(|finding| !options.turn_off(finding));
         let suppressions = self.rules(options.suppressions.as_deref())?;
         let suppressions = (!suppressions.is_empty()).then_some(&suppressions);
         let baseline = self.baseline.as_deref().map(read_baseline).transpose()?;

@@ -61,6 +61,23 @@ fn misuses_can_be_suppressed_and_turned_off() {
     }
 }
 
+#[test]
+fn deadlocks_and_races_of_atomics_can_be_turned_off() {
+    let cases =
+        [("deadlock/condition.c", "detect_deadlocks"), ("race/atomic_and_plain.c", "report_atomic_races")];
+    for (source, option) in cases {
+        let directory = tempfile::tempdir().expect("writable");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let program = compiled(&source, &directory);
+        for (value, code) in [("1", 66), ("0", 0)] {
+            let options = format!("{option}={value}");
+            let run = overtake().env("TSAN_OPTIONS", &options).args(["run", "--"]).arg(&program).output();
+            let output = run.expect("it starts");
+            assert_eq!(output.status.code(), Some(code), "{options}: {}", said(&output));
+        }
+    }
+}
+
 /// A program of `tests/programs/directly`, compiled.
 fn direct(name: &str, directory: &tempfile::TempDir) -> std::path::PathBuf {
     compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/directly").join(name), directory)
@@ -76,12 +93,28 @@ fn a_program_that_dies_in_a_thread_that_has_ended_still_reports() {
 }
 
 #[test]
-fn children_by_clone_have_logs_of_their_own() {
+fn children_past_libc_have_logs_of_their_own() {
+    for name in ["cloned.c", "told_fork.c"] {
+        let directory = tempfile::tempdir().expect("writable");
+        let program = direct(name, &directory);
+        let output = Command::new(&program).output().expect("it starts");
+        assert_eq!((said(&output).as_str(), output.status.code()), ("", Some(0)));
+        let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+        assert!(said(&output).starts_with("overtake: no race: "), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(0));
+    }
+}
+
+#[test]
+fn a_program_is_told_when_the_runtime_starts_and_ends() {
     let directory = tempfile::tempdir().expect("writable");
-    let program = direct("cloned.c", &directory);
-    let output = Command::new(&program).output().expect("it starts");
-    assert_eq!((said(&output).as_str(), output.status.code()), ("", Some(0)));
-    let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
-    assert!(said(&output).starts_with("overtake: no race: "), "{}", said(&output));
-    assert_eq!(output.status.code(), Some(0));
+    let program = direct("told_when.c", &directory);
+    for mut command in [Command::new(&program), overtake()] {
+        if command.get_program() != program.as_os_str() {
+            command.args(["run", "--allow-empty", "--"]).arg(&program);
+        }
+        let output = command.output().expect("it starts");
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!((told.as_str(), output.status.code()), ("started\nconstructed\nruns\nends\n", Some(0)));
+    }
 }

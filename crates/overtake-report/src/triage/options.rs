@@ -1,5 +1,7 @@
 //! `TSAN_OPTIONS`, as far as reports are concerned.
 
+use crate::result::{Finding, Kind};
+
 /// What `TSAN_OPTIONS` says about reports.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct SanitizerOptions {
@@ -17,8 +19,19 @@ pub struct SanitizerOptions {
     pub ignores_not_instrumented: bool,
     /// Rules whose findings are not to be reported.
     pub rules_off: Vec<&'static str>,
+    /// Races of atomic operations with other accesses are not to be reported.
+    pub is_off_for_atomics: bool,
     /// Unknown keys, each once.
     pub unknown: Vec<String>,
+}
+
+impl SanitizerOptions {
+    /// Whether findings like this one are not to be reported.
+    pub fn turn_off(&self, finding: &Finding) -> bool {
+        let is_atomic = || finding.accesses.iter().any(|access| access.operation.contains("atomic"));
+        self.rules_off.contains(&finding.rule.as_str())
+            || self.is_off_for_atomics && finding.kind == Kind::Race && is_atomic()
+    }
 }
 
 /// Options that steer the insides of ThreadSanitizer and of the other sanitizers, or say what happens here anyway.
@@ -39,7 +52,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "decorate_proc_maps",
     "dedup_token_length",
     "demangle",
-    "detect_deadlocks",
     "detect_leaks",
     "detect_stack_use_after_return",
     "detect_write_exec",
@@ -106,7 +118,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "print_module_map",
     "print_summary",
     "quiet",
-    "report_atomic_races",
     "soft_rss_limit_mb",
     "stack_trace_format_no_color",
     "strict_memcmp",
@@ -151,6 +162,7 @@ pub fn sanitizer_options(text: &str) -> SanitizerOptions {
             "log_path" => options.log_path = (!value.is_empty()).then(|| value.to_owned()),
             "ignore_noninstrumented_modules" => options.ignores_not_instrumented = is_yes(value),
             "report_bugs" => options.is_off = !is_yes(value),
+            "report_atomic_races" => options.is_off_for_atomics = !is_yes(value),
             key if rules_of(key).is_some() => {
                 let rules = rules_of(key).unwrap_or_default();
                 options.rules_off.retain(|rule| !rules.contains(rule));
@@ -168,6 +180,7 @@ pub fn sanitizer_options(text: &str) -> SanitizerOptions {
 /// The rules that an option turns on and off; all are on unless it says so.
 fn rules_of(option: &str) -> Option<&'static [&'static str]> {
     Some(match option {
+        "detect_deadlocks" => &["deadlock"],
         "report_destroy_locked" => &["destroy-of-locked"],
         "report_mutex_bugs" => &[
             "unlock-of-unlocked",
@@ -195,7 +208,6 @@ fn is_separator(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Kind;
     use crate::rules::find_rule;
 
     fn named(text: &str) -> Option<String> {
@@ -235,6 +247,7 @@ mod tests {
             off("report_thread_leaks=0 report_destroy_locked=false"),
             ["thread-leak", "destroy-of-locked"]
         );
+        assert_eq!(off("detect_deadlocks=0"), ["deadlock"]);
         assert!(off("report_signal_unsafe=0:report_signal_unsafe=1").is_empty());
         for rule in off("report_mutex_bugs=0 report_signal_unsafe=0") {
             assert_eq!(find_rule(rule, Kind::Misuse).id, rule);
