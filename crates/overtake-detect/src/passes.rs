@@ -12,6 +12,7 @@ use overtake_trace::{Checked, Symbols};
 use crate::detector::Detector;
 use crate::findings::Findings;
 use crate::links::News;
+use crate::race::Verdict;
 use crate::run::{LiveBlocks, feed};
 use crate::succession::Succession;
 
@@ -91,6 +92,9 @@ pub struct Analysis {
     included: Option<Box<(Analysis, Outcome)>>,
     /// If threads that come one after the other share a number.
     succession: Option<Succession>,
+    /// What to say if they do and a race is called possible, and whether they do.
+    on_sharing: Option<&'static str>,
+    shares_numbers: bool,
 }
 
 impl Analysis {
@@ -100,7 +104,15 @@ impl Analysis {
     }
 
     fn going_on(pass: Box<dyn Pass>, findings: Findings) -> Analysis {
-        Analysis { pass, blocks: LiveBlocks::new(), findings, included: None, succession: None }
+        Analysis {
+            pass,
+            blocks: LiveBlocks::new(),
+            findings,
+            included: None,
+            succession: None,
+            on_sharing: None,
+            shares_numbers: false,
+        }
     }
 
     /// Stands in for an analysis that another one does on the way.
@@ -116,6 +128,11 @@ impl Analysis {
     /// The same analysis, in which threads that come one after the other share a number after so many threads.
     pub(crate) fn sharing_numbers_after(self, own_numbers: u64) -> Analysis {
         Analysis { succession: Some(Succession::after(own_numbers)), ..self }
+    }
+
+    /// The same analysis, which says this if threads share a number and a race is called possible.
+    pub(crate) fn remarking_on_sharing(self, remark: &'static str) -> Analysis {
+        Analysis { on_sharing: Some(remark), ..self }
     }
 
     /// An analysis in one pass, in which the detector sees every event.
@@ -186,6 +203,7 @@ impl Analysis {
         self.findings.name_elements(symbols);
         if let Some(succession) = self.succession.take().filter(|succession| !succession.is_empty()) {
             self.findings.name_threads(&|at| succession.name(at));
+            self.shares_numbers = true;
         }
     }
 
@@ -211,7 +229,10 @@ impl Analysis {
 
     /// What people must know to understand the result, a sentence each.
     pub fn remarks(&self) -> Vec<String> {
-        self.pass.remarks(&self.findings)
+        let is_possible = |group: &crate::RaceGroup| group.surest.verdict == Verdict::Possible;
+        let may_be_sure = self.shares_numbers && self.findings.groups().iter().any(is_possible);
+        let on_sharing = self.on_sharing.filter(|_| may_be_sure).map(str::to_owned);
+        self.pass.remarks(&self.findings).into_iter().chain(on_sharing).collect()
     }
 }
 

@@ -28,16 +28,20 @@ use crate::summary::{Limits, Method, beyond};
 /// a number is judged, not one with each of them: it may be called possible where another one is sure. So few programs get there.
 const OWN_NUMBERS: u64 = 1024;
 
+/// What people must know where that happens.
+const ON_SHARING: &str = "more than 1,024 threads were started, so threads that come one after the other count as one: a race that is called \
+                          possible with one of them may be sure with another";
+
 /// Starts `osr`, and hands out what `syncp` finds if that is wanted.
 pub(crate) fn start_full<const WITH_SYNCP: bool>(options: &Options) -> Result<Analysis, OptionError> {
     let limits = Limits { window: u64::MAX, instances: options.instances() };
     let analysis = beyond::<false>(Method::Reversal, limits, !options.no_filter, WITH_SYNCP);
-    Ok(analysis.sharing_numbers_after(OWN_NUMBERS))
+    Ok(analysis.sharing_numbers_after(OWN_NUMBERS).remarking_on_sharing(ON_SHARING))
 }
 
 /// Starts `short-osr`, and hands out what `short-syncp` finds if that is wanted.
 pub(crate) fn start_short<const WITH_SYNCP: bool>(options: &Options) -> Result<Analysis, OptionError> {
     let limits = Limits { window: options.window, instances: options.instances() };
     let analysis = beyond::<true>(Method::Reversal, limits, !options.no_filter, WITH_SYNCP);
-    Ok(analysis.sharing_numbers_after(OWN_NUMBERS))
+    Ok(analysis.sharing_numbers_after(OWN_NUMBERS).remarking_on_sharing(ON_SHARING))
 }

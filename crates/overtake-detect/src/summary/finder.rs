@@ -109,6 +109,8 @@ pub(crate) struct Finder {
     /// Second accesses of races that `syncp` found in the current block, and how many of them are over.
     known: Vec<EventIndex>,
     passed: usize,
+    /// The groups that it found in the current block, each with the second access of its first race, the last one first.
+    new_groups: Vec<(EventIndex, LocationPair)>,
     /// How many racy events and groups of the findings are taken into account.
     events_taken: usize,
     groups_taken: usize,
@@ -135,6 +137,7 @@ impl Finder {
             groups: FxHashMap::default(),
             known: Vec::new(),
             passed: 0,
+            new_groups: Vec::new(),
             events_taken: 0,
             groups_taken: 0,
             questions: 0,
@@ -154,9 +157,18 @@ impl Finder {
         self.passed = 0;
         self.known.extend(findings.racy_events_from(self.events_taken));
         self.events_taken += self.known.len();
+        self.pass_groups(EventIndex(u64::MAX));
         for group in &findings.groups()[self.groups_taken..] {
-            self.groups.entry(LocationPair::of(&group.example)).or_default().has_race = true;
+            self.new_groups.push((group.example.second.at.index, LocationPair::of(&group.example)));
             self.groups_taken += 1;
+        }
+        self.new_groups.sort_by_key(|&(second, _)| std::cmp::Reverse(second));
+    }
+
+    /// From the event at `now` on, the groups with a race up to it have one. So nothing depends on the size of blocks.
+    fn pass_groups(&mut self, now: EventIndex) {
+        while let Some((_, group)) = self.new_groups.pop_if(|(second, _)| *second <= now) {
+            self.groups.entry(group).or_default().has_race = true;
         }
     }
 
@@ -203,6 +215,7 @@ impl Finder {
         while self.known.get(self.passed).is_some_and(|&known| known < second.at.index) {
             self.passed += 1;
         }
+        self.pass_groups(second.at.index);
         let is_known = self.known.get(self.passed) == Some(&second.at.index);
         let held = self.held.of(second.at.thread);
         for of_thread in threads.iter().filter(|of| of.thread != second.at.thread) {

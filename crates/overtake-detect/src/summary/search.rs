@@ -8,8 +8,8 @@
 //!
 //! A candidate is judged when the ends of all sections are known that may be ended for it.
 
-use overtake_trace::{Checked, Symbols};
-use rustc_hash::FxHashSet;
+use overtake_trace::{Checked, EventIndex, Symbols};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::analysis::{Collector, Method};
 use super::doubt::{self, doubt};
@@ -49,13 +49,25 @@ pub(crate) struct Counts {
 }
 
 /// What is known of candidates, whatever the reading.
+///
+/// Which candidates a block completes, and so the order in which they are judged, depends on the size of blocks. What is reported does not: a race makes only
+/// candidates behind it needless, and all races are reported at the end, in the order of the trace.
 #[derive(Default, Debug)]
 pub(crate) struct Known {
-    /// Pairs of locations with a race.
+    /// Pairs of locations with a race that `syncp` found.
     groups: FxHashSet<LocationPair>,
-    /// Questions with an answer.
-    answered: FxHashSet<u64>,
+    races: Vec<Candidate>,
+    /// The first race that answers a question, and the first one of a pair of locations.
+    answers: FxHashMap<u64, Place>,
+    firsts: FxHashMap<LocationPair, Place>,
     pub(crate) counts: Counts,
+}
+
+/// The order of candidates in the trace.
+type Place = (EventIndex, EventIndex, u64);
+
+fn place(candidate: &Candidate) -> Place {
+    (candidate.second.at.index, candidate.first.at.index, candidate.question)
 }
 
 /// A reading of the trace in which candidates are judged.
@@ -142,7 +154,7 @@ impl Search {
     }
 
     /// Judges what can be judged after the first `end` events.
-    fn judge(&mut self, end: u64, is_over: bool, findings: &mut Findings) {
+    fn judge(&mut self, end: u64, is_over: bool) {
         if self.looks_at_all() && !is_over {
             return;
         }
@@ -158,7 +170,7 @@ impl Search {
                 Some(Judgement::Unknown) => self.undecided.push(candidate),
                 Some(judgement) => {
                     self.known.counts.in_windows += u64::from(!self.looks_at_all());
-                    self.known.take(self.method, &candidate, judgement, findings);
+                    self.known.take(&candidate, judgement);
                 }
                 None if is_late => self.undecided.push(candidate),
                 None => waiting.push((end + (end - candidate.second.at.index.0), candidate)),
@@ -235,21 +247,42 @@ impl Known {
     }
 
     fn needs_no_look(&self, candidate: &Candidate) -> bool {
-        self.answered.contains(&candidate.question)
-            || (candidate.is_known && self.groups.contains(&candidate.group()))
+        let is_behind = |race: Option<&Place>| race.is_some_and(|race| *race <= place(candidate));
+        let group = candidate.group();
+        is_behind(self.answers.get(&candidate.question))
+            || (candidate.is_known && (self.groups.contains(&group) || is_behind(self.firsts.get(&group))))
     }
 
-    fn take(&mut self, method: Method, candidate: &Candidate, judgement: Judgement, findings: &mut Findings) {
+    fn take(&mut self, candidate: &Candidate, judgement: Judgement) {
         if self.needs_no_look(candidate) {
             return;
         }
         self.counts.judged += 1;
         self.counts.too_large += u64::from(judgement == Judgement::TooLarge);
         if judgement == Judgement::Race {
-            let Candidate { var, first, second, question, .. } = *candidate;
+            self.races.push(*candidate);
+            let place = place(candidate);
+            let answer = self.answers.entry(candidate.question).or_insert(place);
+            *answer = place.min(*answer);
+            let first = self.firsts.entry(candidate.group()).or_insert(place);
+            *first = place.min(*first);
+        }
+    }
+
+    /// All candidates are judged. Reports the races that no earlier one makes needless.
+    fn report(&mut self, method: Method, findings: &mut Findings) {
+        let mut races = std::mem::take(&mut self.races);
+        races.sort_unstable_by_key(place);
+        self.answers.clear();
+        self.firsts.clear();
+        for candidate in races {
+            if self.needs_no_look(&candidate) {
+                continue;
+            }
+            let Candidate { var, first, second, question, .. } = candidate;
             self.counts.found += 1;
-            self.answered.insert(question);
-            self.groups.insert(candidate.group());
+            self.answers.insert(question, place(&candidate));
+            self.firsts.entry(candidate.group()).or_insert(place(&candidate));
             let race = Race { var, verdict: Verdict::Predicted, first, second };
             match method {
                 Method::Support => findings.raise(&race),
@@ -275,13 +308,13 @@ impl Pass for Search {
         self.collector.reserve_for(checked);
         self.enter(start, end);
         visit(&mut self.collector, blocks, checked);
-        self.judge(end, false, findings);
+        self.judge(end, false);
         self.most_bytes = self.most_bytes.max(self.collector.builder.state_bytes());
         self.leave(end);
     }
 
     fn end(mut self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
-        self.judge(u64::MAX, true, findings);
+        self.judge(u64::MAX, true);
         let Search { method, census, reading, mut undecided, mut known, figures, .. } = *self;
         known.counts.again += undecided.len() as u64;
         if method == Method::Support && reading + 2 == LOOK_BACK.len() {
@@ -291,6 +324,7 @@ impl Pass for Search {
         }
         match undecided.is_empty() {
             true => {
+                known.report(method, findings);
                 let searched = Searched { method, counts: known.counts, figures };
                 doubt(symbols, findings, census, Box::new(searched))
             }
