@@ -85,6 +85,13 @@ impl Scanned {
         self.scan.has_locks
     }
 
+    /// A number of events that the trace has at least; 0 if nothing is known.
+    pub fn least_events(&self, modules: &Modules) -> u64 {
+        let has_all =
+            self.log.is_complete() && !self.scan.has_unchecked_memory && modules.take_compiled_code();
+        if has_all { self.scan.certain_events } else { 0 }
+    }
+
     /// Seals the log into `out`, with what the policies of modules leave.
     pub fn seal_with(self, modules: Modules, out: &mut dyn EventSink) -> Result<Sealed> {
         let Scanned { log, scan } = self;

@@ -487,8 +487,13 @@ impl Merger {
                 Some(Action::Post(objects.barrier_arrive(address, thread, symbols, describe)?))
             }
             RecordKind::BarrierLeave => objects.barrier_leave(address, thread, symbols)?.map(Action::Wait),
+            RecordKind::CondSignal if self.is_complete && !objects.has_waiters(address) => None,
             RecordKind::CondSignal => Some(Action::Post(objects.signal(address, symbols, describe)?)),
-            RecordKind::CondWake if record.extra == 0 => objects.wake(address).map(Action::Wait),
+            RecordKind::CondWait => {
+                objects.begin_wait(address, describe);
+                None
+            }
+            RecordKind::CondWake => objects.wake(address).map(Action::Wait).filter(|_| record.extra == 0),
             _ => None,
         })
     }

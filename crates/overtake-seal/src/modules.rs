@@ -113,6 +113,11 @@ impl Modules {
         !self.rules.is_empty()
     }
 
+    /// Whether all accesses of compiled code and all locks are taken.
+    pub(crate) fn take_compiled_code(&self) -> bool {
+        !self.name_some() && self.not_instrumented != Policy::Ignore
+    }
+
     /// The policy of a module.
     pub(crate) fn policy(&self, name: &str, is_instrumented: bool) -> Policy {
         let rule = self.rules.iter().find(|(start, _)| name.starts_with(start.as_str()));

@@ -46,6 +46,8 @@ struct Object {
     semaphore: Semaphore<VecDeque<SyncId>>,
     barrier: Barrier<BTreeMap<ThreadId, u64>>,
     condition: Condition<SyncId>,
+    /// Threads that may be waiting for it, as a condition variable.
+    waiters: u64,
     /// It was destroyed and not created again.
     destroyed: bool,
     /// It was misused, which is reported once.
@@ -410,6 +412,16 @@ impl Objects {
         symbols.objects.intern_generation(object.name.as_bytes(), round).map(Some)
     }
 
+    /// A thread is about to wait for a condition variable.
+    pub(crate) fn begin_wait(&mut self, address: u64, describe: impl FnOnce() -> String) {
+        self.object(address, describe).waiters += 1;
+    }
+
+    /// Whether some thread may be waiting for a condition variable. A signal that nobody waits for orders nothing.
+    pub(crate) fn has_waiters(&self, address: u64) -> bool {
+        self.at.get(&address).is_some_and(|object| object.waiters > 0)
+    }
+
     /// A condition variable is signalled. Returns the object of this signal.
     pub(crate) fn signal(
         &mut self,
@@ -424,8 +436,10 @@ impl Objects {
     }
 
     /// A waiter of a condition variable wakes. Returns the object of the latest signal.
-    pub(crate) fn wake(&self, address: u64) -> Option<SyncId> {
-        self.at.get(&address)?.condition.wake()
+    pub(crate) fn wake(&mut self, address: u64) -> Option<SyncId> {
+        let object = self.at.get_mut(&address)?;
+        object.waiters = object.waiters.saturating_sub(1);
+        object.condition.wake()
     }
 
     /// The object of a file descriptor. Both ends of a pipe have the same object.

@@ -63,6 +63,10 @@ pub(crate) struct Scan {
     pub(crate) has_instrumented_code: bool,
     /// Whether there are locks or atomic operations.
     pub(crate) has_locks: bool,
+    /// So many records become an event or several, if nothing is left out: accesses, and locks that are taken and given back.
+    pub(crate) certain_events: u64,
+    /// Whether some memory is not checked.
+    pub(crate) has_unchecked_memory: bool,
 }
 
 /// Longest range of one record. Longer ones are damage and are cut.
@@ -150,6 +154,8 @@ impl Scan {
         self.damage.extend(other.damage);
         self.has_instrumented_code |= other.has_instrumented_code;
         self.has_locks |= other.has_locks;
+        self.certain_events += other.certain_events;
+        self.has_unchecked_memory |= other.has_unchecked_memory;
         self.forks.extend(other.forks);
         self.joins.extend(other.joins);
         self.mortal.extend(other.mortal);
@@ -197,11 +203,13 @@ impl Scan {
         let mut last = 0;
         let mut next_piece = 0;
         let mut record = Record::default();
+        let mut held = Vec::new();
         loop {
             while let Some(access) = reader.brief_access() {
                 reader.pass_brief_access();
                 self.cuts.cut(access.address, u64::from(access.bytes));
                 self.has_instrumented_code = true;
+                self.certain_events += 1;
             }
             if !reader.read_next(&mut record)? {
                 break;
@@ -226,6 +234,9 @@ impl Scan {
                 }
             }
             self.has_locks |= takes_lock(record.kind);
+            self.has_unchecked_memory |= record.kind == RecordKind::Benign;
+            let is_certain = is_compiled_in && bytes > 0 || changes_hold(&record, &mut held);
+            self.certain_events += u64::from(is_certain);
             match record.kind {
                 RecordKind::Chunk if scan.start == 0 => scan.start = record.words[0],
                 RecordKind::Fork => {
@@ -279,6 +290,23 @@ pub(crate) fn uses_object(kind: RecordKind) -> bool {
 fn takes_lock(kind: RecordKind) -> bool {
     use RecordKind as K;
     matches!(kind, K::Acquire | K::AcquireShared | K::AtomicLoad | K::AtomicStore | K::AtomicRmw)
+}
+
+/// Of threads that hold more locks, not all are followed.
+const MOST_HELD: usize = 64;
+
+/// Whether a record takes a lock that its thread does not hold, or gives one back that it holds.
+fn changes_hold(record: &Record, held: &mut Vec<u64>) -> bool {
+    use RecordKind as K;
+    let place = || held.iter().rposition(|lock| *lock == record.value);
+    match record.kind {
+        K::Acquire | K::AcquireShared if held.len() < MOST_HELD && place().is_none() => {
+            held.push(record.value);
+            true
+        }
+        K::Release => place().map(|place| held.swap_remove(place)).is_some(),
+        _ => false,
+    }
 }
 
 fn is_range(kind: RecordKind) -> bool {

@@ -220,9 +220,20 @@ fn a_barrier_orders_rounds() {
 #[test]
 fn a_wake_follows_the_latest_signal_and_a_time_out_none() {
     let mut log = LogMaker::new(2);
+    log.sync(1, K::CondWait, LOCK);
     log.sync(0, K::CondSignal, LOCK).sync(0, K::CondSignal, LOCK).sync(1, K::CondWake, LOCK);
-    log.sync_with(1, K::CondWake, 1, LOCK, 0);
+    log.sync(1, K::CondWait, LOCK).sync_with(1, K::CondWake, 1, LOCK, 0);
     assert_eq!(log.sealed().lines(), ["T0|post(0x9000#1)", "T0|post(0x9000#2)", "T1|wait(0x9000#2)"]);
+}
+
+#[test]
+fn a_signal_that_nobody_waits_for_orders_nothing() {
+    let mut log = LogMaker::new(3);
+    log.sync(0, K::CondSignal, LOCK).sync(1, K::CondWait, LOCK).sync(2, K::CondWait, LOCK);
+    log.sync(0, K::CondSignal, LOCK).sync(1, K::CondWake, LOCK).sync(0, K::CondSignal, LOCK);
+    log.sync(2, K::CondWake, LOCK).sync(0, K::CondSignal, LOCK);
+    let expected = ["T0|post(0x9000#1)", "T1|wait(0x9000#1)", "T0|post(0x9000#2)", "T2|wait(0x9000#2)"];
+    assert_eq!(log.sealed().lines(), expected);
 }
 
 #[test]

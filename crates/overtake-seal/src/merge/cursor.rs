@@ -130,6 +130,8 @@ fn rank(kind: RecordKind) -> u8 {
     use RecordKind as K;
     match kind {
         K::Acquire | K::AcquireShared | K::Wait | K::SemaphoreWait | K::BarrierLeave => 2,
+        // Who was about to wait may be woken.
+        K::CondSignal => 1,
         K::CondWake | K::Join | K::ThreadStart | K::FdWait | K::FdMerge | K::Alloc | K::Map => 2,
         K::WaitForAll => 2,
         _ => 0,

@@ -7,7 +7,7 @@ use overtake_rawlog::{
     FILE_MAGIC, LARGE_TAIL_BYTES, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC, PieceHeader, PieceKind,
     RecordKind, SMALL_TAIL_BYTES, THREAD_AT, THREAD_MAGIC, VERSION, head,
 };
-use overtake_seal::{Sealed, seal};
+use overtake_seal::{Modules, Scanned, Sealed, seal};
 use overtake_trace::{Block, Checker, Event, EventIndex, EventSink, Result, StdWriter, Symbols};
 
 /// A log under construction.
@@ -179,11 +179,15 @@ impl LogMaker {
         SealedTrace { sealed, events: sink.events }
     }
 
-    /// Seals the log; panics if the trace is not well formed.
+    /// Seals the log; panics if the trace is not well formed, or has fewer events than the first pass promised.
     pub(crate) fn sealed(&self) -> SealedTrace {
         let directory = tempfile::tempdir().expect("writable");
         self.save(directory.path());
-        seal_strictly(directory.path())
+        let scanned = Scanned::of(directory.path()).expect("the log can be read");
+        let trace = seal_strictly(directory.path());
+        let least = scanned.least_events(&Modules::default());
+        assert!(least <= trace.sealed.events, "{least} of {}", trace.sealed.events);
+        trace
     }
 }
 

@@ -37,6 +37,8 @@ pub fn relay(blocks: usize) -> (RelaySink, RelaySource) {
 enum Message {
     /// Names that are new, and the events that may use them.
     Block { names: Vec<Names>, events: Vec<Event> },
+    /// The trace will have so many events at least.
+    AtLeast(u64),
     /// The trace is complete.
     End,
 }
@@ -55,6 +57,11 @@ pub struct RelaySink {
 }
 
 impl RelaySink {
+    /// Says, before the first event, that there will be so many at least: who asks how long the trace is need not wait for them.
+    pub fn promise(&self, events: u64) {
+        self.send(Message::AtLeast(events));
+    }
+
     /// Says that the trace is complete.
     pub fn close(self) {
         self.send(Message::End);
@@ -115,11 +122,14 @@ pub struct RelaySource {
 
 impl RelaySource {
     /// Whether the trace has more than so many events. Waits until that is known; blocks that come meanwhile are kept, however many the relay
-    /// holds. Nothing must have been read before.
+    /// holds, unless enough were promised. Nothing must have been read before.
     pub fn is_longer_than(&mut self, events: u64) -> Result<bool> {
         let mut found = 0;
         while found <= events {
             let message = self.receive()?;
+            if matches!(message, Message::AtLeast(least) if least > events) {
+                return Ok(true);
+            }
             let is_end = matches!(message, Message::End);
             if let Message::Block { events, .. } = &message {
                 found += events.len() as u64;
@@ -156,6 +166,7 @@ impl EventSource for RelaySource {
                     }
                     block.events = events;
                 }
+                Message::AtLeast(_) => {}
                 Message::End => self.ended = true,
             }
         }

@@ -54,6 +54,7 @@ fn sealed(log: &Path, out: &Path, writing: Writing, mut relay: RelaySink) -> Res
     let failed = |error: overtake_seal::Error| Error::failed(error.to_string());
     let modules = modules(log)?;
     let scanned = Scanned::of(log).map_err(failed)?;
+    relay.promise(scanned.least_events(&modules));
     let is_written = writing == Writing::Always || (writing == Writing::IfLocks && scanned.has_locks());
     let sealed = match is_written {
         false => scanned.seal_with(modules, &mut relay).map_err(failed)?,

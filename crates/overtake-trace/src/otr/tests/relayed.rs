@@ -60,6 +60,24 @@ fn whether_a_relayed_trace_is_long_is_known_before_it_is_read() {
 }
 
 #[test]
+fn a_trace_that_is_promised_to_be_long_need_not_be_waited_for() {
+    let (sink, mut source) = relay(1);
+    sink.promise(100);
+    assert_eq!(source.is_longer_than(99).ok(), Some(true), "though nothing else was sent");
+    assert_relayed(500, |source| assert_eq!(source.is_longer_than(100).ok(), Some(true)));
+    sink.close();
+    assert!(seen(&mut source).is_ok());
+    let (sink, mut source) = relay(2);
+    sink.promise(100);
+    sink.close();
+    assert_eq!(
+        source.is_longer_than(100).ok(),
+        Some(false),
+        "a promise is no upper bound, but there was no more"
+    );
+}
+
+#[test]
 fn reading_fails_if_the_writer_goes_before_the_end() {
     let (trace, _) = sample(100, BLOCK_EVENTS);
     let (mut sink, mut source) = relay(4);
