@@ -23,9 +23,7 @@
 //!
 //! **Cost.** One look at each record, and up to [`WINDOW`] bytes for each that joins another.
 
-use overtake_rawlog::{
-    Decoder, LONGEST_RUN, RecordKind, VALUE_BITS, head, split_brief, split_head, split_run,
-};
+use overtake_rawlog::{BRIEF_ACQUIRE, LONGEST_RUN, RecordKind, VALUE_BITS, head, split_brief, split_run};
 
 /// Records further apart are not joined.
 const WINDOW: usize = 64 * 8;
@@ -40,6 +38,8 @@ const LANES_AT: u32 = 52;
 const MOST_ACCESSES: u64 = (1 << (LANES_AT - COUNT_AT)) - 1;
 /// Makes the code of a record one that no record has.
 const SUPERFLUOUS: u64 = 1 << 63;
+/// The bits of a record's first word that are the address.
+const ADDRESS: u64 = (1 << VALUE_BITS) - 1;
 /// The code of a run is that of its accesses, and this bit.
 const RUN: u8 = 0x10;
 
@@ -70,22 +70,20 @@ pub(crate) fn weave(bytes: &mut [u8]) {
     let mut weaver = Weaver {
         bytes,
         floor: 0,
-        last: [None; 256],
-        last_but_one: [None; 256],
+        last: [Last::NONE; 256],
         last_woven: [None; 256],
         recent: [None; RECENT],
         oldest: 0,
         again: None,
     };
-    let decoder = Decoder::default();
     let mut at = 0;
     while at + 8 <= weaver.bytes.len() {
-        let Some(brief) = Brief::at(weaver.bytes, at) else {
-            at += weaver.other(at, &decoder);
-            continue;
+        let first = word(weaver.bytes, at);
+        at += match split_brief((first >> 56) as u8) {
+            Some((_, false, _)) => weaver.single(at, first),
+            Some((_, true, _)) => weaver.run(at),
+            None => weaver.other(at, first),
         };
-        at += brief.words() * 8;
-        weaver.take(brief);
     }
 }
 
@@ -114,7 +112,7 @@ impl Brief {
         let first = word(bytes, at);
         let code = (first >> 56) as u8;
         let (is_write, is_run, size) = split_brief(code)?;
-        let (place, address) = ((first >> VALUE_BITS) as u8, first & ((1 << VALUE_BITS) - 1));
+        let (place, address) = ((first >> VALUE_BITS) as u8, first & ADDRESS);
         let second = if is_run { word(bytes, at + 8) } else { 0 };
         if second >> 56 != 0 || (is_run && at + 16 > bytes.len()) {
             return None;
@@ -179,6 +177,20 @@ impl Brief {
     }
 }
 
+/// The last records of an instruction.
+#[derive(Clone, Copy)]
+struct Last {
+    at: u32,
+    before: u32,
+    /// Where an access would be that continues the last one, if that is a run.
+    next: u64,
+}
+
+impl Last {
+    /// There is none: no part of a log has so many bytes, and no program such an address.
+    const NONE: Last = Last { at: u32::MAX, before: u32::MAX, next: u64::MAX };
+}
+
 /// Records of bytes that were written again, which are or may become one.
 #[derive(Clone, Copy)]
 struct Again {
@@ -194,9 +206,8 @@ struct Weaver<'a> {
     bytes: &'a mut [u8],
     /// Records before it join nothing: something else than an access has come since.
     floor: usize,
-    /// Where the last record of each place is, the one before it, and the last woven run.
-    last: [Option<u32>; 256],
-    last_but_one: [Option<u32>; 256],
+    /// The last records of each place, and where its last woven run is.
+    last: [Last; 256],
     last_woven: [Option<u32>; 256],
     /// Where runs with gaps are.
     recent: [Option<u32>; RECENT],
@@ -205,22 +216,46 @@ struct Weaver<'a> {
 }
 
 impl Weaver<'_> {
+    /// A single access, of which most join nothing. Returns how many bytes it has.
+    #[inline]
+    fn single(&mut self, at: usize, first: u64) -> usize {
+        let place = usize::from((first >> VALUE_BITS) as u8);
+        let last = &mut self.last[place];
+        if last.next == first & ADDRESS && last.at as usize >= self.floor {
+            self.take(at);
+        } else {
+            *last = Last { at: at as u32, before: last.at, next: u64::MAX };
+        }
+        8
+    }
+
+    fn run(&mut self, at: usize) -> usize {
+        if self.take(at) { 16 } else { 8 }
+    }
+
     /// Something else than a brief access. Returns how many bytes it has.
-    fn other(&mut self, at: usize, decoder: &Decoder) -> usize {
-        match split_head(word(self.bytes, at)) {
-            Some((RecordKind::Place, place, _)) => {
-                self.last[usize::from(place)] = None;
-                self.last_woven[usize::from(place)] = None;
+    #[inline]
+    fn other(&mut self, at: usize, first: u64) -> usize {
+        let code = (first >> 56) as u8;
+        let words = match RecordKind::from_code(code) {
+            Some(RecordKind::Place) => {
+                let place = usize::from((first >> VALUE_BITS) as u8);
+                (self.last[place], self.last_woven[place]) = (Last::NONE, None);
                 return 8;
             }
-            Some((RecordKind::WriteAgain, bytes, address)) => self.again(at, address, u64::from(bytes)),
+            Some(kind) => {
+                if kind == RecordKind::WriteAgain {
+                    self.again(at, first & ADDRESS, u64::from((first >> VALUE_BITS) as u8));
+                }
+                kind.words()
+            }
             // A word that was reserved and never filled.
-            None if word(self.bytes, at) == 0 => return 8,
-            _ => {}
-        }
-        let bytes = decoder.peek(self.bytes, at).map_or(8, |record| record.length * 8);
-        self.floor = at + bytes;
-        bytes
+            None if first == 0 => return 8,
+            None if code == BRIEF_ACQUIRE => 2,
+            None => 1,
+        };
+        self.floor = at + words * 8;
+        words * 8
     }
 
     /// J4. Two such records have room for one that has a length; further ones only make it longer.
@@ -248,12 +283,15 @@ impl Weaver<'_> {
         Brief::at(self.bytes, at).filter(|earlier| is_near && earlier.code == later.code)
     }
 
-    fn take(&mut self, brief: Brief) {
+    /// Joins an access or a run to what it continues. False if there is none, because it is damaged.
+    fn take(&mut self, at: usize) -> bool {
+        let Some(brief) = Brief::at(self.bytes, at) else { return false };
         let place = usize::from(brief.place);
+        let Last { at: last, before, .. } = self.last[place];
         let mut joined = brief;
         // An instruction that is new has two records before its run starts.
-        for earlier in [self.last[place], self.last_but_one[place]] {
-            if let Some(earlier) = self.noted(earlier, &joined)
+        for earlier in [last, before] {
+            if let Some(earlier) = self.noted(Some(earlier), &joined)
                 && earlier.place == brief.place
                 && earlier.lanes == 1
                 && earlier.at != joined.at
@@ -261,13 +299,15 @@ impl Weaver<'_> {
                 joined = self.join(earlier, joined);
             }
         }
-        self.last_but_one[place] = self.last[place].filter(|at| *at as usize != joined.at);
-        self.last[place] = Some(joined.at as u32);
+        let before = if last as usize == joined.at { u32::MAX } else { last };
+        let next = if joined.is_run { joined.next() & ADDRESS } else { u64::MAX };
+        self.last[place] = Last { at: joined.at as u32, before, next };
         if brief.is_run && joined.has_gaps() && joined.count > 0 {
             self.recent[self.oldest] = Some(joined.at as u32);
             self.oldest = (self.oldest + 1) % RECENT;
             self.weave_around(joined);
         }
+        true
     }
 
     /// J1: joins two records of an instruction if that can be. Returns what the last record is then.
@@ -338,7 +378,7 @@ impl Weaver<'_> {
         }
         let places = all[1..].iter().rev().fold(0, |places, run| places << 8 | u64::from(run.place));
         for run in all {
-            self.last[usize::from(run.place)] = None;
+            self.last[usize::from(run.place)] = Last::NONE;
             self.remove(run);
         }
         let holder = all.iter().map(|run| run.at).find(|at| *at != target).unwrap_or(target) + 8;
@@ -402,7 +442,7 @@ impl Weaver<'_> {
     /// Writes a run into the place of a record of two words.
     fn put(&mut self, run: Brief) -> Brief {
         let code = u64::from(run.code | RUN);
-        let first = code << 56 | u64::from(run.place) << VALUE_BITS | run.address & ((1 << VALUE_BITS) - 1);
+        let first = code << 56 | u64::from(run.place) << VALUE_BITS | run.address & ADDRESS;
         let low = if run.lanes > 1 { run.link } else { run.stride as i32 };
         let second = u64::from(low as u32) | run.count << COUNT_AT | (run.lanes as u64 - 1) << LANES_AT;
         set_word(self.bytes, run.at, first);
