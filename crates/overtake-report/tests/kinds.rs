@@ -107,9 +107,10 @@ fn tools_for_thread_sanitizer_see_its_own_words() {
             Kind::Misuse => misuse(rule.id),
         };
         let text = rendered("tsan", &report(vec![finding]));
-        let line = format!("WARNING: ThreadSanitizer: {} (pid=", rule.tsan);
+        let words = rule.tsan.replace("thread finished", "thread T2 finished"); // it names the thread
+        let line = format!("WARNING: ThreadSanitizer: {words} (pid=");
         assert!(text.contains(&line), "{}: {text}", rule.id);
-        assert!(text.contains(&format!("SUMMARY: ThreadSanitizer: {} src/", rule.tsan)), "{text}");
+        assert!(text.contains(&format!("SUMMARY: ThreadSanitizer: {words} src/")), "{text}");
     }
     let text = rendered("tsan", &report(vec![deadlock()]));
     assert!(text.contains("Cycle in lock order graph: M0 (a) => M1 (b) => M0 (a)"), "{text}");
@@ -191,6 +192,7 @@ fn a_confirmed_finding_says_how_often_and_how_again() {
     let finding = Finding { confirmed: Some(confirmed), ..support::finding(1, Verdict::Predicted) };
     let report = report(vec![finding]);
     every_format_has("exit code 134 instead of 0", &report);
+    every_format_has("overtake confirm races.json 1 -- ./server", &report);
     let text = rendered("text", &report);
     for expected in [
         "1. confirmed (ends with SIGABRT), predicted race on counters.hits",

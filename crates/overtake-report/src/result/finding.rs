@@ -219,14 +219,16 @@ impl Finding {
             && matches!(&self.status, Status::Known { verdict, .. } if !was_confirmed(verdict))
     }
 
-    /// What came of running the program again, as sentences: that it was seen, how often and with what outcome, or why it was not.
+    /// What came of running the program again, as sentences: that it was seen, how often, with what outcome and how to see it again, or why it
+    /// was not.
     pub fn confirmation(&self) -> Option<String> {
-        let Some(Confirmed { met, runs, outcome, .. }) = &self.confirmed else {
+        let Some(Confirmed { met, runs, outcome, repeat, .. }) = &self.confirmed else {
             return self.notes.iter().find(|note| note.starts_with(NOT_CONFIRMED)).cloned();
         };
         let runs = counted((*runs).into(), "run", "runs");
         let outcome = if outcome.is_empty() { String::new() } else { format!("; {outcome}") };
-        Some(format!("{} in {} of {runs}{outcome}", Self::CONFIRMED, grouped((*met).into())))
+        let again = if repeat.is_empty() { String::new() } else { format!("; again: `{repeat}`") };
+        Some(format!("{} in {} of {runs}{outcome}{again}", Self::CONFIRMED, grouped((*met).into())))
     }
 
     /// How sure it is and what it is: `observed race`.
