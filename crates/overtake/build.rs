@@ -53,7 +53,7 @@ path = "{rawlog}/lib.rs"
 "#;
 
 fn main() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime");
+    let sources = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("runtime");
     // Cargo watches what a link points to, not the link.
     let source = |name: &str| {
         let path = sources.join(name);
