@@ -77,8 +77,11 @@ pub mod process_keys {
     pub const LOST: &str = "lost";
 }
 
-/// Version of this layout.
-pub const VERSION: u64 = 6;
+/// Version of this layout. It is raised with every new kind of record, because a reader that does not know a kind takes it for damage.
+pub const VERSION: u64 = 7;
+
+/// The oldest version that readers of this one read as well. Version 6 has no kinds from [`RecordKind::WriteAgainRange`] on; all else is the same.
+pub const OLDEST_READABLE_VERSION: u64 = 6;
 
 /// What is known of a thread, updated in place while it runs.
 #[derive(Clone, Copy, Debug)]
@@ -258,6 +261,8 @@ record_kinds! {
     MoveTo = 55, 4;
     /// Everything that any thread did before comes before what this thread does next; pc; stamp.
     WaitForAll = 56, 3;
+    /// The thread was here at this time; pc; stamp. This orders nothing: it says when the accesses before and after it happened.
+    Moment = 57, 3;
 }
 
 /// The smallest code of brief records.

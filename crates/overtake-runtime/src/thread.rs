@@ -341,8 +341,8 @@ impl ThreadState {
     }
 
     /// A block of memory was allocated, of which `usable` bytes may be used. It is recorded even while synchronisation is ignored. While
-    /// writes are ignored, it does not count as an access.
-    pub(crate) fn allocated(&self, address: u64, size: u64, usable: u64, pc: u64) {
+    /// writes are ignored, or if the loader allocates it, it does not count as an access.
+    pub(crate) fn allocated(&self, address: u64, (size, usable): (u64, u64), by_loader: bool, pc: u64) {
         let pc = self.caller_or(pc);
         let library = self.enter_library(pc as usize);
         match back_end::other() {
@@ -350,7 +350,10 @@ impl ThreadState {
                 self,
                 Operation { kind: RecordKind::Alloc, extra: 0, object: address, pc, more: size },
             ),
-            None => self.recorder.allocated(address, (size, usable), !self.is_ignoring_writes(), pc),
+            None => {
+                let is_access = !by_loader && !self.is_ignoring_writes();
+                self.recorder.allocated(address, (size, usable), is_access, pc);
+            }
         }
         self.leave_library(library);
     }

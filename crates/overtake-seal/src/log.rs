@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use overtake_rawlog::{
-    BriefAccess, Decoder, LOG_IS_FULL, PieceHeader, Record, ThreadHeader, VERSION, is_brief_access,
-    process_keys,
+    BriefAccess, Decoder, LOG_IS_FULL, OLDEST_READABLE_VERSION, PieceHeader, Record, ThreadHeader, VERSION,
+    is_brief_access, process_keys,
 };
 
 use crate::error::{Error, Result};
@@ -133,8 +133,10 @@ impl Log {
         let version =
             lines.lines().find_map(|line| line.strip_prefix(process_keys::VERSION)?.strip_prefix(' '));
         let version = version.unwrap_or_default();
-        if version != VERSION.to_string() {
-            let message = format!("expected a log of version {VERSION}, found version `{version}`");
+        if !(OLDEST_READABLE_VERSION..=VERSION).any(|known| version == known.to_string()) {
+            let message = format!(
+                "expected a log of version {OLDEST_READABLE_VERSION} to {VERSION}, found version `{version}`"
+            );
             return Err(Error::new(&path, message));
         }
         self.take_lines(&text);

@@ -77,7 +77,7 @@ fn objects_in(from: usize, to: usize, mut each: impl FnMut(usize, usize)) {
 fn allocated(address: usize, size: usize, pc: usize) {
     if let Some(thread) = thread::current() {
         thread.ignore(1, 1, 0);
-        thread.allocated(address as u64, size as u64, size as u64, pc as u64);
+        thread.allocated(address as u64, (size as u64, size as u64), false, pc as u64);
         thread.ignore(-1, -1, 0);
     }
 }

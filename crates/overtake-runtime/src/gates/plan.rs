@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use overtake_rawlog::gates;
 
 use crate::environment;
+use crate::libc_hooks::loader;
 use crate::process;
 use crate::sys::{self, Fd};
 use crate::text::Text;
@@ -171,7 +172,7 @@ pub(super) fn resolve() -> bool {
     }
     let mut number = 0_usize;
     // SAFETY: the callback has the required type, and the number outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(note_module), (&raw mut number).cast()) };
+    unsafe { loader::for_each_module(note_module, (&raw mut number).cast()) };
     for (race, addresses) in ADDRESSES.iter().enumerate().take(races()) {
         for (number, place) in addresses.iter().enumerate() {
             let site = match number.checked_sub(gates::MOST_SIDES) {

@@ -64,7 +64,8 @@ fn allocated(block: usize, size: usize, pc: usize) -> usize {
         && let Some(thread) = thread::current()
     {
         unsafe_in_handler(thread, pc);
-        thread.allocated(block as u64, size as u64, usable(block) as u64, pc as u64);
+        let sizes = (size as u64, usable(block) as u64);
+        thread.allocated(block as u64, sizes, loader::holds(pc), pc as u64);
     }
     block
 }

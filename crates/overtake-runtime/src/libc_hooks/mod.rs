@@ -17,7 +17,7 @@ mod files;
 mod formatted;
 mod letters;
 mod limits;
-mod loader;
+pub(crate) mod loader;
 mod locks;
 mod memory;
 mod numbers;
