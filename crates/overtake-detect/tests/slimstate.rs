@@ -172,3 +172,47 @@ fn elements_far_apart_are_judged_each_by_itself() {
         assert_eq!(racy("slimstate"), racy("hb"), "a step of {step}");
     }
 }
+
+/// Two threads update elements by turns, each in a critical section: elements have as many histories as there are elements, whatever they share.
+#[test]
+fn elements_that_are_never_accessed_together_stand_alone_after_a_while() {
+    for (rounds, form) in [(1, "elements in classes"), (40, "elements in fine arrays")] {
+        let mut text = String::from("T0|fork(T1)|1\nT0|fork(T2)|1\n");
+        (0..128).for_each(|index| writeln!(text, "T1|w(A[{index}])|1").expect("room"));
+        for turn in 0..rounds * 128 {
+            let (thread, index) = (1 + turn % 2, 32 + turn * 37 % 7);
+            writeln!(text, "T{thread}|acq(L)|1\nT{thread}|r(A[{index}])|1").expect("room");
+            writeln!(text, "T{thread}|w(A[{index}])|1\nT{thread}|rel(L)|1").expect("room");
+        }
+        let trace = Trace::parse_std(text.as_bytes()).expect("a trace");
+        let figures = on_trace(&trace, "slimstate", |job| job.figures());
+        assert!(figures.iter().any(|&(name, _)| name == form), "{rounds} rounds: {figures:?}");
+        let racy = |detector| on_trace(&trace, detector, |job| job.findings().racy_variables());
+        assert_eq!(racy("slimstate"), racy("hb"), "{rounds} rounds");
+    }
+}
+
+/// Arrays that begin and end anywhere among variables with consecutive numbers, of which others are scalars, or are far from their neighbours.
+#[test]
+fn short_arrays_between_other_variables_have_the_races_of_hb() {
+    let mut text = String::from("T0|fork(T1)|1\nT0|fork(T2)|1\n");
+    for array in 0..40 {
+        let (length, step) = (40 + array % 9, 1 + array % 3);
+        let mut update = |thread: u32, first: u32| {
+            for index in (first..length).map(|at| at * step + 90 * (at / 25)) {
+                writeln!(text, "T{thread}|r(A{array}[{index}])|1\nT{thread}|w(A{array}[{index}])|1")
+                    .expect("room");
+            }
+        };
+        update(1, 0);
+        if array % 4 == 0 {
+            update(2, length - array / 2);
+        }
+        writeln!(text, "T1|w(V{array})|1\nT1|acq(L)|1\nT1|rel(L)|1\nT2|acq(L)|1\nT2|rel(L)|1").expect("room");
+        (0..length).for_each(|at| writeln!(text, "T2|w(A{array}[{}])|1", at * step).expect("room"));
+    }
+    let trace = Trace::parse_std(text.as_bytes()).expect("a trace");
+    let racy = |detector| on_trace(&trace, detector, |job| job.findings().racy_variables());
+    assert!(racy("hb").len() > 50);
+    assert_eq!(racy("slimstate"), racy("hb"));
+}

@@ -16,8 +16,9 @@
 use overtake_trace::VarId;
 
 use super::cells::{Accessor, CellId, Cells};
-use super::extended::{Classes, Labelled};
+use super::extended::Classes;
 use super::footprint::Taken;
+use super::labelled::Labelled;
 use super::own::{Own, PAGE};
 use super::partition::Partition;
 use super::range::StridedRange;

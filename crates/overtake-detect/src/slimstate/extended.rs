@@ -17,7 +17,8 @@
 //!   I2  Two classes may have the same history (fingerprints can collide), never two histories one class.
 //!   I3  Elements without a label have no history.
 //!   I4  What a class keeps is not later than the access of any member that it is kept for (`naming.rs`).
-//! **Cost.** O(1) per access. A stretch that needs as many classes as a quarter of its elements is better off fine.
+//! **Cost.** O(1) per access. A stretch that needs as many classes as a quarter of its elements is better off fine, and so is one whose elements are
+//! accessed one by one, each in an epoch of its own.
 
 use std::collections::VecDeque;
 
@@ -26,6 +27,7 @@ use rustc_hash::FxHashMap;
 
 use super::cells::{Accessor, CellId, Cells};
 use super::commit::LABELS_PER_CELL;
+use super::labelled::Labelled;
 use super::partition::Partition;
 use super::range::StridedRange;
 use crate::access::Access;
@@ -47,6 +49,12 @@ const FEW_CLASSES: usize = 16;
 fn most_abandoned(labels: usize) -> usize {
     (labels / 128).clamp(4, 32)
 }
+
+/// So many searches for each label are made before it is judged whether they are worth it. So few in tests that small traces come there.
+const TRIAL: u64 = if cfg!(test) { 2 } else { 16 };
+
+/// A search takes as long as so many accesses to elements that stand alone.
+const WORTH_A_SEARCH: u64 = 4;
 
 /// What became of an access that may only have to follow another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,46 +98,6 @@ impl Class {
     }
 }
 
-/// Labels for a stretch of an array.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Labelled {
-    /// How many elements the stretch has.
-    pub(super) length: u64,
-    /// The first ones, up to and without this one, are never accessed.
-    pub(super) floor: u64,
-    /// The binary logarithm of the unit: elements that it does not divide have no labels.
-    pub(super) shift: u32,
-}
-
-impl Labelled {
-    /// How many labels there are.
-    pub(super) fn labels(self) -> u64 {
-        (self.length + self.unit() - 1) >> self.shift
-    }
-
-    fn unit(self) -> u64 {
-        1 << self.shift
-    }
-
-    /// The first label that counts.
-    fn floor_label(self) -> usize {
-        ((self.floor + self.unit() - 1) >> self.shift) as usize
-    }
-
-    /// Whether every element of a range has a label.
-    pub(super) fn has(self, range: StridedRange) -> bool {
-        let is_whole = |distance: u64| distance & (self.unit() - 1) == 0;
-        is_whole(range.first) && (range.first == range.last || is_whole(range.step))
-    }
-
-    /// The label of an element.
-    #[inline]
-    fn label_of(self, index: u64) -> Option<usize> {
-        let label = index >> self.shift;
-        (label << self.shift == index).then_some(label as usize)
-    }
-}
-
 /// The classes of a stretch of an array.
 #[derive(Debug)]
 pub(super) struct Classes {
@@ -145,6 +113,10 @@ pub(super) struct Classes {
     by_history: FxHashMap<u64, u16>,
     /// Moves since it was last looked whether labels are regular.
     moves: u64,
+    /// Moves before.
+    moved: u64,
+    /// How often the class after an access had to be computed and looked up.
+    searches: u64,
     /// The number of the latest footprint, from 0 again after very many.
     footprint: u32,
 }
@@ -167,6 +139,8 @@ impl Classes {
             abandoned: VecDeque::new(),
             by_history: FxHashMap::default(),
             moves: 0,
+            moved: 0,
+            searches: 0,
             footprint: 0,
         };
         new.labels.resize(of.floor_label(), 0);
@@ -285,6 +259,13 @@ impl Classes {
         self.live() as u64 >= most_classes(self.labels.len() as u64, self.merges)
     }
 
+    /// Whether elements have hardly moved together for long: each cell for itself costs less time then.
+    fn is_worn(&self) -> bool {
+        self.merges
+            && self.searches > self.labels.len() as u64 * TRIAL
+            && self.moved + self.moves < self.searches * WORTH_A_SEARCH
+    }
+
     /// The number of classes that have members.
     pub(super) fn populated(&self) -> usize {
         self.classes.iter().filter(|class| class.live && class.members > 0).count()
@@ -331,7 +312,7 @@ impl Classes {
         if self.moves < length {
             return None;
         }
-        self.moves = 0;
+        self.moved += std::mem::take(&mut self.moves);
         let stride = 1 + labels[1..].iter().position(|label| *label == labels[0])?;
         if stride > 1 {
             let is_regular = labels.iter().zip(&labels[stride..]).all(|(one, other)| one == other);
@@ -480,9 +461,10 @@ impl Classes {
         cells: &mut Cells,
         races: &mut impl RaceSink<CellId>,
     ) -> Option<u16> {
-        if self.is_full() {
+        if self.is_full() || self.is_worn() {
             return None;
         }
+        self.searches += 1;
         let after = cells.copied(self.classes[usize::from(label)].cell);
         let mut races = Noticing { races, raced: false };
         cells.judge(after, accessor, &mut races);

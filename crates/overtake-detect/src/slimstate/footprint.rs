@@ -295,16 +295,16 @@ impl Pending {
         taken
     }
 
-    /// Takes an access to element `index`, if it can. Variables from `var` up to `ordered_end` are elements in order, each `distance` elements from the
-    /// one before. A thread may have `most` arrays pending.
+    /// Takes an access to element `index`, if it can. `ordered` is told how many elements came in order before, and says up to which variable those from `var` on
+    /// are elements in order, and how far each is from the one before. A thread may have `most` arrays pending.
     #[inline]
     pub(super) fn collect(
         &mut self,
         shadow: u32,
-        index: u64,
+        (index, var): (u64, VarId),
         at: At,
         writes: bool,
-        (var, ordered_end, distance): (VarId, u32, u64),
+        ordered: impl FnOnce(u32) -> (u32, u64),
         most: usize,
     ) -> Collected {
         self.settle(writes);
@@ -314,9 +314,12 @@ impl Pending {
             return Collected::NoStep;
         }
         let StridedRange { last, step, .. } = footprint.range;
+        if index != last {
+            return Collected::Taken;
+        }
+        let (ordered_end, distance) = ordered(footprint.piece.count);
         let step = u32::try_from(step / distance).unwrap_or(u32::MAX);
-        if index == last
-            && i32::try_from(footprint.range.step).is_ok()
+        if i32::try_from(footprint.range.step).is_ok()
             && footprint.range.step.is_multiple_of(distance)
             && let Some(next) = var.0.checked_add(step)
         {

@@ -51,6 +51,9 @@ impl SlimState {
             }
             PageContent::Anything => match self.reports.own.cell(var) {
                 Some(cell) => Located::Cell(cell),
+                None if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) => {
+                    Located::Collected
+                }
                 None => self.look_up(var, variables),
             },
         }
@@ -61,7 +64,9 @@ impl SlimState {
         let mut done = 0;
         while done < count {
             let var = VarId(first.var.0 + done);
-            let PageContent::Elements(_) = self.pages[var.index() / PAGE].content() else { break };
+            if let PageContent::Cells(_) = self.pages[var.index() / PAGE].content() {
+                break;
+            }
             let in_page = count.min(done + (PAGE - var.index() % PAGE) as u32) - done;
             let taken = self.pending[thread].follow_sweep(var, in_page, first.kind.writes());
             done += taken;

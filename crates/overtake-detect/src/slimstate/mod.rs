@@ -15,7 +15,7 @@
 //! | `cells.rs` | the cells, which are FastTrack's |
 //! | `locate.rs` | where the state of a variable is |
 //! | `commit.rs`, `shadow.rs` | footprints meet partitions; arrays of unknown length |
-//! | `extended.rs` | parts of any form, by labels (unless `--partitions paper`) |
+//! | `extended.rs`, `labelled.rs` | parts of any form, by labels (unless `--partitions paper`) |
 //! | `reports.rs`, `naming.rs`, `analysis.rs` | races; if there are any, a second pass finds the accesses that they are between |
 //!
 //! **Commit points.** Everything pending of a thread is judged before each synchronisation operation of it, acquires too (an
@@ -37,6 +37,7 @@ mod cells;
 mod commit;
 mod extended;
 mod footprint;
+mod labelled;
 mod locate;
 mod naming;
 mod own;
@@ -61,7 +62,7 @@ use self::footprint::{Collected, Pending, Taken, Touched, united};
 use self::locate::{Element, Located};
 use self::naming::FoundRaces;
 use self::own::PAGE;
-use self::pages::{Row, VarPage};
+use self::pages::{Row, VarPage, in_order_after};
 use self::reports::{OnElement, OnPart, OnVariable, Reports};
 use self::shadow::Shadow;
 use crate::access::{AccessKind, At};
@@ -74,6 +75,8 @@ use crate::visitor::Touch;
 
 /// Shortest stretch that is worth labels.
 const LEAST_LABELLED: u64 = 64;
+/// After so many elements in order it is worth looking whether those that follow are the variables that follow.
+const LEAST_IN_ORDER: u32 = 2;
 /// Elements from this index on are variables like any other, so that arithmetic on indices cannot overflow.
 const HUGE: u64 = 1 << 48;
 
@@ -154,12 +157,13 @@ impl SlimState {
 
     /// A plain access to what was located.
     #[inline(always)]
-    fn plain(&mut self, at: At, var: VarId, kind: AccessKind, located: Located, races: &mut Findings) {
+    fn plain(&mut self, at: At, touch: Touch<'_>, located: Located, races: &mut Findings) {
+        let Touch { var, kind, variables, .. } = touch;
         match located {
             Located::Collected => {}
             Located::Shared(element) => {
                 if !self.follow_label(at.thread, element, kind) {
-                    self.access_element(PackedAt::new(at), var, element, kind);
+                    self.access_element(PackedAt::new(at), var, element, kind, variables);
                 }
             }
             Located::Cell(cell) => {
@@ -183,7 +187,8 @@ impl SlimState {
                 return;
             }
             let located = self.locate(at.thread, block, AccessKind::Read, touch.variables);
-            self.plain(at, block, AccessKind::Read, located, races);
+            let touch = Touch { var: block, kind: AccessKind::Read, ..touch };
+            self.plain(at, touch, located, races);
         }
     }
 
@@ -214,10 +219,17 @@ impl SlimState {
 
     /// A plain access to an element whose cell is shared or may change.
     #[inline(never)]
-    fn access_element(&mut self, at: PackedAt, var: VarId, element: Element, kind: AccessKind) {
+    fn access_element(
+        &mut self,
+        at: PackedAt,
+        var: VarId,
+        element: Element,
+        kind: AccessKind,
+        variables: &Variables,
+    ) {
         let entry = &mut self.shadows[element.shadow as usize];
         match entry.collects() || entry.segment(element.index, &mut self.cells).collects() {
-            true => self.collect(at, var, element, kind),
+            true => self.collect(at, var, element, kind, variables),
             false => self.judge_element(at, var, element, kind),
         }
     }
@@ -248,17 +260,28 @@ impl SlimState {
 
     /// Adds an access to the footprint of its thread.
     #[inline(never)]
-    fn collect(&mut self, at: PackedAt, var: VarId, element: Element, kind: AccessKind) {
+    fn collect(
+        &mut self,
+        at: PackedAt,
+        var: VarId,
+        element: Element,
+        kind: AccessKind,
+        variables: &Variables,
+    ) {
         let (at, Element { shadow, index }) = (at.at(), element);
         let page = var.index() / PAGE;
         let row = self.pages[page].row().map(|row| &self.rows[row as usize]);
-        let variables = match row {
-            Some(row) => (var, row.end(page).saturating_mul(PAGE as u32), row.distance),
-            None => (var, 0, 1),
+        let row = row.map(|row| (row.end(page).saturating_mul(PAGE as u32), row.distance));
+        let array = self.shadows[shadow as usize].array;
+        // Beside pages of elements, as many are looked at as came in order before.
+        let ordered = |before| match row {
+            Some(row) => row,
+            None if before < LEAST_IN_ORDER => (0, 1),
+            None => in_order_after(array, (index, var), before, variables),
         };
         let pending = &mut self.pending[at.thread];
         let most = self.limits.most_pending;
-        match pending.collect(shadow, index, at, kind.writes(), variables, most) {
+        match pending.collect(shadow, (index, var), at, kind.writes(), ordered, most) {
             Collected::Taken => {}
             Collected::NoStep => {
                 let Some(footprint) = pending.footprint(shadow, kind.writes(), most) else { return };
@@ -272,7 +295,7 @@ impl SlimState {
             }
             Collected::Full => {
                 self.commit(at.thread);
-                self.pending[at.thread].collect(shadow, index, at, kind.writes(), variables, most);
+                self.pending[at.thread].collect(shadow, (index, var), at, kind.writes(), ordered, most);
             }
         }
     }
@@ -426,7 +449,7 @@ impl Detector for SlimState {
             return self.atomic(PackedAt::new(at), touch, order, races);
         }
         let located = self.locate(at.thread, touch.var, touch.kind, touch.variables);
-        self.plain(at, touch.var, touch.kind, located, races);
+        self.plain(at, touch, located, races);
         self.read_block(at, touch, races);
     }
 

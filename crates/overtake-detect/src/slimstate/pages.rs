@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use overtake_trace::{ArrayId, Id, VarId, Variable, Variables};
 
+use super::HUGE;
 use super::cells::CellId;
 use super::own::PAGE;
 
@@ -110,6 +111,24 @@ pub(super) fn distance_after(array: ArrayId, var: VarId, index: u64, variables: 
         }
         _ => None,
     }
+}
+
+/// Up to which variable, and without it, those from an element of an array on are its elements at equal distances, and the distance. So many after the first are looked at.
+pub(super) fn in_order_after(
+    array: ArrayId,
+    (index, var): (u64, VarId),
+    most: u32,
+    variables: &Variables,
+) -> (u32, u64) {
+    let Some(distance) = distance_after(array, var, index, variables) else { return (0, 1) };
+    let is_next = |ahead: &u32| {
+        let index = index.saturating_add(distance.saturating_mul(u64::from(*ahead)));
+        let var = var.index() + *ahead as usize;
+        index < HUGE
+            && var < variables.len()
+            && variables.get(VarId::from_index(var)) == Variable::Element { array, index }
+    };
+    (var.0 + 1 + (1..=most).take_while(is_next).count() as u32, distance)
 }
 
 /// The variables of a page, if the trace has all of them yet.

@@ -174,7 +174,7 @@ fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     let access = |pending: &mut Pending, index: u64, step: u64| {
         let var = VarId(100 + index as u32);
         pending.follow(var, false)
-            || pending.collect(7, index, at(step), false, (var, 108, 1), MOST) == Collected::Taken
+            || pending.collect(7, (index, var), at(step), false, |_| (108, 1), MOST) == Collected::Taken
     };
     let accesses = [3, 4, 5, 6, 7, 8, 2, 6, 9, 4, 11, 10];
     let taken: Vec<_> =
@@ -192,10 +192,10 @@ fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
     for shadow in 0..MOST as u32 {
         assert!(pending.footprint(shadow, true, MOST).is_some());
     }
-    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0, 1), MOST), Collected::Full);
+    assert_eq!(pending.collect(u32::MAX, (0, VarId(0)), at(0), true, |_| (0, 1), MOST), Collected::Full);
     assert!(pending.footprint(7, true, MOST).is_some());
     while pending.pop().is_some() {}
-    assert_eq!(pending.collect(u32::MAX, 0, at(0), true, (VarId(0), 0, 1), MOST), Collected::Taken);
+    assert_eq!(pending.collect(u32::MAX, (0, VarId(0)), at(0), true, |_| (0, 1), MOST), Collected::Taken);
 }
 
 /// The detector with its log after a trace in blocks of a few events, and how much state it had at most.
