@@ -67,24 +67,28 @@ pub(super) struct LastWrites {
     rewritten: Rewritten,
     /// By variable: the last write. Neighbours are written together, so that this is faster than a hash table.
     places: Vec<LastWrite>,
-    /// The region that each thread is in.
-    regions: IdVec<ThreadId, u32>,
+    /// The region that each thread is in, once it wrote something there.
+    regions: IdVec<ThreadId, Option<Region>>,
+    /// Whose each region is.
+    threads: Vec<ThreadId>,
     /// What other threads wrote before, in the regions that they were still in when the next one wrote: nobody asks for a write of an earlier
     /// region.
     of_others: FxHashMap<(ThreadId, VarId), LocationId>,
 }
 
+/// The number of a region with a write that is kept, among all of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Region(u32);
+
 #[derive(Clone, Copy)]
 struct LastWrite {
-    thread: ThreadId,
     location: LocationId,
-    region: u32,
+    region: Region,
 }
 
 impl LastWrite {
     /// There was no write yet.
-    const NONE: LastWrite =
-        LastWrite { thread: ThreadId(u32::MAX), location: LocationId::UNKNOWN, region: 0 };
+    const NONE: LastWrite = LastWrite { location: LocationId::UNKNOWN, region: Region(u32::MAX) };
 }
 
 /// Whether a record with a stamp ends what a thread may write again without a record. Some that do are left out.
@@ -95,7 +99,8 @@ pub(super) fn synchronises(kind: RecordKind) -> bool {
 
 impl LastWrites {
     pub(super) fn new(rewritten: Rewritten) -> LastWrites {
-        LastWrites { rewritten, places: Vec::new(), regions: IdVec::new(), of_others: FxHashMap::default() }
+        let (places, regions, threads) = (Vec::new(), IdVec::new(), Vec::new());
+        LastWrites { rewritten, places, regions, threads, of_others: FxHashMap::default() }
     }
 
     #[inline]
@@ -109,28 +114,39 @@ impl LastWrites {
         if at >= self.places.len() {
             self.places.resize(at + 1, LastWrite::NONE);
         }
-        let region = self.regions.get(thread).copied().unwrap_or(0);
-        let before = std::mem::replace(&mut self.places[at], LastWrite { thread, location, region });
-        if before.thread != thread
-            && before.thread != LastWrite::NONE.thread
-            && self.regions.get(before.thread).copied().unwrap_or(0) == before.region
+        let region = match self.regions.get(thread) {
+            Some(&Some(region)) => region,
+            _ => self.begin_region(thread),
+        };
+        let before = std::mem::replace(&mut self.places[at], LastWrite { location, region });
+        if before.region != region
+            && let Some(&other) = self.threads.get(before.region.0 as usize)
+            && other != thread
+            && self.regions[other] == Some(before.region)
         {
-            self.of_others.insert((before.thread, var), before.location);
+            self.of_others.insert((other, var), before.location);
         }
+    }
+
+    #[cold]
+    fn begin_region(&mut self, thread: ThreadId) -> Region {
+        let region = Region(self.threads.len() as u32);
+        self.threads.push(thread);
+        *self.regions.entry(thread) = Some(region);
+        region
     }
 
     /// A thread synchronises.
     #[inline]
     pub(super) fn enter_region(&mut self, thread: ThreadId) {
         if !self.rewritten.bits.is_empty() {
-            let region = self.regions.entry(thread);
-            *region = region.wrapping_add(1);
+            *self.regions.entry(thread) = None;
         }
     }
 
     fn place(&self, thread: ThreadId, var: VarId) -> Option<LocationId> {
         match self.places.get(var.0 as usize) {
-            Some(last) if last.thread == thread => Some(last.location),
+            Some(last) if self.threads.get(last.region.0 as usize) == Some(&thread) => Some(last.location),
             _ => self.of_others.get(&(thread, var)).copied(),
         }
     }

@@ -3,6 +3,7 @@
 //! Names enter here in the reader and leave here in the report; between the two there are only ids.
 
 mod names;
+mod numbers;
 mod program;
 mod variables;
 

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Position, Result};
 use crate::id::{ArrayId, Id, IdVec, VarId};
 
 use super::names::Names;
+use super::numbers::Numbers;
 
 /// What a [`VarId`] stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,10 +36,10 @@ pub struct ArrayFacts {
 /// The table of variables. An array element is stored as array and index.
 #[derive(Clone, Default, Debug)]
 pub struct Variables {
-    /// The event loop needs the array of every access, and nothing else, so that arrays have a table of their own.
-    arrays_of: IdVec<VarId, Owner>,
+    /// The [`Owner`] of each variable. The event loop needs the array of every access, and nothing else, so that arrays have a table of their own.
+    owners: Numbers,
     /// The index of an element; the number of a scalar; the array of a block.
-    details: IdVec<VarId, u64>,
+    details: Numbers,
     scalars: Names<ScalarId>,
     scalar_vars: Vec<VarId>,
     arrays: Names<ArrayId>,
@@ -193,21 +194,26 @@ impl Variables {
     /// If the id is not of this table.
     #[inline]
     pub fn array_of(&self, var: VarId) -> Option<ArrayId> {
-        let Owner(array) = self.arrays_of[var];
+        let Owner(array) = self.owner(var);
         (array < Owner::FIRST_SPECIAL).then_some(ArrayId(array))
     }
 
     /// How many of the `count` variables from `first` on are elements of one array, or else are no elements.
     pub fn alike(&self, first: VarId, count: usize) -> usize {
-        let owner = self.arrays_of[first];
+        let owner = self.owner(first);
         let others = (first.index()..first.index() + count).map(VarId::from_index);
-        others.take_while(|&var| self.arrays_of[var] == owner).count()
+        others.take_while(|&var| self.owner(var) == owner).count()
+    }
+
+    #[inline]
+    fn owner(&self, var: VarId) -> Owner {
+        Owner(self.owners.get(var) as u32)
     }
 
     #[inline]
     fn shape(&self, var: VarId) -> Shape {
-        let detail = self.details[var];
-        match self.arrays_of[var] {
+        let detail = self.details.get(var);
+        match self.owner(var) {
             Owner::NAMED => Shape::Named(ScalarId(detail as u32)),
             Owner::BLOCK => Shape::Block(ArrayId(detail as u32)),
             Owner(array) => Shape::Element(ArrayId(array), detail),
@@ -256,7 +262,7 @@ impl Variables {
 
     /// Whether there are no variables.
     pub fn is_empty(&self) -> bool {
-        self.details.is_empty()
+        self.details.len() == 0
     }
 
     /// The number of block variables.
@@ -314,7 +320,7 @@ impl Variables {
             Shape::Element(array, index) => (Owner(array.0), index),
             Shape::Block(array) => (Owner::BLOCK, u64::from(array.0)),
         };
-        self.arrays_of.push(owner);
+        self.owners.push(u64::from(owner.0));
         self.details.push(detail)
     }
 }

@@ -61,9 +61,11 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         let (mine, others) = (self.latest[cell], self.latest[other]);
         let theirs = self.places[other];
         let places = &mut self.places[cell];
-        let mut changed = mine.write.is_some() && places.write.take_earlier(theirs.write);
+        let mut changed = mine.write.is_some() && places.write.take_earlier(theirs.write, &self.wide);
         match (mine.spill(), others.spill()) {
-            (None, None) => changed |= mine.read.is_some() && places.read.take_earlier(theirs.read),
+            (None, None) => {
+                changed |= mine.read.is_some() && places.read.take_earlier(theirs.read, &self.wide)
+            }
             (Some(mine), Some(others)) if mine != others => {
                 if let Ok([mine, others]) = self.spills.get_disjoint_mut([mine, others]) {
                     for (record, other) in mine.records_mut().zip(others.records_mut()) {

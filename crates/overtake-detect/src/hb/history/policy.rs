@@ -3,7 +3,7 @@
 use overtake_clock::{Epoch, ThreadClock};
 use overtake_trace::{EventIndex, Id, LocationId, ThreadId};
 
-use super::store::{Histories, Latest, Place, Record};
+use super::store::{Histories, Latest, Packed, Place, Record};
 use super::{Judged, RaceSink};
 use crate::access::{Access, AccessKind, At};
 use crate::race::Verdict;
@@ -30,7 +30,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         latest.read = if writes { Epoch::NONE } else { epoch };
         let places = &mut self.places[cell];
         let place = if writes { &mut places.write } else { &mut places.read };
-        *place = Place::new(access); // I4
+        *place = Packed::new(access, &mut self.wide); // I4
     }
 
     /// Plain accesses to cells with consecutive numbers, the first of which is given: the same as [`plain`](Self::plain) for each. Neighbours
@@ -63,7 +63,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
             };
             let places = &mut self.places[cell];
             let place = if writes { &mut places.write } else { &mut places.read };
-            *place = Place::new(access); // I4
+            *place = Packed::new(access, &mut self.wide); // I4
         }
     }
 
@@ -97,19 +97,18 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     /// Lets a plain access take the place of one that it repeats, if there is one: I4 where repetitions are not judged.
     fn take_place(&mut self, epoch: Epoch, cell: Cell, access: Judged) -> bool {
         let latest = self.latest[cell];
-        let place = Place::new(access);
         if access.kind.writes() {
             let repeats = latest.write == epoch;
             if repeats {
-                self.places[cell].write = place;
+                self.places[cell].write = Packed::new(access, &mut self.wide);
             }
             return repeats;
         }
         let repeats = self.knows(cell, epoch, false);
         if repeats && latest.read == epoch {
-            self.places[cell].read = place;
+            self.places[cell].read = Packed::new(access, &mut self.wide);
         } else if repeats {
-            self.keep_read(epoch, cell, place);
+            self.keep_read(epoch, cell, Place::new(access));
         }
         repeats
     }
@@ -134,12 +133,12 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         }
         let ordered = clock.covers(latest.write);
         if !ordered {
-            let written = Record { epoch: latest.write, place: self.places[cell].write };
+            let written = Record { epoch: latest.write, place: self.places[cell].write.place(&self.wide) };
             report(&written, cell, access, races);
         }
         if clock.covers(latest.read) {
             latest.read = epoch;
-            self.places[cell].read = Place::new(access);
+            self.places[cell].read = Packed::new(access, &mut self.wide);
         } else {
             self.keep_read(epoch, cell, Place::new(access));
         }
@@ -164,7 +163,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         if latest.spill().is_some() || !clock.covers(latest.write) || !clock.covers(latest.read) {
             return false;
         }
-        let place = Place::new(Judged::observed(Access { at, kind }));
+        let place = Packed::new(Judged::observed(Access { at, kind }), &mut self.wide);
         let places = &mut self.places[cell];
         if kind.writes() {
             *latest = Latest { write: epoch, read: Epoch::NONE };
@@ -194,7 +193,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
             return self.write_unordered(clock, epoch, cell, access, races);
         }
         *latest = Latest { write: epoch, read: Epoch::NONE };
-        self.places[cell].write = Place::new(access);
+        self.places[cell].write = Packed::new(access, &mut self.wide);
     }
 
     /// An atomic access by the thread of `clock`, in `epoch`.
@@ -259,7 +258,10 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         if self.latest[cell].spill().is_none() {
             let latest = &mut self.latest[cell];
             if kind.conflicts(AccessKind::Read) {
-                nearest.consider(&Record { epoch: latest.read, place: self.places[cell].read });
+                nearest.consider(&Record {
+                    epoch: latest.read,
+                    place: self.places[cell].read.place(&self.wide),
+                });
             }
             if kind.dominates(AccessKind::Read)
                 && (kind.dominates(AccessKind::Write) || clock.covers(latest.read))
@@ -369,7 +371,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         let (after, empty) = (spill.heap_bytes(), spill.is_empty());
         self.spill_bytes = self.spill_bytes - before + after;
         self.latest[cell].write = epoch;
-        self.places[cell].write = Place::new(access);
+        self.places[cell].write = Packed::new(access, &mut self.wide);
         if empty {
             self.unspill(cell);
         }

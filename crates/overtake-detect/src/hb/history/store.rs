@@ -16,6 +16,8 @@ pub(crate) struct Histories<const EVERY_RACE: bool, Cell = VarId> {
     /// What every access looks at, apart from what only races need: 16 bytes, four variables to a cache line.
     pub(super) latest: IdVec<Cell, Latest>,
     pub(super) places: IdVec<Cell, Places>,
+    /// Places that do not fit into the table.
+    pub(super) wide: Vec<Place>,
     pub(super) spills: Vec<Spill>,
     pub(super) free_spills: Vec<u32>,
     /// Bytes that spills own on the heap.
@@ -27,6 +29,7 @@ impl<const EVERY_RACE: bool, Cell> Default for Histories<EVERY_RACE, Cell> {
         Histories {
             latest: IdVec::default(),
             places: IdVec::default(),
+            wide: Vec::new(),
             spills: Vec::new(),
             free_spills: Vec::new(),
             spill_bytes: 0,
@@ -45,11 +48,11 @@ pub(super) struct Latest {
 /// Where the kept write and read stand.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Places {
-    pub(super) write: Place,
-    pub(super) read: Place,
+    pub(super) write: Packed,
+    pub(super) read: Packed,
 }
 
-const _: () = assert!(size_of::<Latest>() == 16 && size_of::<Places>() == 24);
+const _: () = assert!(size_of::<Latest>() == 16 && size_of::<Places>() == 16);
 
 impl Latest {
     /// Whether both are ordered before what the thread of `clock` does next, and there is no spill.
@@ -105,6 +108,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     pub(crate) fn state_bytes(&self) -> usize {
         self.latest.table_bytes()
             + self.places.table_bytes()
+            + self.wide.capacity() * size_of::<Place>()
             + self.spills.capacity() * size_of::<Spill>()
             + self.free_spills.capacity() * size_of::<u32>()
             + self.spill_bytes
@@ -112,7 +116,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
 
     /// The latest write.
     pub(super) fn written(&self, cell: Cell) -> Record {
-        Record { epoch: self.latest[cell].write, place: self.places[cell].write }
+        Record { epoch: self.latest[cell].write, place: self.places[cell].write.place(&self.wide) }
     }
 
     /// The variable's spill; one that has none gets one, with its read in it.
@@ -127,7 +131,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
             if read.is_some() {
                 let spill = &mut self.spills[number as usize];
                 let before = spill.heap_bytes();
-                spill.reads.push(Record { epoch: read, place: self.places[cell].read });
+                spill.reads.push(Record { epoch: read, place: self.places[cell].read.place(&self.wide) });
                 self.spill_bytes = self.spill_bytes - before + spill.heap_bytes();
             }
             number as usize
@@ -280,5 +284,94 @@ impl Place {
 
     pub(super) fn kind(&self) -> AccessKind {
         AccessKind::ALL[(self.index_high_and_kind >> INDEX_HIGH_BITS) as usize]
+    }
+}
+
+/// A [`Place`] in eight bytes: the kind in the highest bits, then the location, then the index. One that does not fit has the largest location, and instead of
+/// its index its position among the wide ones.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Packed(u64);
+
+const LOCATION_BITS: u32 = 24;
+const INDEX_BITS: u32 = 37;
+/// In the place of the location, of which it is one more than the number: the place is elsewhere.
+const WIDE: u32 = (1 << LOCATION_BITS) - 1;
+
+impl Packed {
+    /// Puts the place of an access into eight bytes, or among the wide ones if it does not fit.
+    #[inline(always)]
+    pub(super) fn new(access: Judged, wide: &mut Vec<Place>) -> Packed {
+        let Judged { at, kind, .. } = access;
+        // An unknown location is the largest number: it becomes 0.
+        let location = at.location.0.wrapping_add(1);
+        if (location >= WIDE) | (at.index.0 >> INDEX_BITS != 0) {
+            return Packed::wide(Place::new(access), wide);
+        }
+        Packed::of(kind, location, at.index.0)
+    }
+
+    #[inline(always)]
+    fn of(kind: AccessKind, location: u32, index: u64) -> Packed {
+        Packed((kind as u64) << (LOCATION_BITS + INDEX_BITS) | u64::from(location) << INDEX_BITS | index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wide(place: Place, wide: &mut Vec<Place>) -> Packed {
+        wide.push(place);
+        Packed::of(place.kind(), WIDE, wide.len() as u64 - 1)
+    }
+
+    pub(super) fn place(self, wide: &[Place]) -> Place {
+        let location = (self.0 >> INDEX_BITS) as u32 & WIDE;
+        let index = self.0 & ((1 << INDEX_BITS) - 1);
+        if location == WIDE {
+            return wide[index as usize];
+        }
+        let kind = (self.0 >> (LOCATION_BITS + INDEX_BITS)) as u32;
+        Place {
+            location: location.wrapping_sub(1),
+            index_low: index as u32,
+            index_high_and_kind: (index >> 32) as u32 | kind << INDEX_HIGH_BITS,
+        }
+    }
+
+    /// Becomes `other` if that is earlier; returns whether it was.
+    pub(super) fn take_earlier(&mut self, other: Packed, wide: &[Place]) -> bool {
+        let earlier = other.place(wide).index() < self.place(wide).index();
+        if earlier {
+            *self = other;
+        }
+        earlier
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_comes_back_whether_it_fits_or_not() {
+        let mut wide = Vec::new();
+        let mut packed = Vec::new();
+        for kind in AccessKind::ALL {
+            for location in [0, WIDE - 2, WIDE - 1, WIDE, u32::MAX] {
+                for index in [0, 1, (1 << INDEX_BITS) - 1, 1 << INDEX_BITS, (1 << 61) - 1] {
+                    let at =
+                        At { index: EventIndex(index), thread: ThreadId(3), location: LocationId(location) };
+                    let access = Access { at, kind };
+                    packed.push((access, Packed::new(Judged::observed(access), &mut wide)));
+                }
+            }
+        }
+        for (access, packed) in &packed {
+            let record = Record { epoch: Epoch { thread: 3, time: 7 }, place: packed.place(&wide) };
+            assert_eq!(record.access(), *access);
+        }
+        assert_eq!(
+            wide.len() * 25,
+            packed.len() * 16,
+            "two of five locations and two of five indices do not fit"
+        );
     }
 }
