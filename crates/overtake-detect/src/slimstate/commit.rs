@@ -22,9 +22,8 @@ use super::labelled::Labelled;
 use super::own::{Own, PAGE};
 use super::partition::Partition;
 use super::range::StridedRange;
-use crate::access::Access;
+use super::reports::{PartSink, Unheard};
 use crate::hb::history::RaceSink;
-use crate::race::Verdict;
 
 /// How many labels take about as much as a cell.
 pub(super) const LABELS_PER_CELL: u64 = 32;
@@ -35,7 +34,7 @@ const MOST_SHIFT: u32 = 3;
 /// This many parts are always allowed.
 const FEW: u64 = 64;
 
-/// So few parts are looked at after each footprint: they may have become alike.
+/// So few parts are looked at before and after each footprint: it may change nothing, and they may have become alike.
 const FEW_ALIKE: u64 = 4;
 
 /// Footprints on labels that are shorter than this are not worth collecting.
@@ -109,19 +108,6 @@ pub(super) struct Segment {
     short: u32,
 }
 
-/// Where races of a part go.
-pub(super) trait PartSink: RaceSink<CellId> {
-    /// Names the indices, counted from 0, that the next race is about, and where their stretch ends.
-    fn about(&mut self, part: StridedRange, end: u64);
-}
-
-/// Takes the races of elements that are never accessed.
-struct Unheard;
-
-impl RaceSink<CellId> for Unheard {
-    fn race(&mut self, _: CellId, _: Verdict, _: Access, _: Access) {}
-}
-
 impl Segment {
     /// A stretch that was never accessed.
     pub(super) fn new((start, length, floor): (u64, u64, u64), cells: &mut Cells) -> Segment {
@@ -165,6 +151,9 @@ impl Segment {
     ) {
         let Some(local) = footprint.range.within(self.start, self.end()) else { return };
         let local = self.down_to_start(local);
+        if room.limits.labels_from.is_some() && self.changes_nothing(local, accessor, room.cells) {
+            return;
+        }
         self.make_precise(local, room);
         match (self.mode, &mut self.base) {
             (Mode::Parts, &mut Base::Parts(partition, first)) => {
@@ -189,6 +178,19 @@ impl Segment {
             }
             _ => self.commit_singles(footprint, local, accessor, room, races),
         }
+    }
+
+    /// Whether it is seen at once that a footprint changes nothing. Then no parts need be made for it, which might have to be one part again.
+    fn changes_nothing(&self, local: StridedRange, accessor: Accessor<'_>, cells: &Cells) -> bool {
+        let (Mode::Parts, &Base::Parts(partition, first)) = (self.mode, &self.base) else { return false };
+        let parts = match partition {
+            Partition::Coarse => 1,
+            Partition::Stride(stride) if local.step.is_multiple_of(stride) => 1,
+            _ => local.len(),
+        };
+        let cell = |element| first.plus(partition.part_of(element));
+        let mut elements = local.iter().take(parts as usize);
+        parts <= FEW_ALIKE && elements.all(|at| cells.knows(cell(at), accessor.epoch, accessor.writes()))
     }
 
     /// Lets a footprint that begins with the first elements that are accessed here begin with those that are not as well (I3).

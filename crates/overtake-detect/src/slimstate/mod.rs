@@ -62,7 +62,7 @@ use self::footprint::{Collected, Pending, Taken, Touched, united};
 use self::locate::{Element, Located};
 use self::naming::FoundRaces;
 use self::own::PAGE;
-use self::pages::{Row, VarPage, in_order_after};
+use self::pages::{Row, VarPage};
 use self::reports::{OnElement, OnPart, OnVariable, Reports};
 use self::shadow::Shadow;
 use crate::access::{AccessKind, At};
@@ -75,8 +75,6 @@ use crate::visitor::Touch;
 
 /// Shortest stretch that is worth labels.
 const LEAST_LABELLED: u64 = 64;
-/// After so many elements in order it is worth looking whether those that follow are the variables that follow.
-const LEAST_IN_ORDER: u32 = 2;
 /// Elements from this index on are variables like any other, so that arithmetic on indices cannot overflow.
 const HUGE: u64 = 1 << 48;
 
@@ -272,13 +270,8 @@ impl SlimState {
         let page = var.index() / PAGE;
         let row = self.pages[page].row().map(|row| &self.rows[row as usize]);
         let row = row.map(|row| (row.end(page).saturating_mul(PAGE as u32), row.distance));
-        let array = self.shadows[shadow as usize].array;
-        // Beside pages of elements, as many are looked at as came in order before.
-        let ordered = |before| match row {
-            Some(row) => row,
-            None if before < LEAST_IN_ORDER => (0, 1),
-            None => in_order_after(array, (index, var), before, variables),
-        };
+        let entry = &mut self.shadows[shadow as usize];
+        let ordered = |before| row.unwrap_or_else(|| entry.in_order((index, var), before, variables));
         let pending = &mut self.pending[at.thread];
         let most = self.limits.most_pending;
         match pending.collect(shadow, (index, var), at, kind.writes(), ordered, most) {
@@ -295,7 +288,7 @@ impl SlimState {
             }
             Collected::Full => {
                 self.commit(at.thread);
-                self.pending[at.thread].collect(shadow, (index, var), at, kind.writes(), ordered, most);
+                self.pending[at.thread].collect(shadow, (index, var), at, kind.writes(), |_| (0, 1), most);
             }
         }
     }

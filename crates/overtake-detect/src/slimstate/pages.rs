@@ -113,6 +113,19 @@ pub(super) fn distance_after(array: ArrayId, var: VarId, index: u64, variables: 
     }
 }
 
+/// Whether the variable before an element of an array is the element that is so far before it.
+pub(super) fn is_step(
+    array: ArrayId,
+    (index, var): (u64, VarId),
+    distance: u64,
+    variables: &Variables,
+) -> bool {
+    let before = |var: u32| variables.get(VarId(var));
+    index
+        .checked_sub(distance)
+        .is_some_and(|index| var.0.checked_sub(1).map(before) == Some(Variable::Element { array, index }))
+}
+
 /// Up to which variable, and without it, those from an element of an array on are its elements at equal distances, and the distance. So many after the first are looked at.
 pub(super) fn in_order_after(
     array: ArrayId,

@@ -3,7 +3,6 @@
 use overtake_trace::VarId;
 
 use super::cells::CellId;
-use super::commit::PartSink;
 use super::naming::{FoundRaces, Racing};
 use super::own::Own;
 use super::range::StridedRange;
@@ -18,6 +17,19 @@ use crate::race::{Race, Verdict};
 pub(super) struct Reports {
     pub(super) own: Own,
     pub(super) found: FoundRaces,
+}
+
+/// Where races of a part go.
+pub(super) trait PartSink: RaceSink<CellId> {
+    /// Names the indices, counted from 0, that the next race is about, and where their stretch ends.
+    fn about(&mut self, part: StridedRange, end: u64);
+}
+
+/// Takes the races of elements that are never accessed.
+pub(super) struct Unheard;
+
+impl RaceSink<CellId> for Unheard {
+    fn race(&mut self, _: CellId, _: Verdict, _: Access, _: Access) {}
 }
 
 /// Races of a variable's own cell.

@@ -5,12 +5,16 @@
 //! all of it touches logarithmically many stretches. Elements beyond a known length are further stretches as well. Stretches that are
 //! alike become one again.
 
-use overtake_trace::ArrayId;
+use std::ops::Range;
+
+use overtake_trace::{ArrayId, VarId, Variables};
 
 use super::cells::{Accessor, Cells};
-use super::commit::{ArrayLimits, PartSink, Room, Segment};
+use super::commit::{ArrayLimits, Room, Segment};
 use super::extended::Classes;
 use super::footprint::Taken;
+use super::pages::{in_order_after, is_step};
+use super::reports::PartSink;
 
 /// How much longer the first stretch of an array of unknown length is than a small array. Stretches that are too short for labels would let elements stand alone.
 const FIRST_STRETCH: u64 = 7;
@@ -32,7 +36,12 @@ pub(super) struct Shadow {
     reach: u64,
     /// The row of variables that was found last.
     pub(super) latest_row: Option<u32>,
+    /// Variables beside pages of elements that are known to be elements in order, and how far each is from the one before.
+    ordered: (Range<u32>, u64),
 }
+
+/// After so many elements in order it is worth looking whether those that follow are the variables that follow.
+const LEAST_IN_ORDER: u32 = 2;
 
 impl Shadow {
     /// The shadow of an array of which an element is met for the first time.
@@ -49,7 +58,29 @@ impl Shadow {
             has_alone: false,
             reach: 0,
             latest_row: None,
+            ordered: (0..0, 1),
         }
+    }
+
+    /// Up to which variable, and without it, those from an element on are elements in order, as far as that is known, and how far each is from the one before. If `before`
+    /// elements came in order, as many are looked at.
+    pub(super) fn in_order(
+        &mut self,
+        element: (u64, VarId),
+        before: u32,
+        variables: &Variables,
+    ) -> (u32, u64) {
+        let (known, distance) = &mut self.ordered;
+        let var = element.1.0;
+        if !known.contains(&var) && before >= LEAST_IN_ORDER {
+            let (end, its_distance) = in_order_after(self.array, element, before, variables);
+            let continues = known.end == var
+                && *distance == its_distance
+                && is_step(self.array, element, its_distance, variables);
+            *known = if continues { known.start } else { var }..end;
+            *distance = its_distance;
+        }
+        if known.contains(&var) { (known.end, *distance) } else { (0, 1) }
     }
 
     /// Whether the element is a variable like any other.
