@@ -26,7 +26,7 @@ use overtake_trace::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::guards::{GuardId, Guards, Marks, Standing};
+use super::guards::{GuardId, Guards, Standing};
 use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
 use crate::links::Finder;
@@ -258,25 +258,31 @@ struct VarFacts {
     last_write: Stamp,
     /// The latest read since, if it is ordered after all others.
     read: Epoch,
+    /// What keeps accesses apart, if one of them was under a lock and the variable is not open.
+    guard: GuardId,
     /// The locks that protect all accesses since its divide.
     common: SetId,
-    /// What keeps accesses apart, if one of them was under a lock and the variable is not open, and more.
-    marks: Marks,
+    matters: bool,
+    many_readers: bool,
+    /// Some accesses are kept apart by neither order nor locks.
+    is_open: bool,
+    /// Some access is not atomic.
+    has_plain: bool,
 }
 
-const _: () = assert!(size_of::<VarFacts>() == 28);
+const _: () = assert!(size_of::<VarFacts>() == 32);
 
 impl VarFacts {
     /// The access that comes after all others so far, if there is one; none of them matters. No epoch if there is no access.
     fn latest(&self) -> Option<Epoch> {
         let latest = if self.read.is_some() { self.read } else { self.last_write.epoch };
-        (!self.marks.any(Marks::MANY_READERS)).then_some(latest)
+        (!self.many_readers).then_some(latest)
     }
 
     /// Whether an access under these locks changes the guard or needs a new one, as long as accesses are ordered.
     #[inline]
     fn needs_guard(&self, protecting: SetId) -> bool {
-        self.common != protecting || (protecting == SetId::EMPTY && self.marks.guard() != GuardId::NONE)
+        self.common != protecting || (protecting == SetId::EMPTY && self.guard != GuardId::NONE)
     }
 
     fn be_guarded(
@@ -286,18 +292,16 @@ impl VarFacts {
         protecting: SetId,
         standing: Standing,
     ) {
-        if self.marks.guard() == GuardId::NONE {
-            let (guard, common) = guards.begin(self.latest());
-            self.marks.set_guard(guard);
-            self.common = common;
+        if self.guard == GuardId::NONE {
+            (self.guard, self.common) = guards.begin(self.latest());
         }
-        self.common = guards.ordered(self.marks.guard(), clock, (self.common, protecting), standing);
+        self.common = guards.ordered(self.guard, clock, (self.common, protecting), standing);
     }
 
     /// Takes the common locks of accesses that are not ordered, or nothing if some are not kept apart.
     fn keep_apart(&mut self, common: Option<SetId>) {
         self.common = common.unwrap_or_default();
-        self.marks.set(Marks::OPEN, common.is_none());
+        self.is_open = common.is_none();
     }
 }
 
@@ -321,10 +325,10 @@ impl Survey {
     pub(crate) fn into_census(self) -> Census {
         let mut census = self.census;
         for (var, facts) in self.variables.enumerate() {
-            if facts.marks.any(Marks::MATTERS) {
+            if facts.matters {
                 census.variables.set(var.index());
             }
-            if facts.marks.any(Marks::OPEN) && facts.marks.any(Marks::PLAIN) {
+            if facts.is_open && facts.has_plain {
                 census.open.set(var.index());
             }
         }
@@ -383,30 +387,30 @@ impl Survey {
         let own_or_none = |epoch: Epoch| !epoch.is_some() || epoch.thread == at.thread.0;
         let sees_own = own_or_none(facts.last_write.epoch) || (facts.read.is_some() && !kind.writes());
         let is_alone = own_or_none(facts.read) && sees_own;
-        if !is_alone || kind == AccessKind::Rmw || facts.marks.any(Marks::MATTERS | Marks::MANY_READERS) {
+        if !is_alone || kind == AccessKind::Rmw || facts.matters || facts.many_readers {
             return false;
         }
         let protecting = self.guards.protecting(at.thread, kind);
         if facts.needs_guard(protecting) {
             facts.be_guarded(&mut self.guards, &self.clocks[at.thread], protecting, Standing::AfterAll);
         }
-        facts.marks.add(Marks::PLAIN, !kind.is_atomic());
+        facts.has_plain |= !kind.is_atomic();
         facts.read = if kind.writes() { Epoch::NONE } else { self.clocks[at.thread].epoch() };
         true
     }
 
     fn judge_one(&mut self, at: At, var: VarId, kind: AccessKind) {
-        let was_ordered = !self.variables[var].marks.any(Marks::MATTERS);
+        let was_ordered = !self.variables[var].matters;
         if was_ordered {
             self.judge(at.thread, var, kind);
         }
         let facts = &mut self.variables[var];
-        facts.marks.add(Marks::PLAIN, !kind.is_atomic());
-        if facts.marks.any(Marks::MATTERS) {
-            if !was_ordered && !facts.marks.any(Marks::OPEN) {
+        facts.has_plain |= !kind.is_atomic();
+        if facts.matters {
+            if !was_ordered && !facts.is_open {
                 let protecting = self.guards.protecting(at.thread, kind);
-                let (guard, locks) = (facts.marks.guard(), (facts.common, protecting));
-                facts.keep_apart(self.guards.beside(guard, &self.clocks[at.thread], locks));
+                let locks = (facts.common, protecting);
+                facts.keep_apart(self.guards.beside(facts.guard, &self.clocks[at.thread], locks));
             }
             // Accesses before this one were ordered, so none was the second of a race.
             self.census.threads[at.thread].last_needed = Some(at.index);
@@ -430,33 +434,31 @@ impl Survey {
         let mut ordered = clock.covers(facts.last_write.epoch);
         if kind.writes() {
             ordered &= clock.covers(facts.read);
-            if facts.marks.any(Marks::MANY_READERS) {
+            if facts.many_readers {
                 ordered &= readers[&var].iter().all(|&read| clock.covers(read));
             }
         }
         if !ordered {
-            facts.marks.set(Marks::MATTERS, true);
+            facts.matters = true;
             let others = readers.remove(&var).unwrap_or_default();
             let last = [facts.last_write.epoch, facts.read].into_iter().chain(others);
-            facts.keep_apart(guards.part(facts.marks.guard(), clock, (facts.common, protecting), last));
+            facts.keep_apart(guards.part(facts.guard, clock, (facts.common, protecting), last));
             return;
         }
         if facts.needs_guard(protecting) {
-            let is_after_all =
-                kind.writes() || (clock.covers(facts.read) && !facts.marks.any(Marks::MANY_READERS));
+            let is_after_all = kind.writes() || (clock.covers(facts.read) && !facts.many_readers);
             let standing = if is_after_all { Standing::AfterAll } else { Standing::AfterConflicting };
             facts.be_guarded(guards, clock, protecting, standing);
         }
         if kind.writes() {
             facts.read = Epoch::NONE;
-            if facts.marks.any(Marks::MANY_READERS) {
-                facts.marks.set(Marks::MANY_READERS, false);
+            if std::mem::take(&mut facts.many_readers) {
                 readers.remove(&var);
             }
         } else if clock.covers(facts.read) {
             facts.read = clock.epoch();
         } else {
-            facts.marks.set(Marks::MANY_READERS, true);
+            facts.many_readers = true;
             let readers = readers.entry(var).or_default();
             readers.retain(|read| read.thread != thread.0);
             readers.push(clock.epoch());

@@ -34,55 +34,13 @@ pub(super) enum Standing {
 pub(super) struct GuardId(u32);
 
 impl GuardId {
-    /// No access was under a lock, or there are so many guards that no other can be named.
-    pub(super) const NONE: GuardId = GuardId((1 << GuardId::BITS) - 1);
-    /// How long names are.
-    const BITS: u32 = 28;
+    /// No access was under a lock.
+    pub(super) const NONE: GuardId = GuardId(u32::MAX);
 }
 
-/// The guard of a variable, and what else is known of it in a few bits above.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Marks(u32);
-
-impl Default for Marks {
+impl Default for GuardId {
     fn default() -> Self {
-        Marks(GuardId::NONE.0)
-    }
-}
-
-impl Marks {
-    /// The variable is not ordered.
-    pub(super) const MATTERS: u32 = 1 << GuardId::BITS;
-    /// Several reads since the last write are not ordered.
-    pub(super) const MANY_READERS: u32 = 2 << GuardId::BITS;
-    /// Some accesses are kept apart by neither order nor locks.
-    pub(super) const OPEN: u32 = 4 << GuardId::BITS;
-    /// Some access is not atomic.
-    pub(super) const PLAIN: u32 = 8 << GuardId::BITS;
-
-    #[inline]
-    pub(super) fn any(self, marks: u32) -> bool {
-        self.0 & marks != 0
-    }
-
-    #[inline]
-    pub(super) fn set(&mut self, mark: u32, is_set: bool) {
-        self.0 = self.0 & !mark | if is_set { mark } else { 0 };
-    }
-
-    /// Sets a mark if `is_set`, and leaves it as it is otherwise.
-    #[inline]
-    pub(super) fn add(&mut self, mark: u32, is_set: bool) {
-        self.0 |= if is_set { mark } else { 0 };
-    }
-
-    #[inline]
-    pub(super) fn guard(self) -> GuardId {
-        GuardId(self.0 & GuardId::NONE.0)
-    }
-
-    pub(super) fn set_guard(&mut self, guard: GuardId) {
-        self.0 = self.0 & !GuardId::NONE.0 | guard.0;
+        GuardId::NONE
     }
 }
 
@@ -144,8 +102,6 @@ impl Guards {
                 self.guards[id.0 as usize] = guard;
                 id
             }
-            // Without a guard the variable counts as open as soon as accesses stand beside each other.
-            None if self.guards.len() >= GuardId::NONE.0 as usize => GuardId::NONE,
             None => {
                 self.guards.push(guard);
                 GuardId(self.guards.len() as u32 - 1)
@@ -162,10 +118,9 @@ impl Guards {
         (common, protecting): (SetId, SetId),
         standing: Standing,
     ) -> SetId {
-        let Some(guard) = self.guards.get_mut(guard.0 as usize) else { return SetId::EMPTY };
         let common = self.held.sets.intersect(common, protecting);
         if common == SetId::EMPTY && standing == Standing::AfterAll {
-            guard.divide = clock.epoch();
+            self.guards[guard.0 as usize].divide = clock.epoch();
             return SetId::EVERYTHING;
         }
         common
