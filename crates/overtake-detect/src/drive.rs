@@ -167,6 +167,7 @@ impl Driver {
     pub fn pass(&mut self, source: &mut dyn EventSource, watch: &mut dyn FnMut(Progress)) -> Result<Outcome> {
         let mut checker = self.strictness.checker();
         let mut block = Block::default();
+        let had_enough = self.is_enough();
         self.events = 0;
         self.landmarks = Landmarks::default();
         loop {
@@ -192,7 +193,8 @@ impl Driver {
             }
             self.landmarks.note(&checker, next);
             watch(progress);
-            if self.is_enough()
+            // Whether a prediction from a recording is sure, the whole trace says: what comes after that is read to the end.
+            if !had_enough && self.is_enough()
                 || self.jobs.iter().all(|job| job.stopped_at.is_some()) && !self.jobs.is_empty()
             {
                 break;
@@ -214,9 +216,13 @@ impl Driver {
         for at in 0..self.jobs.len() {
             self.hand_over_to(at);
         }
-        match self.jobs.iter().any(|job| job.outcome == Outcome::AnotherPass) {
-            true if !self.is_enough() => Outcome::AnotherPass,
-            _ => Outcome::Done,
+        if self.is_enough() {
+            let idle = self.jobs.iter_mut().filter(|job| job.findings().is_empty());
+            idle.for_each(|job| job.outcome = Outcome::Done);
+        }
+        match self.jobs.iter().any(Job::is_at_work) {
+            true => Outcome::AnotherPass,
+            false => Outcome::Done,
         }
     }
 

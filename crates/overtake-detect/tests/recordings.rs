@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::run;
 use overtake_detect::witness::{self, LockOrder, Schedule};
-use overtake_detect::{Options, Race, Verdict, find};
+use overtake_detect::{Driver, Options, Outcome, Race, Strictness, Verdict, find};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
     Pair, for_each_random_trace, handed_over_pairs, happens_before_races, predictable_races, random_traces,
@@ -285,4 +285,51 @@ fn an_allocation_before_a_use_is_never_predicted_to_come_after_it() {
         assert!(found("wcp", &run).iter().all(|race| race.verdict == Verdict::Suspected), "{text}");
     }
     assert!(!found("osr", &trace(swapped)).is_empty(), "a text says all");
+}
+
+/// What a detector finds that stops at its first race, if it reads blocks of so many events.
+fn found_first(detector: &str, recording: &Trace, block: usize) -> Vec<(Race, usize)> {
+    let mut options = Options::default();
+    options.first = true;
+    let entry = find(detector).expect("in the table");
+    let mut driver = Driver::start(&[entry], &options, Strictness::Repair).expect("good options");
+    let mut pass = || driver.pass(&mut recording.source().with_block_events(block), &mut |_| ());
+    while pass().expect("memory does not fail") == Outcome::AnotherPass {}
+    let findings = driver.jobs()[0].findings();
+    let races = findings.groups().iter().map(|group| group.surest);
+    races.map(|race| (race, findings.hinges(&race).len())).collect()
+}
+
+/// Who stops at the first race has read less, and is no less careful with what it has.
+#[test]
+fn the_first_race_is_found_if_there_is_one_and_is_no_surer_than_the_recording() {
+    let shapes: Vec<Shape> = shapes().into_iter().map(|shape| shape.with_events(14)).collect();
+    let possible = AtomicU64::new(0);
+    for_each_random_trace(&shapes, random_traces(12_000), |real| {
+        let (merged, order) = reordered(real);
+        let merged = recording(&merged);
+        let predictable = predictable_races(real);
+        let detectors = ["shb", "syncp", "osr", "m2", "wcp"];
+        // In a short block the first race is an observed one; what hinges on it comes in the same block or not at all.
+        for (detector, block) in detectors.into_iter().flat_map(|detector| [(detector, 2), (detector, 64)]) {
+            let races = found_first(detector, &merged, block);
+            same(detector, [found(detector, &merged).is_empty()], [races.is_empty()])?;
+            for (race, hinges) in races {
+                let is_real = predictable.is_superset(&really([pair(&race)], &order));
+                match race.verdict {
+                    Verdict::Predicted if !is_real => {
+                        return Err(format!("{detector}: {:?} cannot happen", pair(&race)));
+                    }
+                    Verdict::Predicted => has_a_schedule(&merged, &race).map(|()| 0)?,
+                    Verdict::Possible if hinges == 0 => {
+                        return Err(format!("{detector}: {:?} hinges on nothing", pair(&race)));
+                    }
+                    Verdict::Possible => possible.fetch_add(1, Ordering::Relaxed),
+                    _ => 0,
+                };
+            }
+        }
+        Ok(())
+    });
+    assert!(possible.into_inner() > 0, "no race was merely possible");
 }

@@ -28,7 +28,7 @@ use crate::summary::{Limits, Method, beyond};
 
 /// Starts `m2`.
 pub(crate) fn start(options: &Options) -> Result<Analysis, OptionError> {
-    let limits = Limits { window: u64::MAX, instances: options.instances() };
+    let limits = Limits { window: u64::MAX, instances: options.instances(), first: options.first };
     let method = Method::Saturation(options.schedule_limit);
     Ok(beyond::<false>(method, limits, !options.no_filter, false))
 }

@@ -34,14 +34,14 @@ const ON_SHARING: &str = "more than 1,024 threads were started, so threads that 
 
 /// Starts `osr`, and hands out what `syncp` finds if that is wanted.
 pub(crate) fn start_full<const WITH_SYNCP: bool>(options: &Options) -> Result<Analysis, OptionError> {
-    let limits = Limits { window: u64::MAX, instances: options.instances() };
+    let limits = Limits { window: u64::MAX, instances: options.instances(), first: options.first };
     let analysis = beyond::<false>(Method::Reversal, limits, !options.no_filter, WITH_SYNCP);
     Ok(analysis.sharing_numbers_after(OWN_NUMBERS).remarking_on_sharing(ON_SHARING))
 }
 
 /// Starts `short-osr`, and hands out what `short-syncp` finds if that is wanted.
 pub(crate) fn start_short<const WITH_SYNCP: bool>(options: &Options) -> Result<Analysis, OptionError> {
-    let limits = Limits { window: options.window, instances: options.instances() };
+    let limits = Limits { window: options.window, instances: options.instances(), first: options.first };
     let analysis = beyond::<true>(Method::Reversal, limits, !options.no_filter, WITH_SYNCP);
     Ok(analysis.sharing_numbers_after(OWN_NUMBERS).remarking_on_sharing(ON_SHARING))
 }

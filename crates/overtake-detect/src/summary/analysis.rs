@@ -103,13 +103,16 @@ impl<const BOUNDED: bool> Pass for Second<BOUNDED> {
 
     fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
         let Second { method, syncp, finder, with_syncp, .. } = *self;
-        let Finder { census, candidates, not_judged, .. } = finder;
-        let own = match candidates.is_empty() {
+        let Finder { census, candidates, not_judged, limits, .. } = finder;
+        let own = match candidates.is_empty() || (limits.first && !findings.is_empty()) {
             true => {
                 let searched = Searched::nothing(method, not_judged);
                 doubt(symbols, findings, census, Box::new(searched))
             }
-            false => After::Pass(Box::new(Search::new(method, census, candidates, not_judged))),
+            false => {
+                let search = Search::new(method, census, candidates, not_judged);
+                After::Pass(Box::new(if limits.first { search.for_the_first_race() } else { search }))
+            }
         };
         if with_syncp { split(own, syncp, symbols, findings) } else { own }
     }

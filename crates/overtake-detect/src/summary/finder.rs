@@ -29,6 +29,8 @@ pub(crate) struct Limits {
     pub(crate) window: u64,
     /// Candidates of a group.
     pub(crate) instances: u64,
+    /// One race is enough.
+    pub(crate) first: bool,
 }
 
 /// A pair of accesses to be judged.
@@ -101,7 +103,7 @@ pub(crate) struct Finder {
     pub(crate) census: Census,
     /// Whether a variable is open; none if all that matter are.
     open: Option<IdVec<VarId, bool>>,
-    limits: Limits,
+    pub(super) limits: Limits,
     order: Order,
     held: HeldLocks,
     variables: FxHashMap<VarId, Vec<OfThread>>,

@@ -73,6 +73,8 @@ fn place(candidate: &Candidate) -> Place {
 /// A reading of the trace in which candidates are judged.
 pub(crate) struct Search {
     method: Method,
+    /// It ends with the first race.
+    first: bool,
     census: Census,
     /// Which of the readings this is.
     reading: usize,
@@ -110,6 +112,7 @@ impl Search {
         candidates.sort_by_key(|candidate| candidate.first.at.index);
         Search {
             method,
+            first: false,
             collector: Collector::of_windows(census.clone()),
             census,
             reading,
@@ -127,6 +130,11 @@ impl Search {
     /// The same with figures of what was done before, for people.
     pub(crate) fn with_figures(self, figures: Vec<(&'static str, u64)>) -> Search {
         Search { figures, ..self }
+    }
+
+    /// The same, which ends with the first race.
+    pub(crate) fn for_the_first_race(self) -> Search {
+        Search { first: true, ..self }
     }
 
     /// Whether no candidate is left for the rest of the reading.
@@ -229,6 +237,13 @@ impl Search {
         })
     }
 
+    /// There is a race, and one is enough.
+    fn drop_others(&mut self) {
+        let left = self.candidates.len() - self.entered + self.active.len() + self.undecided.len();
+        self.known.counts.not_judged += left as u64;
+        self.undecided.clear();
+    }
+
     /// Drops the window when nothing in it is under way and it is long, or the next candidate is far.
     fn leave(&mut self, end: u64) {
         let is_long = end - self.window_start > 4 * LOOK_BACK[0];
@@ -311,11 +326,18 @@ impl Pass for Search {
         self.judge(end, false);
         self.most_bytes = self.most_bytes.max(self.collector.builder.state_bytes());
         self.leave(end);
+        if self.first {
+            self.known.report(self.method, findings);
+        }
     }
 
     fn end(mut self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After {
-        self.judge(u64::MAX, true);
-        let Search { method, census, reading, mut undecided, mut known, figures, .. } = *self;
+        if self.first && !findings.is_empty() {
+            self.drop_others();
+        } else {
+            self.judge(u64::MAX, true);
+        }
+        let Search { method, first, census, reading, mut undecided, mut known, figures, .. } = *self;
         known.counts.again += undecided.len() as u64;
         if method == Method::Support && reading + 2 == LOOK_BACK.len() {
             let before = undecided.len();
@@ -330,7 +352,7 @@ impl Pass for Search {
             }
             false => {
                 let search = Search::at(reading + 1, method, census, undecided, known);
-                After::Pass(Box::new(search.with_figures(figures)))
+                After::Pass(Box::new(Search { first, figures, ..search }))
             }
         }
     }

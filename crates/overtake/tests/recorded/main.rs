@@ -100,6 +100,12 @@ fn a_race_that_hinges_on_what_racy_reads_saw_is_only_possible() {
         answer.contains(": a race is possible\n") && answer.contains("possible, not predicted"),
         "{answer}"
     );
+
+    for detector in ["syncp", "osr", "m2", "wcp"] {
+        let output = overtake().arg("analyze").arg(&trace).args(["--first", "-d", detector]).output();
+        let report = String::from_utf8_lossy(&output.expect("it starts").stdout).into_owned();
+        assert!(report.ends_with("1 observed race, 1 possible race in hinges\n"), "{detector}: {report}");
+    }
 }
 
 #[test]
