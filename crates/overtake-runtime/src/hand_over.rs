@@ -50,7 +50,7 @@ static FIRST_PROCESS: AtomicU32 = AtomicU32::new(0);
 /// From now on, children of this process tell it what they came to.
 pub(crate) fn start_family() {
     if let Ok(byte) = sys::map_for_children(size_of::<AtomicU8>()) {
-        FIRST_PROCESS.store(sys::process_id(), Ordering::Relaxed);
+        FIRST_PROCESS.store(process::id(), Ordering::Relaxed);
         FAMILY.store(byte.cast(), Ordering::Release);
     }
 }
@@ -63,7 +63,7 @@ fn with_family(own: Outcome) -> Outcome {
     }
     // SAFETY: the memory stays mapped.
     let before = unsafe { &*family }.fetch_or(own.bit(), Ordering::Relaxed);
-    let is_first = FIRST_PROCESS.load(Ordering::Relaxed) == sys::process_id();
+    let is_first = FIRST_PROCESS.load(Ordering::Relaxed) == process::id();
     let worst = [Outcome::Races, Outcome::Unchecked]
         .into_iter()
         .find(|worse| (before | own.bit()) & worse.bit() != 0);

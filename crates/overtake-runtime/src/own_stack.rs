@@ -3,8 +3,8 @@
 use crate::sys::{self, Fd};
 
 /// Lowest address of this thread's stack and the first above it; zeros if unknown.
-pub(crate) fn current() -> (u64, u64) {
-    if sys::kernel_thread_id() == sys::process_id() { main_stack() } else { thread_stack() }
+pub(crate) fn current(is_main_thread: bool) -> (u64, u64) {
+    if is_main_thread { main_stack() } else { thread_stack() }
 }
 
 fn thread_stack() -> (u64, u64) {

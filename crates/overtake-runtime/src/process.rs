@@ -30,6 +30,7 @@ const DISABLED: u8 = 3;
 static PHASE: AtomicU8 = AtomicU8::new(UNSTARTED);
 static EXACT: AtomicBool = AtomicBool::new(false);
 static STARTED_DIRECTLY: AtomicBool = AtomicBool::new(false);
+static PROCESS_ID: AtomicU32 = AtomicU32::new(0);
 static SIZE_LIMIT: AtomicU64 = AtomicU64::new(0);
 static MAPS: AtomicU32 = AtomicU32::new(0);
 static NEW_MODULES: AtomicBool = AtomicBool::new(false);
@@ -76,6 +77,11 @@ extern "C" fn before_constructors(
     start();
 }
 
+/// The process id, as it was at the start or after the last `fork`.
+pub(crate) fn id() -> u32 {
+    PROCESS_ID.load(Ordering::Relaxed)
+}
+
 /// Whether the process records.
 #[inline]
 pub(crate) fn is_recording() -> bool {
@@ -103,6 +109,7 @@ pub(crate) fn start() {
     if PHASE.compare_exchange(UNSTARTED, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
+    PROCESS_ID.store(sys::process_id(), Ordering::Relaxed);
     environment::look_at_rights();
     EXACT.store(setting(b"OVERTAKE_EXACT").is_some_and(|value| value == b"1"), Ordering::Relaxed);
     SIZE_LIMIT.store(setting(b"OVERTAKE_MAX_BYTES").map_or(0, number), Ordering::Relaxed);
@@ -128,7 +135,9 @@ pub(crate) fn start() {
         libc_hooks::signals::hand_over_before_death();
     }
     PHASE.store(RECORDING, Ordering::Release);
+    let quiet = sys::NoSignals::new();
     thread::begin(thread::next_number(), thread::NO_THREAD, 0);
+    drop(quiet);
     note_options();
     environment::forget_given();
     abi::tell_started();
@@ -219,6 +228,7 @@ pub(crate) fn restart_after_fork() {
         return;
     }
     let _quiet = sys::NoSignals::new();
+    PROCESS_ID.store(sys::process_id(), Ordering::Relaxed);
     thread::abandon_after_fork();
     hand_over::restart_after_fork();
     store::abandon();
@@ -242,7 +252,7 @@ pub(crate) fn restart_after_fork() {
 /// This child process has no log: notes it in the parent's log, and prints a message.
 fn note_unrecorded(error: Errno) {
     let mut line = Text::new();
-    line.push(keys::UNRECORDED.as_bytes()).push(b" ").push_number(u64::from(sys::process_id())).push(b" ");
+    line.push(keys::UNRECORDED.as_bytes()).push(b" ").push_number(u64::from(id())).push(b" ");
     line.push_number(error.0 as u64).push(b"\n");
     if store::append(PieceKind::Process, 0, line.as_bytes()).is_err() {
         store::note_loss(error);
@@ -278,7 +288,7 @@ fn make_log() -> Result<(), Errno> {
     let mut line = Text::new();
     let mut room = [const { core::mem::MaybeUninit::uninit() }; 1024];
     line.push_number_line(keys::VERSION, VERSION)
-        .push_number_line(keys::PID, u64::from(sys::process_id()))
+        .push_number_line(keys::PID, u64::from(id()))
         .push_number_line(keys::PARENT, u64::from(sys::parent_process_id()))
         .push_line(keys::EXECUTABLE, sys::read_link(b"/proc/self/exe\0", &mut room).unwrap_or_default())
         .push_line(keys::DIRECTORY, sys::working_directory(&mut room).unwrap_or_default())
@@ -300,7 +310,7 @@ fn make_directory() -> Result<(), Errno> {
     let directory = unsafe { &mut *DIRECTORY.0.get() };
     for _ in 0..ATTEMPTS {
         directory.clear().push(root()).push(b"/overtake.").push_number(sys::random());
-        directory.push(b".").push_number(u64::from(sys::process_id()));
+        directory.push(b".").push_number(u64::from(id()));
         directory.push(b".").push_number(stamp::now());
         let path = directory.terminated().ok_or(Errno(libc::ENAMETOOLONG))?;
         match sys::make_directory(path) {

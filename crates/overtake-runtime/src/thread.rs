@@ -3,6 +3,7 @@
 
 mod handlers;
 mod life;
+mod spare;
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -12,7 +13,7 @@ use overtake_rawlog::{RecordKind, misuse};
 
 use crate::back_end::{self, Access, Operation, Wait};
 use crate::recorder::coalesce::LookUp;
-use crate::recorder::{Muted, Recorder};
+use crate::recorder::{Kept, Muted, Recorder};
 use crate::{program, tls};
 pub(crate) use life::{
     NO_THREAD, abandon_after_fork, begin, end, end_state, go_on_after_fork, is_the_only_one, lost, new_fiber,
@@ -42,6 +43,8 @@ pub(crate) struct ThreadState {
     library_caller: Cell<u64>,
     /// The state that another back end keeps for the thread.
     room: Cell<*mut c_void>,
+    /// Memory of the ended thread that had this state before, see `spare`.
+    kept: Cell<Kept>,
 }
 
 // The hooks for accesses use a pointer to the one as a pointer to the other.

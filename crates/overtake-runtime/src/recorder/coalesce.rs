@@ -151,13 +151,15 @@ static NO_SLOT: NoSlot = NoSlot(Slot {
 });
 
 impl Coalescer {
-    /// Makes an empty table. With `exact`, or if there is no memory for a table, nothing is ever found.
-    pub(crate) fn open(&self, exact: bool) {
-        let table = if exact { None } else { new_table(FIRST_SLOTS).ok() };
+    /// Makes an empty table, or uses that of an ended thread. With `exact`, or if there is no memory for a table, nothing is ever found.
+    pub(crate) fn open(&self, exact: bool, kept: Option<Table>) {
+        let new = || new_table(FIRST_SLOTS).ok().map(|slots| Table { slots, region: ONE_REGION });
+        let table = if exact { None } else { kept.or_else(new) };
         self.active.set(table.is_some());
-        self.look_up.slots.set(table.unwrap_or(&raw const NO_SLOT.0));
         self.look_up.mask.set(if table.is_some() { mask(FIRST_SLOTS) } else { 0 });
-        self.look_up.region.set(ONE_REGION);
+        let table = table.unwrap_or(Table { slots: &raw const NO_SLOT.0, region: ONE_REGION });
+        self.look_up.slots.set(table.slots);
+        self.look_up.region.set(table.region);
     }
 
     /// False if every access is recorded.
@@ -450,11 +452,16 @@ impl Coalescer {
         }
     }
 
-    pub(crate) fn close(&self) {
-        if !self.active.replace(false) {
-            return;
+    /// The thread has ended. Returns its table for another thread, unless it has grown.
+    pub(crate) fn close(&self) -> Option<Table> {
+        if !self.active.get() {
+            return None;
         }
         let slots = self.size();
+        if slots == FIRST_SLOTS {
+            self.next_region(); // C1: what is in the table is of an earlier region
+            return Some(Table { slots: self.look_up.slots.get(), region: self.look_up.region.get() });
+        }
         // SAFETY: the thread has ended; only it knew the tables, whose sizes are powers of two.
         unsafe {
             sys::unmap(self.look_up.slots.get().cast_mut().cast(), table_bytes(slots));
@@ -464,6 +471,22 @@ impl Coalescer {
                 }
             }
         }
+        None
+    }
+}
+
+/// The table of an ended thread, and the number of a region of which it has nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Table {
+    slots: *const Slot,
+    region: u64,
+}
+
+impl Table {
+    /// Frees the table.
+    pub(crate) fn unmap(self) {
+        // SAFETY: nobody uses it.
+        unsafe { sys::unmap(self.slots.cast_mut().cast(), table_bytes(FIRST_SLOTS)) };
     }
 }
 

@@ -25,9 +25,9 @@ use crate::program;
 use crate::stamp;
 use crate::sys::NoSignals;
 use buffer::Buffer;
-use coalesce::Coalescer;
+use coalesce::{Coalescer, Table};
 use runs::Runs;
-use stack::CallStack;
+use stack::{CallStack, Frames};
 
 /// The recording state of one thread. Only that thread, and signal handlers on it, use it. All zeros is valid.
 #[repr(C)]
@@ -45,6 +45,21 @@ pub(crate) struct Recorder {
     /// Whether accesses may become runs.
     runs_are_allowed: Cell<bool>,
     last_load: LastLoad,
+}
+
+/// Memory of an ended thread, for another one.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Kept {
+    frames: Option<Frames>,
+    table: Option<Table>,
+}
+
+impl Kept {
+    /// Frees the memory.
+    pub(crate) fn unmap(self) {
+        self.frames.inspect(|frames| frames.unmap());
+        self.table.inspect(|table| table.unmap());
+    }
 }
 
 /// In [`LastLoad::end`]: a load is being recorded.
@@ -98,13 +113,14 @@ pub(crate) fn detours() -> impl Iterator<Item = &'static Detour> {
 }
 
 impl Recorder {
-    /// Prepares for a thread whose own stack is `stack`. False if there is no memory. Nothing can be recorded before
-    /// [`open_log`](Self::open_log).
-    pub(crate) fn open(&self, stack: (u64, u64), exact: bool) -> bool {
-        if !self.stack.open(stack) {
+    /// Prepares for a thread whose own stack is `stack`, with the memory that an ended thread `kept`. False if there is no memory. Nothing
+    /// can be recorded before [`open_log`](Self::open_log).
+    pub(crate) fn open(&self, stack: (u64, u64), exact: bool, kept: Kept) -> bool {
+        if !self.stack.open(stack, kept.frames) {
+            kept.unmap();
             return false;
         }
-        self.coalescer.open(exact);
+        self.coalescer.open(exact, kept.table);
         self.runs.suspend(); // until there is a log
         true
     }
@@ -133,15 +149,14 @@ impl Recorder {
         self.coalescer.next_region();
     }
 
-    /// The thread has ended: no record may be written afterwards.
-    pub(crate) fn close(&self) {
+    /// The thread has ended: no record may be written afterwards. Returns memory for another thread.
+    pub(crate) fn close(&self) -> Kept {
         self.note_coalesced();
         if let Some(header) = self.buffer.header() {
             header.ended = 1;
         }
         self.buffer.close();
-        self.stack.close();
-        self.coalescer.close();
+        Kept { frames: self.stack.close(), table: self.coalescer.close() }
     }
 
     /// The thread's own stack.

@@ -64,10 +64,13 @@ pub(crate) struct CallStack {
 pub(crate) const SINCE: usize = core::mem::offset_of!(CallStack, current_since);
 
 impl CallStack {
-    /// An empty stack of a thread whose own stack is `stack_low..stack_high`. False if there is no memory.
-    pub(crate) fn open(&self, (stack_low, stack_high): (u64, u64)) -> bool {
-        let Ok(frames) = sys::map_private(FIRST_CAPACITY * size_of::<Frame>()) else { return false };
-        self.frames.set(frames.cast());
+    /// An empty stack of a thread whose own stack is `stack_low..stack_high`, perhaps in the array of an ended thread. False if there is
+    /// no memory.
+    pub(crate) fn open(&self, (stack_low, stack_high): (u64, u64), kept: Option<Frames>) -> bool {
+        let new =
+            || sys::map_private(FIRST_CAPACITY * size_of::<Frame>()).ok().map(|frames| Frames(frames.cast()));
+        let Some(Frames(frames)) = kept.or_else(new) else { return false };
+        self.frames.set(frames);
         for number in 0..FIRST {
             // SAFETY: within the array.
             unsafe { *self.frame(number) = Frame { call: 0, stack_pointer: u64::MAX } }; // S2
@@ -299,10 +302,14 @@ impl CallStack {
         true
     }
 
-    pub(crate) fn close(&self) {
+    /// The thread has ended. Returns its array for another thread, unless it has grown.
+    pub(crate) fn close(&self) -> Option<Frames> {
         let frames = self.frames.replace(core::ptr::null_mut());
         if frames.is_null() {
-            return;
+            return None;
+        }
+        if self.capacity.get() == FIRST_CAPACITY {
+            return Some(Frames(frames));
         }
         // SAFETY: the thread has ended; only it knew the arrays, whose capacities are powers of two.
         unsafe {
@@ -316,6 +323,19 @@ impl CallStack {
                 }
             }
         }
+        None
+    }
+}
+
+/// The array of an ended thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Frames(*mut Frame);
+
+impl Frames {
+    /// Frees the array.
+    pub(crate) fn unmap(self) {
+        // SAFETY: nobody uses it.
+        unsafe { sys::unmap(self.0.cast(), FIRST_CAPACITY * size_of::<Frame>()) };
     }
 }
 
@@ -327,7 +347,7 @@ mod tests {
     fn stack() -> CallStack {
         // SAFETY: zeros are valid.
         let stack: CallStack = unsafe { core::mem::zeroed() };
-        assert!(stack.open((0, 1_000_000)));
+        assert!(stack.open((0, 1_000_000), None));
         stack
     }
 

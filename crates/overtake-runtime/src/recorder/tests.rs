@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use overtake_rawlog::{Record, RecordKind, Records};
 
-use super::{Recorder, coalesce::LINE_BYTES};
+use super::{Kept, Recorder, coalesce::LINE_BYTES};
 use crate::sys;
 use crate::thread::ThreadState;
 use crate::tls;
@@ -102,7 +102,7 @@ impl Thread {
         let room = sys::map_private(size_of::<ThreadState>()).expect("memory");
         let thread = Thread(room);
         let recorder = thread.recorder();
-        assert!(recorder.open((0, 0), false));
+        assert!(recorder.open((0, 0), false, Kept::default()));
         recorder.buffer.open_in_memory();
         recorder.allow_runs();
         recorder.runs.next_tail();
@@ -136,7 +136,7 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        self.recorder().close();
+        self.recorder().close().unmap();
         // SAFETY: nobody uses it any more.
         unsafe { sys::unmap(self.0, size_of::<ThreadState>()) };
     }

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use overtake_rawlog::{RecordKind, THREAD_MAGIC, ThreadHeader};
 
-use super::{FAILED, OVER, SETTING_UP, ThreadState, current, is_state, recording};
+use super::{FAILED, OVER, SETTING_UP, ThreadState, current, is_state, recording, spare};
 use crate::back_end;
 use crate::libc_hooks;
 use crate::own_stack;
@@ -52,13 +52,13 @@ pub(super) fn set_up(state: *const ThreadState) -> Option<&'static ThreadState> 
     recording()
 }
 
-/// Starts recording this thread with this number.
+/// Starts recording this thread with this number. Signals are blocked.
 pub(crate) fn begin(number: u32, parent: u32, start: u64) {
-    let _quiet = NoSignals::new();
     tls::set_state(SETTING_UP);
     tls::set_number(number);
-    let stack = own_stack::current();
-    let state = new_state(number, parent, stack);
+    let kernel_id = sys::kernel_thread_id();
+    let stack = own_stack::current(kernel_id == process::id());
+    let state = new_state(number, kernel_id, parent, stack);
     libc_hooks::threads::end_with_thread();
     tls::set_state(if state.is_null() { FAILED } else { state });
     if let Some(thread) = current() {
@@ -67,19 +67,18 @@ pub(crate) fn begin(number: u32, parent: u32, start: u64) {
 }
 
 /// A state, with a log of its own if the recorder is in use; null if there is no memory. Signals are blocked.
-fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState {
-    let Ok(room) = sys::map_private(size_of::<ThreadState>()) else { return core::ptr::null() };
-    let state: *const ThreadState = room.cast_const().cast();
-    // SAFETY: fresh zeroed memory of the right size, for which zeros are valid; mappings are page-aligned.
+fn new_state(number: u32, kernel_id: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState {
+    let Some(state) = spare::take() else { return core::ptr::null() };
+    // SAFETY: zeroed memory of the right size, for which zeros are valid; mappings are page-aligned.
     let thread = unsafe { &*state };
     thread.number.set(number);
     let is_other = back_end::other().is_some();
-    if !thread.recorder.open(stack, is_other || process::is_exact()) {
+    if !thread.recorder.open(stack, is_other || process::is_exact(), thread.kept.take()) {
         // SAFETY: nobody uses it yet.
-        unsafe { sys::unmap(room, size_of::<ThreadState>()) };
+        unsafe { spare::give_back(state) };
         return core::ptr::null();
     }
-    thread.identify();
+    thread.identify(kernel_id);
     if is_other {
         thread.recorder.stand_aside();
     } else {
@@ -91,7 +90,7 @@ fn new_state(number: u32, parent: u32, stack: (u64, u64)) -> *const ThreadState 
 /// A new fiber: a thread of its own that runs on any thread. Null if there is no memory.
 pub(crate) fn new_fiber(number: u32, parent: u32) -> *const ThreadState {
     let _quiet = NoSignals::new();
-    let fiber = new_state(number, parent, (0, 0));
+    let fiber = new_state(number, sys::kernel_thread_id(), parent, (0, 0));
     // SAFETY: fresh, known only here.
     if let Some(fiber) = unsafe { fiber.as_ref() } {
         fiber.become_fiber();
@@ -119,9 +118,9 @@ pub(crate) unsafe fn end_state(state: *const ThreadState) {
     let thread = unsafe { &*state };
     thread.end_ignoring();
     thread.sync(RecordKind::ThreadEnd, 0, u64::from(thread.number()), 0);
-    thread.recorder.close();
+    thread.kept.set(thread.recorder.close());
     // SAFETY: the caller's promise.
-    unsafe { sys::unmap(state.cast_mut().cast(), size_of::<ThreadState>()) };
+    unsafe { spare::give_back(state) };
 }
 
 /// In a child process after `fork`, before it has a log: forgets the parent's log.
@@ -140,7 +139,7 @@ pub(crate) fn go_on_after_fork() {
     tls::set_number(number);
     if let Some(thread) = recording() {
         thread.number.set(number);
-        thread.identify();
+        thread.identify(sys::kernel_thread_id());
         if back_end::other().is_none() {
             thread.open_log(NO_THREAD);
         }
@@ -155,9 +154,9 @@ pub(crate) fn stop_after_fork() {
 
 impl ThreadState {
     /// Notes which thread of which process runs this.
-    fn identify(&self) {
-        self.kernel_id.set(sys::kernel_thread_id());
-        self.token.set((u64::from(sys::process_id()) << 32) | (u64::from(self.number()) + 1));
+    fn identify(&self, kernel_id: u32) {
+        self.kernel_id.set(kernel_id);
+        self.token.set((u64::from(process::id()) << 32) | (u64::from(self.number()) + 1));
     }
 
     fn open_log(&self, parent: u32) {

@@ -106,6 +106,14 @@ impl Program {
         program
     }
 
+    /// Compiles `tests/programs/<source>` without us.
+    pub(crate) fn plain(compiler: &str, source: &str) -> Program {
+        let program = Program { directory: scratch("program") };
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        checked(Command::new(compiler).args(["-O1", "-pthread", "-o"]).arg(program.path()).arg(source));
+        program
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.join("program")
     }

@@ -13,7 +13,7 @@ impl Log {
     fn new(exact: bool) -> Log {
         // SAFETY: zeros are valid.
         let coalescer = unsafe { std::boxed::Box::<Coalescer>::new_zeroed().assume_init() };
-        coalescer.open(exact);
+        coalescer.open(exact, None);
         Log { coalescer, closed: RefCell::default() }
     }
 
@@ -54,7 +54,7 @@ fn address(line: u64) -> u64 {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.coalescer.close();
+        let _kept = self.coalescer.close();
     }
 }
 
