@@ -132,7 +132,7 @@ pub(crate) fn start() {
     libc_hooks::start();
     if is_started_directly() {
         hand_over::start_family();
-        libc_hooks::signals::hand_over_before_death();
+        libc_hooks::deaths::start();
     }
     PHASE.store(RECORDING, Ordering::Release);
     let quiet = sys::NoSignals::new();
@@ -411,11 +411,13 @@ fn read_file(path: &[u8], mut take: impl FnMut(&[u8])) {
     source.close();
 }
 
-/// Whether descriptor 2 still is a standard error: what it was at the start, or not a file. If the program closed standard error, a file
-/// that it opened later may have this number.
+/// Whether descriptor 2 still is a standard error: what it was at the start, or something where somebody may read. If the program closed
+/// standard error, a file that it opened later may have this number; a daemon has `/dev/null` there.
 pub(crate) fn has_standard_error() -> bool {
     match Fd(2).identity() {
-        Some(now) => now.as_number() == STANDARD_ERROR.load(Ordering::Relaxed) || !now.is_file,
+        Some(now) => {
+            now.as_number() == STANDARD_ERROR.load(Ordering::Relaxed) || !now.is_file && !now.is_nothing
+        }
         None => false,
     }
 }

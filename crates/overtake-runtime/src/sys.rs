@@ -216,6 +216,18 @@ pub(crate) fn kernel_thread_id() -> u32 {
     unsafe { syscall6(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
 }
 
+/// Whether the process has no other thread. False if that cannot be found out.
+pub(crate) fn is_last_thread() -> bool {
+    const OWN_LINKS: u64 = 2; // of a directory without others in it
+    let mut facts = MaybeUninit::<libc::stat>::uninit();
+    let (path, at) = (c"/proc/self/task".as_ptr() as usize, facts.as_mut_ptr() as usize);
+    // SAFETY: the path is zero-terminated; the kernel fills the facts if it succeeds.
+    unsafe {
+        syscall6(libc::SYS_newfstatat, [libc::AT_FDCWD as usize, path, at, 0, 0, 0]).is_ok()
+            && facts.assume_init_ref().st_nlink == OWN_LINKS + 1
+    }
+}
+
 /// Milliseconds since some moment in the past, by a clock that is never set.
 pub(crate) fn milliseconds() -> u64 {
     let mut time = [0_i64; 2];
@@ -422,6 +434,13 @@ pub(crate) fn wait_for(child: usize) -> Result<i32, Errno> {
 /// Makes it possible to wait for children, even if the program ignores them.
 pub(crate) fn reset_child_signal() {
     set_signal(libc::SIGCHLD, libc::SIG_DFL);
+}
+
+/// Sets this thread's stack for signals.
+pub(crate) fn set_signal_stack(lowest: usize, bytes: usize) {
+    let stack = [lowest, 0, bytes]; // the kernel's stack_t: address, flags, size
+    // SAFETY: the caller's memory, which is used by handlers that ask for it.
+    let _ = unsafe { syscall6(libc::SYS_sigaltstack, [stack.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
 /// Sets what happens on a signal: the default, or nothing.

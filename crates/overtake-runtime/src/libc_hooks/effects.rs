@@ -197,8 +197,6 @@ effects! {
         if zero writes |_| [of::<libc::sigset_t>(out)];
     fn pthread_sigmask(how: i32, set: usize, out: usize) -> i32, reads [of::<libc::sigset_t>(set)],
         if zero writes |_| [of::<libc::sigset_t>(out)];
-    fn sigaltstack(new: usize, out: usize) -> i32, reads [of::<libc::stack_t>(new)],
-        if zero writes |_| [of::<libc::stack_t>(out)];
 
     fn bind(file: i32, address: usize, length: u32) -> i32, reads [bytes(address, length as usize)];
     fn setsockopt(file: i32, level: i32, option: i32, value: usize, length: u32) -> i32,

@@ -8,28 +8,34 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use overtake_rawlog::{RecordKind, misuse};
 
-use super::note;
-use super::real::{Real, hook};
+use super::real::hook;
+use super::{deaths, note};
 use crate::thread::ThreadState;
-use crate::{detour, hand_over, process, sys, thread};
+use crate::{detour, process, sys, thread};
 
-const SIGNALS: usize = 65;
+pub(super) const SIGNALS: usize = 65;
 
 /// The value with which `sigset` blocks a signal, and which it returns if the signal was blocked.
 const SIG_HOLD: usize = 2;
 
-/// The program's handlers. Each entry's address is also the object that stands for the signal.
-static HANDLERS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
+/// A handler of the program. Its address is also the object that stands for the signal.
+pub(super) type Handler = AtomicUsize;
 
-fn place(signal: i32) -> Option<&'static AtomicUsize> {
+static HANDLERS: [Handler; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
+
+fn place(signal: i32) -> Option<&'static Handler> {
     HANDLERS.get(usize::try_from(signal).ok()?)
 }
 
-fn object(place: &AtomicUsize) -> usize {
+fn object(place: &Handler) -> usize {
     place.as_ptr() as usize
 }
 
 /// The handler that the kernel calls.
+pub(super) fn kernel_handler() -> usize {
+    on_signal as *const () as usize
+}
+
 extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::ucontext_t) {
     let Some(place) = place(signal) else { return };
     // SAFETY: the kernel passes it to every handler.
@@ -38,7 +44,7 @@ extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::uco
         thread.recorder().interrupted();
         thread.sync(RecordKind::Wait, 0, object(place) as u64, 0);
     }
-    let handler = place.load(Ordering::Acquire);
+    let handler = deaths::handler_to_call(signal, place);
     if is_function(handler) {
         let ignored = thread::recording().map(ThreadState::enter_handler);
         // SAFETY: the program's handler; those that take only the signal do not use the other arguments.
@@ -55,58 +61,6 @@ extern "C" fn on_signal(signal: i32, facts: *mut c_void, context: *mut libc::uco
         if let (Some(ignored), Some(thread)) = (ignored, thread::recording()) {
             thread.leave_handler(ignored);
         }
-    }
-}
-
-/// Signals by which programs die because of their own mistakes.
-const DEADLY: [i32; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
-
-/// Lets the process hand its log over before it dies because of a mistake, for signals that have no handler. The program does not see
-/// these handlers.
-pub(crate) fn hand_over_before_death() {
-    type SetAction = unsafe extern "C" fn(i32, *const libc::sigaction, *mut libc::sigaction) -> i32;
-    static REAL: Real = Real::new("sigaction\0");
-    let address = REAL.address();
-    if address.is_null() {
-        return;
-    }
-    // SAFETY: the type is that of libc's function of this name.
-    let set_action = unsafe { core::mem::transmute::<*mut c_void, SetAction>(address) };
-    for signal in DEADLY {
-        let (mut new, mut old) = (
-            core::mem::MaybeUninit::<libc::sigaction>::uninit(),
-            core::mem::MaybeUninit::<libc::sigaction>::uninit(),
-        );
-        // SAFETY: zeros are an action with an empty mask; the other is filled if the call succeeds.
-        unsafe {
-            sys::clear(new.as_mut_ptr().cast(), size_of::<libc::sigaction>());
-            (*new.as_mut_ptr()).sa_sigaction = on_death as *const () as usize;
-            (*new.as_mut_ptr()).sa_flags =
-                libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND | libc::SA_NODEFER;
-            if set_action(signal, core::ptr::null(), old.as_mut_ptr()) == 0
-                && (*old.as_ptr()).sa_sigaction == libc::SIG_DFL
-            {
-                set_action(signal, new.as_ptr(), core::ptr::null_mut());
-            }
-        }
-    }
-}
-
-/// The process is about to die. After the hand-over, the faulting instruction is repeated, or the signal is sent again.
-extern "C" fn on_death(signal: i32, facts: *const libc::siginfo_t, context: *mut libc::ucontext_t) {
-    // SAFETY: the kernel passes them to every handler.
-    let is_fault = unsafe {
-        detour::take(&mut *context);
-        (*facts).si_code > 0
-    };
-    if let Some(thread) = thread::recording() {
-        thread.recorder().interrupted();
-    }
-    process::finish(b"signal");
-    hand_over::report_early();
-    if !is_fault {
-        sys::signal_self(signal);
     }
 }
 
@@ -140,7 +94,7 @@ fn is_function(handler: usize) -> bool {
 }
 
 fn is_ours(handler: usize) -> bool {
-    handler == on_signal as *const () as usize || handler == on_death as *const () as usize
+    handler == kernel_handler() || deaths::is_death(handler)
 }
 
 /// Installs a handler by calling `real`, with ours in front of it.
@@ -154,7 +108,7 @@ fn install(
     let Some(place) = place(signal).filter(|_| process::is_recording()) else {
         return real(signal, new, old);
     };
-    let before = place.load(Ordering::Relaxed);
+    let (before, hidden_before) = (place.load(Ordering::Relaxed), deaths::hidden_flags(signal));
     let result = if new.is_null() {
         real(signal, new, old)
     } else {
@@ -167,11 +121,13 @@ fn install(
         if is_function(action.sa_sigaction) {
             note(RecordKind::Post, 0, object(place), pc);
             place.store(action.sa_sigaction, Ordering::Release);
-            action.sa_sigaction = on_signal as *const () as usize;
+            action.sa_sigaction = kernel_handler();
         }
+        deaths::adapt(signal, action);
         let result = real(signal, action, old);
         if result != 0 {
             place.store(before, Ordering::Release);
+            deaths::set_hidden_flags(signal, hidden_before);
         }
         result
     };
@@ -181,10 +137,8 @@ fn install(
         && let Some(old) = old
         && is_ours(old.sa_sigaction)
     {
-        if old.sa_sigaction == on_death as *const () as usize {
-            old.sa_flags = 0;
-        }
-        old.sa_sigaction = before;
+        deaths::restore(old, hidden_before);
+        old.sa_sigaction = if deaths::is_death(old.sa_sigaction) { libc::SIG_DFL } else { before };
     }
     result
 }

@@ -112,7 +112,9 @@ impl Fd {
             syscall6(libc::SYS_fstat, [self.0 as usize, facts.as_mut_ptr() as usize, 0, 0, 0, 0]).ok()?;
             let facts = facts.assume_init_ref();
             let is_file = facts.st_mode & libc::S_IFMT == libc::S_IFREG;
-            Some(Identity { device: facts.st_dev, inode: facts.st_ino, is_file })
+            let is_nothing =
+                facts.st_mode & libc::S_IFMT == libc::S_IFCHR && facts.st_rdev == libc::makedev(1, 3);
+            Some(Identity { device: facts.st_dev, inode: facts.st_ino, is_file, is_nothing })
         }
     }
 
@@ -192,6 +194,8 @@ pub(crate) struct Identity {
     inode: u64,
     /// A file on a disk, not a terminal, a pipe or the like.
     pub(crate) is_file: bool,
+    /// `/dev/null`.
+    pub(crate) is_nothing: bool,
 }
 
 impl Identity {

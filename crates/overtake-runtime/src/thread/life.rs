@@ -62,6 +62,8 @@ pub(crate) fn begin(number: u32, parent: u32, start: u64) {
     libc_hooks::threads::end_with_thread();
     tls::set_state(if state.is_null() { FAILED } else { state });
     if let Some(thread) = current() {
+        let (lowest, bytes) = thread.signal_stack();
+        libc_hooks::deaths::give_stack(lowest, bytes);
         thread.sync(RecordKind::ThreadStart, 0, u64::from(number), start);
     }
 }

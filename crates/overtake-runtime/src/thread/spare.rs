@@ -7,6 +7,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::ThreadState;
+use crate::process;
 use crate::recorder::Kept;
 use crate::sys;
 
@@ -14,6 +15,21 @@ use crate::sys;
 const MOST: usize = 128;
 
 static SPARE: [AtomicPtr<ThreadState>; MOST] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST];
+
+/// Enough for the hand-over before death. Only then it is used.
+const SIGNAL_STACK_BYTES: usize = 64 << 10;
+
+/// Bytes of a state, and of the stack for signals behind it if there is one.
+fn room_bytes() -> usize {
+    size_of::<ThreadState>() + if process::is_started_directly() { SIGNAL_STACK_BYTES } else { 0 }
+}
+
+impl ThreadState {
+    /// The lowest address of the thread's stack for signals, and its size. Only in processes that were started directly.
+    pub(crate) fn signal_stack(&self) -> (*mut u8, usize) {
+        (core::ptr::from_ref(self).wrapping_add(1).cast_mut().cast(), SIGNAL_STACK_BYTES)
+    }
+}
 
 /// A state for a new thread: a spare one, or a new one of zeros. `None` if there is no memory.
 pub(super) fn take() -> Option<*const ThreadState> {
@@ -31,7 +47,7 @@ pub(super) fn take() -> Option<*const ThreadState> {
 }
 
 fn new() -> Option<*const ThreadState> {
-    let state: *mut ThreadState = sys::map_private(size_of::<ThreadState>()).ok()?.cast();
+    let state: *mut ThreadState = sys::map_private(room_bytes()).ok()?.cast();
     // SAFETY: within the new mapping.
     unsafe { (&raw mut (*state).kept).write(Cell::new(Kept::default())) };
     Some(state.cast_const())
@@ -63,6 +79,6 @@ pub(super) unsafe fn give_back(state: *const ThreadState) {
     if !is_taken {
         kept.unmap();
         // SAFETY: the caller's promise.
-        unsafe { sys::unmap(state.cast_mut().cast(), size_of::<ThreadState>()) };
+        unsafe { sys::unmap(state.cast_mut().cast(), room_bytes()) };
     }
 }
