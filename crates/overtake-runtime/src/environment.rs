@@ -66,6 +66,42 @@ pub(crate) fn variables() -> *const *const c_char {
     if given.is_null() { unsafe { environ } } else { given }
 }
 
+/// Takes a variable that is meant for us out of the environment. Returns its value.
+pub(crate) fn take(name: &[u8]) -> Option<&'static [u8]> {
+    let value = setting(name)?;
+    let mut entry = variables().cast_mut();
+    // SAFETY: as in `setting`, which found the variable; the list is that of the process, which nobody else uses yet.
+    unsafe {
+        while !(*entry).is_null() {
+            if is_named(*entry, name) {
+                let mut at = entry;
+                while !(*at).is_null() {
+                    *at = *at.add(1);
+                    at = at.add(1);
+                }
+            } else {
+                entry = entry.add(1);
+            }
+        }
+    }
+    Some(value)
+}
+
+/// Whether a zero-terminated text is a variable of this name.
+///
+/// # Safety
+/// A zero-terminated text that stays.
+pub(crate) unsafe fn is_named(text: *const c_char, name: &[u8]) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { bytes(text) }.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&b'='))
+}
+
+/// The environment that the program passes on, unless it passes another.
+pub(crate) fn own() -> usize {
+    // SAFETY: reads a pointer.
+    unsafe { environ as usize }
+}
+
 /// A decimal number; anything after the digits is ignored.
 pub(crate) fn number(text: &[u8]) -> u64 {
     text.iter()

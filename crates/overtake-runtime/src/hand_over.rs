@@ -4,7 +4,8 @@
 //! compiler wrapper links in), else the one in `PATH`.
 //!
 //! Children that `fork` made report for themselves. They share a byte with the first process, in which they note what came of it, so that
-//! a program whose child raced does not end with 0.
+//! a program whose child raced does not end with 0. A process that becomes another program reports before, and tells the other program
+//! by a variable of the environment what came of it, if there is anything to tell.
 
 use core::arch::asm;
 use core::ffi::c_char;
@@ -26,7 +27,7 @@ const NOT_FOUND: i32 = 127;
 
 /// The result of handing over the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+pub(crate) enum Outcome {
     Fine,
     Races,
     /// It was not checked, or only in part, and a message said why.
@@ -47,12 +48,54 @@ impl Outcome {
 static FAMILY: AtomicPtr<AtomicU8> = AtomicPtr::new(core::ptr::null_mut());
 static FIRST_PROCESS: AtomicU32 = AtomicU32::new(0);
 
+/// What this process came to before it became this program: its number, and bits of outcomes. Only where there is something to tell.
+const BEFORE_EXEC: &[u8] = b"OVERTAKE_BEFORE_EXEC";
+
 /// From now on, children of this process tell it what they came to.
 pub(crate) fn start_family() {
+    let before = environment::take(BEFORE_EXEC).map_or(0, outcome_before);
     if let Ok(byte) = sys::map_for_children(size_of::<AtomicU8>()) {
+        let byte: *mut AtomicU8 = byte.cast();
+        // SAFETY: a fresh mapping.
+        unsafe { &*byte }.store(before, Ordering::Relaxed);
         FIRST_PROCESS.store(process::id(), Ordering::Relaxed);
-        FAMILY.store(byte.cast(), Ordering::Release);
+        FAMILY.store(byte, Ordering::Release);
     }
+}
+
+/// What this process came to before. A child of a program that is not ours has the variable as well, but another number.
+fn outcome_before(value: &[u8]) -> u8 {
+    let mut parts = value.split(|byte| *byte == b'.').map(environment::number);
+    let is_own = parts.next() == Some(u64::from(process::id()));
+    if is_own { parts.next().unwrap_or(0) as u8 } else { 0 }
+}
+
+/// The environment for the program that this process becomes, after it came to this.
+pub(crate) fn environment_after(outcome: Outcome, given: usize) -> usize {
+    if outcome == Outcome::Fine {
+        return given;
+    }
+    let mut text = Text::new();
+    text.push(BEFORE_EXEC).push(b"=").push_number(u64::from(process::id())).push(b".");
+    text.push_number(u64::from(outcome.bit()));
+    let Some(text) = text.terminated() else { return given };
+    let (mut entry, mut count) = (given as *const *const c_char, 0);
+    // SAFETY: a list of texts that ends with null, or null itself.
+    unsafe {
+        while !entry.is_null() && !(*entry).is_null() {
+            (entry, count) = (entry.add(1), count + 1);
+        }
+    }
+    let list_bytes = (count + 2) * size_of::<usize>();
+    let Ok(room) = sys::map_private(list_bytes + text.len()) else { return given };
+    let list: *mut *const c_char = room.cast();
+    // SAFETY: the new list has room for the entries, one more and the end (zero); the text lies behind it.
+    unsafe {
+        sys::copy(given as *const u8, room, count * size_of::<usize>());
+        sys::copy(text.as_ptr(), room.wrapping_add(list_bytes), text.len());
+        list.add(count).write(room.wrapping_add(list_bytes).cast());
+    }
+    list as usize
 }
 
 /// Notes what this process came to. Returns what it ends with: the first process with the worst of those that ended before it.
@@ -99,9 +142,14 @@ pub(crate) fn hand_over(flushes: bool, code: i32) -> Option<i32> {
     }
 }
 
-/// Lets an `overtake` report before the process becomes another program or dies of a signal. The report does not change the exit code.
-pub(crate) fn report_early() {
-    let _ = with_family(report());
+/// Lets an `overtake` report before the process becomes another program or dies of a signal. Returns what the process came to.
+pub(crate) fn report_early() -> Outcome {
+    with_family(report())
+}
+
+/// What this process came to before, and children that ended before, if it had no races itself.
+pub(crate) fn earlier() -> Outcome {
+    with_family(Outcome::Fine)
 }
 
 /// Whether the log was handed over. A process may die of a signal while it ends, after that.

@@ -321,6 +321,14 @@ fn make_directory() -> Result<(), Errno> {
     Err(Errno(libc::EEXIST))
 }
 
+/// Whether programs that this one started have told it that they had races, or were not checked.
+pub(crate) fn has_descendants() -> bool {
+    let mut path = Text::new();
+    path.push(directory().unwrap_or_default()).push(b"/descendants");
+    let opened = path.terminated().and_then(|path| Fd::open(path, libc::O_RDONLY).ok());
+    opened.map(Fd::close).is_some()
+}
+
 /// Removes the log, because nobody needs it.
 pub(crate) fn remove_log() {
     for name in [&b"/threads"[..], b"/process", b"/cmdline", b"/options", b"/suppressions"] {

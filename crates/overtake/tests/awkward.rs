@@ -160,7 +160,8 @@ mod programs_do_the_same_as_without_us {
 
     same!(Reports: fork_storm, racing_child, spawned, everything_closed, little_memory, many_signals, jumps, contexts, cancelled, many_mutexes,
         deep, quick_end, raw_end, exec_in_thread, vforked, no_descriptors, small_files, unflushed, reused_stderr, threads_alive, threads_in_sequence,
-        no_time_stamps, nothing_allowed, signal_stacks, last_thread_ends);
+        no_time_stamps, nothing_allowed, signal_stacks, last_thread_ends,
+        race_before_exec, spawned_racer, shell_started);
     same!(ReportsOnly: daemon, silent_daemon, late_children, crashed, overflow, overflow_in_thread, own_handlers, trapped, interrupted);
     same!(LeavesLogs: killed, inline_end);
     same!(Fails: privileges_dropped, chrooted, unshared, opening_forbidden, opening_kills);

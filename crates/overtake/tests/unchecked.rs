@@ -229,6 +229,22 @@ fn processes_that_outlive_the_first_one_are_waited_for() {
     assert!(said(&output).contains("observed race on shared"), "{}", said(&output));
 }
 
+/// It reports for itself, and the run knows.
+#[test]
+fn a_racing_program_that_was_started_without_the_environment_counts() {
+    let directory = tempfile::tempdir().expect("writable");
+    let start = "int main(int count, char **given) { \
+                 if (count > 1) { race(); return 0; } \
+                 pid_t child = fork(); \
+                 if (child == 0) { char *again[] = {given[0], \"again\", 0}, *nothing[] = {0}; \
+                                   execve(\"/proc/self/exe\", again, nothing); } \
+                 waitpid(child, 0, 0);";
+    let text = racing("").replacen("int main(void) {  race();", start, 1);
+    let output = run(&[], &program(&format!("#include <sys/wait.h>\n{text}"), &directory));
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    assert!(said(&output).contains("observed race on shared"), "{}", said(&output));
+}
+
 #[test]
 fn logs_of_processes_that_still_run_stay() {
     let directory = tempfile::tempdir().expect("writable");

@@ -21,21 +21,23 @@ enum Wanted {
     Other,
 }
 
-/// Becomes another program by calling `real`, which returns only if that fails.
-fn become_another(wanted: Wanted, real: impl FnOnce() -> i32) -> i32 {
+/// Becomes another program by calling `real` with an environment; it returns only if that fails.
+fn become_another(wanted: Wanted, environment: usize, real: impl FnOnce(usize) -> i32) -> i32 {
     process::finish(b"exec");
     let is_over = process::is_recording() && process::is_started_directly() && is_there(wanted);
-    let is_alone = thread::is_the_only_one();
-    match (is_over, is_alone) {
-        (true, true) => process::remove_log(),
-        (true, false) => hand_over::report_early(),
-        (false, _) => {}
+    if !is_over {
+        return real(environment);
     }
-    let result = real();
-    match (is_over, is_alone) {
-        (true, true) => process::restart_after_fork(),
-        (true, false) => process::stop_recording(),
-        (false, _) => {}
+    let is_alone = thread::is_the_only_one() && !process::has_descendants();
+    let outcome = if is_alone { hand_over::earlier() } else { hand_over::report_early() };
+    if is_alone {
+        process::remove_log();
+    }
+    let result = real(hand_over::environment_after(outcome, environment));
+    if is_alone {
+        process::restart_after_fork();
+    } else {
+        process::stop_recording();
     }
     result
 }
@@ -100,22 +102,22 @@ fn fail() -> i32 {
 
 hook! {
     fn execve(path: usize, arguments: usize, environment: usize; pc) -> i32 {
-        become_another(Wanted::Path(path), || real(path, arguments, environment))
+        become_another(Wanted::Path(path), environment, |environment| real(path, arguments, environment))
     }
     fn execv(path: usize, arguments: usize; pc) -> i32 {
-        become_another(Wanted::Path(path), || real(path, arguments))
+        execve(path, arguments, environment::own(), pc)
     }
     fn execvp(file: usize, arguments: usize; pc) -> i32 {
-        become_another(Wanted::Name(file), || real(file, arguments))
+        execvpe(file, arguments, environment::own(), pc)
     }
     fn execvpe(file: usize, arguments: usize, environment: usize; pc) -> i32 {
-        become_another(Wanted::Name(file), || real(file, arguments, environment))
+        become_another(Wanted::Name(file), environment, |environment| real(file, arguments, environment))
     }
     fn fexecve(file: i32, arguments: usize, environment: usize; pc) -> i32 {
-        become_another(Wanted::Other, || real(file, arguments, environment))
+        become_another(Wanted::Other, environment, |environment| real(file, arguments, environment))
     }
     fn execveat(directory: i32, path: usize, arguments: usize, environment: usize, flags: i32; pc) -> i32 {
-        become_another(Wanted::Other, || real(directory, path, arguments, environment, flags))
+        become_another(Wanted::Other, environment, |environment| real(directory, path, arguments, environment, flags))
     }
 }
 

@@ -169,7 +169,7 @@ pub(super) extern "C" fn on_death(
         thread.recorder().interrupted();
     }
     process::finish(b"signal");
-    hand_over::report_early();
+    let _ = hand_over::report_early(); // the signal decides how the process ends
     if !is_fault {
         sys::signal_self(signal);
     }

@@ -1,5 +1,6 @@
 //! Runs programs that record themselves, and handles the logs that they leave.
 
+mod descendants;
 mod leftover;
 mod live;
 mod loss;
@@ -27,6 +28,7 @@ use crate::{Error, Listener};
 
 pub use overtake_seal::Sealed;
 
+pub use descendants::Descendants;
 pub use leftover::{Leftover, leftovers, remove, trusted};
 pub(crate) use live::{Live, Writing};
 pub use loss::{Losses, coalesced, is_incomplete, is_uninstrumented, losses, missing};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use overtake::recording::{Leftover, leftovers, process_of, remove, scratch_directory, trusted};
+use overtake::recording::{Descendants, Leftover, leftovers, process_of, remove, scratch_directory, trusted};
 use overtake::triage::OwnWords;
 use overtake::{Error, Listener, Search};
 use overtake_detect::Registry;
@@ -24,10 +24,24 @@ pub(crate) fn run(log: Option<&Path>, registry: Registry, console: Console) -> O
     let searched = search.in_log(log, &log.join("trace.otr"), &console).map_err(kept)?;
     let told = tell_of_program(searched.report, &arguments, process_of(log), console);
     let verdict = told.map_err(kept)?;
+    let below = Descendants::of(log);
     remove(log);
-    match searched.is_incomplete && verdict == Verdict::Fine {
-        true => Err(Error::failed("not everything was recorded, so not everything was checked")),
-        false => Ok(verdict),
+    let has_races = verdict == Verdict::Races || below.races;
+    let all = Descendants { races: has_races, unchecked: searched.is_incomplete || below.unchecked };
+    tell_ancestor(log, all);
+    match (all.races, searched.is_incomplete, below.unchecked) {
+        (true, ..) => Ok(Verdict::Races),
+        (_, true, _) => Err(Error::failed("not everything was recorded, so not everything was checked")),
+        (_, _, true) => Err(Error::failed("a program that this one started was not checked")),
+        _ => Ok(verdict),
+    }
+}
+
+/// If the process of the log is waiting for us, an ancestor may be waiting for it.
+fn tell_ancestor(log: &Path, outcome: Descendants) {
+    let process = process_of(log).and_then(|process| process.parse().ok());
+    if process == Some(std::os::unix::process::parent_id()) {
+        outcome.tell_ancestor_of(std::os::unix::process::parent_id());
     }
 }
 

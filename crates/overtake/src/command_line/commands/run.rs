@@ -8,7 +8,8 @@ use std::time::Instant;
 use overtake::circumstances::Circumstances;
 use overtake::files::OutputFile;
 use overtake::recording::{
-    Leftover, Recording, catch_signals, ending, exit_code, leftovers, process_of, scratch_directory,
+    Descendants, Leftover, Recording, catch_signals, ending, exit_code, leftovers, process_of,
+    scratch_directory,
 };
 use overtake::triage::OwnWords;
 use overtake::{Error, Listener, Search};
@@ -58,7 +59,10 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
     if !arguments.recording.allow_empty {
         processes.check_that_something_was_recorded(logs.len(), &arguments.recording.program[0]);
     }
-    let Processes { reports: found, mut failures, .. } = processes;
+    let Processes { reports: found, mut failures, started, .. } = processes;
+    if started.unchecked {
+        failures.push("a program that this one started was not checked".to_owned());
+    }
     failures.extend(recording.keep_running().map(|error| error.to_string()));
     failures.extend(recording.teardown.as_ref().err().map(Error::to_string));
     let mut found = merge(found);
@@ -76,8 +80,9 @@ pub(crate) fn run(arguments: &RunArguments, registry: Registry, console: Console
         failures.push(format!("races could not be confirmed: {failure}"));
     }
     let clean = text::clean(&found, start.elapsed());
-    let is_clean = found.findings.is_empty() && !logs.is_empty();
-    let told = tell_of_program(found, &reports, process.as_deref(), console);
+    let is_clean = found.findings.is_empty() && !logs.is_empty() && !started.races;
+    let told = tell_of_program(found, &reports, process.as_deref(), console)
+        .map(|verdict| if started.races { Verdict::Races } else { verdict });
     if let Err(failure) = &told {
         // The logs stay, so that the races can be reported again. With `--keep` there are traces.
         let logs = if arguments.keep.is_none() { &logs[..] } else { &[] };
@@ -141,6 +146,8 @@ struct Processes {
     failures: Vec<String>,
     /// How many processes ran no instrumented code.
     uninstrumented: usize,
+    /// What programs came to that were started without the environment of the run, and reported for themselves.
+    started: Descendants,
 }
 
 impl Processes {
@@ -163,6 +170,9 @@ impl Processes {
                 searched
             }
         };
+        let below = Descendants::of(log);
+        self.started.races |= below.races;
+        self.started.unchecked |= below.unchecked;
         match searched {
             Ok(searched) => {
                 if searched.is_incomplete {
