@@ -5,7 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::programs::{command, overtake, said, succeed};
+use support::programs::{command, compilers, overtake, said, succeed};
 
 const MAIN: &str = "#include <dlfcn.h>
 int main(int count, char **names) {
@@ -30,25 +30,44 @@ fn library(name: &str) -> String {
 }
 
 fn compiled(directory: &Path, name: &str, text: &str, options: &[&str]) -> PathBuf {
+    compiled_by("cc", directory, name, text, options)
+}
+
+fn compiled_by(compiler: &str, directory: &Path, name: &str, text: &str, options: &[&str]) -> PathBuf {
     let source = directory.join(name).with_extension("c");
     std::fs::write(&source, text).expect("writable");
     let compiled = directory.join(name);
-    succeed(overtake().args(["cc", "-g", "-O1"]).args(options).arg("-o").arg(&compiled).arg(&source));
+    let mut ours = overtake();
+    ours.env("OVERTAKE_CC", compiler).args(["cc", "-g", "-O1"]).args(options);
+    succeed(ours.arg("-o").arg(&compiled).arg(&source));
     compiled
 }
 
+/// Each library is closed before the next is opened, and the first is opened again at the end.
 #[test]
 fn races_are_those_of_the_library_that_was_there_at_the_time() {
-    let directory = tempfile::tempdir().expect("writable");
-    let program = compiled(directory.path(), "program", MAIN, &["-ldl"]);
-    let libraries = ["first", "other"]
-        .map(|name| compiled(directory.path(), name, &library(name), &["-shared", "-fPIC"]));
-    let output = overtake().args(["run", "--"]).arg(program).args(libraries).output().expect("it starts");
-    let report = said(&output);
-    assert_eq!(output.status.code(), Some(66), "{report}");
-    for name in ["first", "other"] {
-        assert!(report.contains(&format!("observed race on {name}_data")), "{report}");
-        assert!(report.contains(&format!("{name}_writes")), "{report}");
+    for (compiler, _) in compilers() {
+        let directory = tempfile::tempdir().expect("writable");
+        let compiled = |name: &str, text: &str, options: &[&str]| {
+            compiled_by(&compiler, directory.path(), name, text, options)
+        };
+        let program = compiled("program", MAIN, &["-ldl"]);
+        let [first, other] =
+            ["first", "other"].map(|name| compiled(name, &library(name), &["-shared", "-fPIC"]));
+        for is_run in [true, false] {
+            let mut started = if is_run { overtake() } else { command(&program) };
+            if is_run {
+                started.args(["run", "--"]).arg(&program);
+            }
+            let output = started.args([&first, &other, &first]).output().expect("it starts");
+            let report = format!("{compiler}, run: {is_run}\n{}", said(&output));
+            assert_eq!(output.status.code(), Some(66), "{report}");
+            for name in ["first", "other"] {
+                assert!(report.contains(&format!("observed race on {name}_data")), "{report}");
+                assert!(report.contains(&format!("{name}_writes")), "{report}");
+            }
+            assert!(!report.contains("data of "), "a name that is no variable's: {report}");
+        }
     }
 }
 
