@@ -45,8 +45,8 @@ pub mod tsan;
 pub use cause::{Cause, Share, causes};
 pub use diff::{Diff, diff};
 pub use model::{
-    Analysed, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement, StatisticsFacts, TraceFacts,
-    WitnessFacts, WrittenFacts,
+    Analysed, DeadlockWitnessFacts, ExpectedFacts, Findings, GeneratedFacts, Goal, Measurement,
+    StatisticsFacts, TraceFacts, WitnessFacts, WrittenFacts,
 };
 pub use number::grouped;
 pub use render::{RENDERERS, Renderer, find_renderer};

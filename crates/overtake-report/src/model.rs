@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use overtake_detect::witness::Schedule;
+use overtake_detect::witness::{DeadlockSchedule, Schedule};
 use overtake_detect::{Entry, RaceGroup};
 use overtake_trace::{EventIndex, Misuse, Repairs, Sizes, Symbols, TraceSummary, VarId};
 
@@ -81,6 +81,18 @@ pub struct WitnessFacts<'a> {
     pub group: &'a RaceGroup,
     /// The schedule.
     pub schedule: &'a Schedule,
+}
+
+/// A deadlock with a schedule that leads to it. The schedule has been checked.
+pub struct DeadlockWitnessFacts<'a> {
+    /// The trace.
+    pub trace: &'a TraceFacts,
+    /// The names of the ids in the schedule.
+    pub symbols: &'a Symbols,
+    /// The number of the deadlock.
+    pub id: u32,
+    /// The schedule.
+    pub schedule: &'a DeadlockSchedule,
 }
 
 /// What a trace is made of.

@@ -155,7 +155,7 @@ pub fn sought_witnesses(
 }
 
 /// The schedules that lead to deadlocks, built and checked.
-fn deadlock_witnesses(input: &mut Input, deadlocks: &[Deadlock]) -> Result<Vec<DeadlockSchedule>, Error> {
+pub fn deadlock_witnesses(input: &mut Input, deadlocks: &[Deadlock]) -> Result<Vec<DeadlockSchedule>, Error> {
     if deadlocks.is_empty() {
         return Ok(Vec::new());
     }

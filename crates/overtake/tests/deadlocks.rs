@@ -129,3 +129,37 @@ fn suspicions_have_no_schedule() {
     let text = overtake(&["analyze", "-d", "lock-order", &trace]).expect_code(66).text();
     assert!(text.contains("suspected deadlock") && !text.contains("replayed"), "{text}");
 }
+
+#[test]
+fn the_schedule_that_leads_to_a_deadlock_is_shown_stored_and_well_formed() {
+    let files = Files::new();
+    let trace = files.write("run.std", TRANSFERS);
+    let written = files.path("witness.std");
+    let run = overtake(&["witness", &trace, "--race", "1", "--std", &written]).expect_code(66);
+    let text = run.text();
+    for words in [
+        "1. predicted deadlock on savings, current\n",
+        "After these 3 events of the run, in this order, each thread waits for the next one:",
+        "held while it waits",
+        "<- waits: T1 holds it",
+        "<- waits: T0 holds it",
+        "checked: an independent checker replayed it",
+    ] {
+        assert!(text.contains(words), "no {words} in:\n{text}");
+    }
+    overtake(&["validate", "--strict", &written]).expect_code(0);
+    let json = overtake(&["witness", &trace, "--race", "1", "--json"]).expect_code(66).json();
+    let steps = json["steps"].as_array().expect("steps").iter();
+    let order: Vec<_> = steps.map(|step| step["index"].as_u64().expect("an index")).collect();
+    assert_eq!(order, [0, 1, 6, 2, 7]);
+    assert_eq!(json["deadlock"]["threads"][0]["waits_for"]["lock"], "current");
+    assert!(json["race"].is_null());
+}
+
+#[test]
+fn a_suspected_deadlock_has_no_schedule() {
+    let files = Files::new();
+    let trace = files.write("run.std", TRANSFERS);
+    let run = overtake(&["witness", &trace, "--race", "1", "-d", "lock-order"]).expect_code(2);
+    assert!(run.stderr.contains("deadlock 1 has no schedule: it is only suspected"), "{}", run.stderr);
+}

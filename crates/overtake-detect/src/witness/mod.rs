@@ -28,7 +28,7 @@ pub use build::build;
 pub use deadlock::{DeadlockSchedule, build_deadlocks};
 pub use recorded::build_recorded;
 pub use reversed::{Reversal, reversals};
-pub use shorten::{Reason, Row, shorten};
+pub use shorten::{Reason, Row, shorten, shorten_deadlock};
 pub use verify::{LockOrder, verify, verify_deadlocks, verify_recorded};
 
 use crate::race::Race;

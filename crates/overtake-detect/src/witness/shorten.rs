@@ -1,11 +1,11 @@
-//! A schedule cut down to what a reader needs to see why the race is possible.
+//! A schedule cut down to what a reader needs to see why the race or the deadlock is possible.
 
 use std::collections::BTreeMap;
 
 use overtake_trace::{Action, LockId, ThreadId, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Schedule, Step};
+use super::{DeadlockSchedule, Schedule, Step};
 
 /// A line of a shortened schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,9 +24,9 @@ pub enum Row {
 /// Why an event is shown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
-    /// One of the two accesses.
+    /// One of the two accesses; of a deadlock, an acquire that waits.
     Access,
-    /// It acquires a lock that its thread, one of the two, holds at its access.
+    /// It acquires a lock that its thread, one of those that meet, holds at its access.
     Held,
     /// A section of its lock that came earlier in the run is left out.
     Overtakes,
@@ -42,11 +42,8 @@ pub enum Reason {
 /// the end.
 pub fn shorten(schedule: &Schedule, context: usize) -> Vec<Row> {
     let mut reasons = Reasons::new();
-    for thread in [schedule.first.event.thread(), schedule.second.event.thread()] {
-        note_context(schedule, thread, context, &mut reasons);
-        note_handovers(schedule, thread, &mut reasons);
-        note_held(schedule, thread, &mut reasons);
-    }
+    let last = [schedule.first, schedule.second];
+    note_threads(&schedule.steps, &last, context, &mut reasons);
     let overtaking: FxHashSet<Step> = schedule.overtaken.iter().map(|overtaken| overtaken.by).collect();
     for (at, _) in schedule.steps.iter().enumerate().filter(|(_, step)| overtaking.contains(step)) {
         note(&mut reasons, at, Reason::Overtakes);
@@ -58,7 +55,24 @@ pub fn shorten(schedule: &Schedule, context: usize) -> Vec<Row> {
     for (at, _) in schedule.steps.iter().enumerate().filter(|(_, step)| reversed.contains(step)) {
         note(&mut reasons, at, Reason::Reversed);
     }
-    rows(schedule, &reasons)
+    rows(&schedule.steps, &last, &reasons)
+}
+
+/// The steps that matter, with at least `context` events of each thread of the deadlock before it waits, and the acquires
+/// that wait at the end.
+pub fn shorten_deadlock(schedule: &DeadlockSchedule, context: usize) -> Vec<Row> {
+    let mut reasons = Reasons::new();
+    note_threads(&schedule.steps, &schedule.waiting, context, &mut reasons);
+    rows(&schedule.steps, &schedule.waiting, &reasons)
+}
+
+/// Notes what matters of the threads of the last steps.
+fn note_threads(steps: &[Step], last: &[Step], context: usize, reasons: &mut Reasons) {
+    for thread in last.iter().map(|step| step.event.thread()) {
+        note_context(steps, thread, context, reasons);
+        note_handovers(steps, thread, reasons);
+        note_held(steps, thread, reasons);
+    }
 }
 
 /// The reason for each step that is shown, by position; the strongest one counts.
@@ -69,16 +83,16 @@ fn note(reasons: &mut Reasons, at: usize, reason: Reason) {
     *known = reason.min(*known);
 }
 
-fn note_context(schedule: &Schedule, thread: ThreadId, context: usize, reasons: &mut Reasons) {
-    let steps = schedule.steps.iter().enumerate().rev();
+fn note_context(steps: &[Step], thread: ThreadId, context: usize, reasons: &mut Reasons) {
+    let steps = steps.iter().enumerate().rev();
     for (at, _) in steps.filter(|(_, step)| step.event.thread() == thread).take(context) {
         note(reasons, at, Reason::Context);
     }
 }
 
-fn note_held(schedule: &Schedule, thread: ThreadId, reasons: &mut Reasons) {
+fn note_held(steps: &[Step], thread: ThreadId, reasons: &mut Reasons) {
     let mut held: FxHashMap<LockId, usize> = FxHashMap::default();
-    for (at, step) in schedule.steps.iter().enumerate().filter(|(_, step)| step.event.thread() == thread) {
+    for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.event.thread() == thread) {
         match step.event.action() {
             Action::Acquire(lock) | Action::AcquireShared(lock) => {
                 held.insert(lock, at);
@@ -93,10 +107,10 @@ fn note_held(schedule: &Schedule, thread: ThreadId, reasons: &mut Reasons) {
 }
 
 /// The last event of each other thread that hands something to `thread`, with the event that takes it.
-fn note_handovers(schedule: &Schedule, thread: ThreadId, reasons: &mut Reasons) {
+fn note_handovers(steps: &[Step], thread: ThreadId, reasons: &mut Reasons) {
     let mut last_writes: FxHashMap<VarId, (usize, ThreadId)> = FxHashMap::default();
     let mut handovers: FxHashMap<ThreadId, [Option<usize>; 2]> = FxHashMap::default();
-    for (at, step) in schedule.steps.iter().enumerate() {
+    for (at, step) in steps.iter().enumerate() {
         let by = step.event.thread();
         match step.event.action() {
             Action::Fork(child) if child == thread => {
@@ -124,10 +138,10 @@ fn note_handovers(schedule: &Schedule, thread: ThreadId, reasons: &mut Reasons) 
     }
 }
 
-fn rows(schedule: &Schedule, reasons: &Reasons) -> Vec<Row> {
+fn rows(steps: &[Step], last: &[Step], reasons: &Reasons) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut omitted = Omitted::new();
-    for (at, &step) in schedule.steps.iter().enumerate() {
+    for (at, &step) in steps.iter().enumerate() {
         match reasons.get(&at) {
             Some(&reason) => {
                 rows.extend(take_omitted(&mut omitted));
@@ -137,7 +151,7 @@ fn rows(schedule: &Schedule, reasons: &Reasons) -> Vec<Row> {
         }
     }
     rows.extend(take_omitted(&mut omitted));
-    rows.extend([schedule.first, schedule.second].map(|step| Row::Step { step, reason: Reason::Access }));
+    rows.extend(last.iter().map(|&step| Row::Step { step, reason: Reason::Access }));
     rows
 }
 

@@ -29,16 +29,20 @@ struct AcquireForm {
 
 impl DeadlockForm {
     pub(super) fn of(group: &Group<Deadlock>, symbols: &Symbols) -> DeadlockForm {
+        DeadlockForm::new(group.id, &group.example, group.count, symbols)
+    }
+
+    pub(super) fn new(id: u32, deadlock: &Deadlock, count: u64, symbols: &Symbols) -> DeadlockForm {
         let thread = |step: &DeadlockStep| ThreadForm {
             thread: symbols.threads.display(step.at.thread),
             holds: AcquireForm::of(step.held, step.held_at, symbols),
             waits_for: AcquireForm::of(step.lock, step.at, symbols),
         };
         DeadlockForm {
-            id: group.id,
-            verdict: group.example.verdict.word(),
-            threads: group.example.steps.iter().map(thread).collect(),
-            count: group.count,
+            id,
+            verdict: deadlock.verdict.word(),
+            threads: deadlock.steps.iter().map(thread).collect(),
+            count,
         }
     }
 }

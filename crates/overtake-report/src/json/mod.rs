@@ -17,7 +17,7 @@ pub use self::ask::answers;
 use self::deadlock::DeadlockForm;
 pub use self::generated::generated;
 pub use self::statistics::statistics;
-pub use self::witness::witness;
+pub use self::witness::{deadlock_witness, witness};
 use crate::model::{Analysed, Findings, TraceFacts, WrittenFacts};
 
 /// The version of the form.

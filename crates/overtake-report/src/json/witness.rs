@@ -1,4 +1,4 @@
-//! The schedule of a race.
+//! The schedule of a race or a deadlock.
 
 use std::io;
 
@@ -6,9 +6,10 @@ use overtake_detect::witness::{Overtaken, Step};
 use overtake_trace::Symbols;
 use serde::Serialize;
 
+use super::deadlock::DeadlockForm;
 use super::{RaceForm, SCHEMA, TraceForm, write_line};
 use crate::event::operand_name;
-use crate::model::WitnessFacts;
+use crate::model::{DeadlockWitnessFacts, WitnessFacts};
 
 /// Writes a verified schedule, as one line.
 pub fn witness(out: &mut dyn io::Write, facts: &WitnessFacts<'_>) -> io::Result<()> {
@@ -16,10 +17,27 @@ pub fn witness(out: &mut dyn io::Write, facts: &WitnessFacts<'_>) -> io::Result<
     let form = WitnessForm {
         schema: SCHEMA,
         trace: TraceForm::of(trace),
-        race: RaceForm::of(group, symbols),
+        race: Some(RaceForm::of(group, symbols)),
+        deadlock: None,
         verified: true,
         steps: schedule.events().map(|step| StepForm::of(&step, symbols)).collect(),
         overtaken: schedule.overtaken.iter().map(|overtaken| OvertakenForm::of(overtaken, symbols)).collect(),
+    };
+    write_line(out, &form)
+}
+
+/// Writes a verified schedule that leads to a deadlock, as one line.
+pub fn deadlock_witness(out: &mut dyn io::Write, facts: &DeadlockWitnessFacts<'_>) -> io::Result<()> {
+    let DeadlockWitnessFacts { trace, symbols, id, schedule } = facts;
+    let steps = schedule.steps.iter().chain(&schedule.waiting);
+    let form = WitnessForm {
+        schema: SCHEMA,
+        trace: TraceForm::of(trace),
+        race: None,
+        deadlock: Some(DeadlockForm::new(*id, &schedule.deadlock, 1, symbols)),
+        verified: true,
+        steps: steps.map(|step| StepForm::of(step, symbols)).collect(),
+        overtaken: Vec::new(),
     };
     write_line(out, &form)
 }
@@ -28,7 +46,10 @@ pub fn witness(out: &mut dyn io::Write, facts: &WitnessFacts<'_>) -> io::Result<
 struct WitnessForm<'a> {
     schema: u32,
     trace: TraceForm<'a>,
-    race: RaceForm,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race: Option<RaceForm>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadlock: Option<DeadlockForm>,
     verified: bool,
     steps: Vec<StepForm>,
     overtaken: Vec<OvertakenForm>,

@@ -22,7 +22,7 @@ pub use compare::{Compared, compare_heading, compare_row, compare_trace};
 pub use findings::{cause, findings, one, write};
 pub use notes::{clean, expected, generated, notes, timing, validation, written};
 pub use statistics::statistics;
-pub use witness::witness;
+pub use witness::{deadlock_witness, witness};
 
 /// How much room there is.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
-//! The schedule of a predicted race, thread by thread in columns.
+//! The schedule of a predicted race or deadlock, thread by thread in columns.
 
 use std::fmt::Write;
 
-use overtake_detect::witness::{Overtaken, Reason, Row, Schedule, Step, shorten};
+use overtake_detect::witness::{Overtaken, Reason, Row, Schedule, Step, shorten, shorten_deadlock};
 use overtake_trace::{Symbols, ThreadId};
 
 use super::{BOLD, DIM, Layout, printable, table, verdict_style};
 use crate::event::operand_name;
-use crate::model::WitnessFacts;
+use crate::model::{DeadlockWitnessFacts, WitnessFacts};
 use crate::number::{counted, grouped};
 
 /// Events of each of the two threads that are shown before its access, if nothing else makes them matter.
@@ -29,31 +29,77 @@ pub fn witness(facts: &WitnessFacts<'_>, full: bool, layout: &Layout) -> String 
         &mut text,
         format_args!("After these {length} of the run, in this order, both accesses can happen next:\n"),
     );
-    let rows = if full { every_step(schedule) } else { shorten(schedule, CONTEXT) };
-    text.push_str(&columns(&rows, schedule, symbols, layout));
+    let last = [schedule.first, schedule.second];
+    let rows = if full { every_step(&schedule.steps, &last) } else { shorten(schedule, CONTEXT) };
+    text.push_str(&columns(&rows, |reason, step| remark(reason, step, schedule, symbols), symbols, layout));
     text.push('\n');
     for overtaken in &schedule.overtaken {
         line(&mut text, format_args!("{}", explain(overtaken, symbols)));
     }
+    text.push_str(&ending(&rows));
+    text
+}
+
+/// The schedule that leads to a deadlock: what matters of it, or every step.
+pub fn deadlock_witness(facts: &DeadlockWitnessFacts<'_>, full: bool, layout: &Layout) -> String {
+    let DeadlockWitnessFacts { schedule, symbols, id, .. } = facts;
+    let steps = &schedule.deadlock.steps;
+    let style = verdict_style(schedule.deadlock.verdict);
+    let verdict = schedule.deadlock.verdict.word();
+    let locks: Vec<_> = steps.iter().map(|step| printable(&symbols.locks.display(step.held))).collect();
+    let mut text = String::new();
+    let locks = locks.join(", ");
+    line(&mut text, format_args!("{id}. {style}{verdict} deadlock{style:#} on {BOLD}{locks}{BOLD:#}"));
+    let length = counted(schedule.steps.len() as u64, "event", "events");
+    line(
+        &mut text,
+        format_args!("After these {length} of the run, in this order, each thread waits for the next one:\n"),
+    );
+    let rows = match full {
+        true => every_step(&schedule.steps, &schedule.waiting),
+        false => shorten_deadlock(schedule, CONTEXT),
+    };
+    let remark = |reason: Reason, step: &Step| match reason {
+        Reason::Access => {
+            let waiting = schedule.waiting.iter().position(|waiting| waiting == step).unwrap_or(0);
+            let holder = &steps[(waiting + 1) % steps.len()];
+            format!("<- waits: {} holds it", printable(&symbols.threads.display(holder.at.thread)))
+        }
+        Reason::Held => "held while it waits".into(),
+        _ => String::new(),
+    };
+    text.push_str(&columns(&rows, remark, symbols, layout));
+    text.push('\n');
+    text.push_str(&ending(&rows));
+    text
+}
+
+/// Who checked the schedule, and how to see more of it.
+fn ending(rows: &[Row]) -> String {
+    let mut text = String::new();
     line(
         &mut text,
         format_args!(
             "{DIM}checked: an independent checker replayed it as a correct reordering of the run{DIM:#}"
         ),
     );
-    if !full && rows.iter().any(|row| matches!(row, Row::Omitted(_))) {
+    if rows.iter().any(|row| matches!(row, Row::Omitted(_))) {
         line(&mut text, format_args!("{DIM}--full shows every event{DIM:#}"));
     }
     text
 }
 
-fn every_step(schedule: &Schedule) -> Vec<Row> {
-    let steps = schedule.steps.iter().map(|&step| Row::Step { step, reason: Reason::Context });
-    let accesses = [schedule.first, schedule.second].map(|step| Row::Step { step, reason: Reason::Access });
-    steps.chain(accesses).collect()
+fn every_step(steps: &[Step], last: &[Step]) -> Vec<Row> {
+    let row = |reason| move |&step: &Step| Row::Step { step, reason };
+    steps.iter().map(row(Reason::Context)).chain(last.iter().map(row(Reason::Access))).collect()
 }
 
-fn columns(rows: &[Row], schedule: &Schedule, symbols: &Symbols, layout: &Layout) -> String {
+fn columns(
+    rows: &[Row],
+    remark: impl Fn(Reason, &Step) -> String,
+    symbols: &Symbols,
+    layout: &Layout,
+) -> String {
     let mut threads: Vec<ThreadId> = rows
         .iter()
         .filter_map(|row| match row {
@@ -85,7 +131,7 @@ fn columns(rows: &[Row], schedule: &Schedule, symbols: &Symbols, layout: &Layout
                     true => cells[1 + column] = describe(step, symbols),
                     false => cells[1] = format!("{}: {}", name(thread), describe(step, symbols)),
                 }
-                cells[heading.len() - 1] = remark(*reason, step, schedule, symbols);
+                cells[heading.len() - 1] = remark(*reason, step);
             }
             Row::Omitted(counts) => {
                 cells[0] = "...".into();

@@ -133,7 +133,7 @@ pub(crate) enum Command {
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
 
-    /// Show a checked schedule in which a predicted race happens
+    /// Show a checked schedule in which a predicted race or deadlock happens
     #[command(after_help = WITNESS_EXAMPLES)]
     Witness(WitnessArguments),
 

@@ -1,4 +1,4 @@
-//! `overtake witness`: a checked schedule in which a predicted race happens.
+//! `overtake witness`: a checked schedule in which a predicted race happens, or that leads to a predicted deadlock.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use overtake::reports;
 use overtake::{Error, Examined, Listener};
 use overtake_detect::{Entry, Race, RaceGroup, Registry, Strictness, Witness};
 use overtake_report::collect::Collector;
-use overtake_report::result::Finding;
-use overtake_report::{Analysed, WitnessFacts, json, text};
-use overtake_trace::{Event, EventSink, Format};
+use overtake_report::result::{Finding, Kind};
+use overtake_report::{Analysed, DeadlockWitnessFacts, WitnessFacts, json, text};
+use overtake_trace::{Event, EventSink, Format, Symbols};
 
 use super::chosen::chosen;
 use crate::command_line::args::WitnessArguments;
@@ -26,6 +26,16 @@ pub(crate) fn run(arguments: &WitnessArguments, registry: Registry, console: Con
     let examined = Examined::of(&mut input, &detectors, options, Strictness::Repair, &console)?;
     let analysed = examined.analysed();
     let (collector, named) = chosen(&analysed, &arguments.race)?;
+    if named.kind == Kind::Deadlock {
+        let deadlocks = collector.deadlocks_to_be_witnessed();
+        let schedules = reports::deadlock_witnesses(&mut input, &deadlocks)?;
+        let [schedule] = &schedules[..] else {
+            return Err(Error::usage(deadlock_without_schedule(&named)));
+        };
+        let (trace, symbols, id) = (analysed.trace, analysed.symbols, named.id);
+        let facts = DeadlockWitnessFacts { trace, symbols, id, schedule };
+        return show_deadlock(arguments, &facts, console);
+    }
     let (group, way) = predicted(&analysed, &collector, named.id)
         .ok_or_else(|| Error::usage(without_schedule(&named, &detectors)))?;
     let is_recorded = analysed.symbols.program.is_recorded();
@@ -43,9 +53,38 @@ pub(crate) fn run(arguments: &WitnessArguments, registry: Registry, console: Con
         WitnessFacts { trace: analysed.trace, symbols: analysed.symbols, group: &group, schedule: &schedule };
     show(arguments, &facts, console)?;
     if let Some(path) = &arguments.std {
-        write_std(path, &facts, console)?;
+        let events: Vec<Event> = schedule.events().map(|step| step.event).collect();
+        write_std(path, &events, facts.symbols, console)?;
     }
     Ok(Verdict::Races)
+}
+
+/// Shows the schedule that leads to a deadlock. No trace can have an acquire that waits forever: `--std` writes what comes before.
+fn show_deadlock(
+    arguments: &WitnessArguments,
+    facts: &DeadlockWitnessFacts<'_>,
+    console: Console,
+) -> Outcome {
+    match arguments.json {
+        true => console.write(|out| json::deadlock_witness(out, facts)),
+        false => console.print(&text::deadlock_witness(facts, arguments.full, &console.layout(0))),
+    }?;
+    if let Some(path) = &arguments.std {
+        let events: Vec<Event> = facts.schedule.steps.iter().map(|step| step.event).collect();
+        write_std(path, &events, facts.symbols, console)?;
+    }
+    Ok(Verdict::Races)
+}
+
+fn deadlock_without_schedule(named: &Finding) -> String {
+    let why = match named.verdict {
+        overtake_detect::Verdict::Observed => "the run itself ends in it",
+        overtake_detect::Verdict::Possible => {
+            "whether it can happen depends on what racy reads saw (verdict: possible)"
+        }
+        _ => "it is only suspected; the detector `deadlock` finds those that have one",
+    };
+    format!("deadlock {} has no schedule: {why}", named.id)
 }
 
 /// The race as reported by a detector whose races have schedules, with the number that it has in the report, and how its schedule is built.
@@ -83,10 +122,9 @@ fn show(arguments: &WitnessArguments, facts: &WitnessFacts<'_>, console: Console
 }
 
 /// The reordered run as a trace of its own.
-fn write_std(path: &Path, facts: &WitnessFacts<'_>, console: Console) -> Result<(), Error> {
-    let events: Vec<Event> = facts.schedule.events().map(|step| step.event).collect();
+fn write_std(path: &Path, events: &[Event], symbols: &Symbols, console: Console) -> Result<(), Error> {
     let mut output = OutputTrace::create(path, Some(Format::Std))?;
-    let written = output.write(&events, facts.symbols).and_then(|()| output.finish(facts.symbols));
+    let written = output.write(events, symbols).and_then(|()| output.finish(symbols));
     written.map_err(|error| output.failure(error))?;
     console.say(&text::written(&output.complete()?));
     Ok(())
