@@ -139,3 +139,13 @@ fn the_version_is_printed() {
     let version = overtake(&["--version"]).expect_code(0).text();
     assert_eq!(version.trim(), concat!("overtake ", env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn the_pages_count_the_detectors_that_there_are() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let words = format!("{} detectors", overtake_detect::DETECTORS.len());
+    for page in ["README.md", "docs/traces.md"] {
+        let text = std::fs::read_to_string(root.join(page)).expect("a page");
+        assert!(text.contains(&words), "no {words} in {page}");
+    }
+}

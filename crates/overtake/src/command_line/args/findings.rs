@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{ArgGroup, Args};
 use overtake::Error;
 use overtake::files::OutputFile;
 use overtake::reports::Details;
@@ -308,7 +308,7 @@ pub(crate) struct WitnessArguments {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// Write the reordered trace, the two accesses last, to this file
+    /// Write the reordered trace to this file: the two accesses last, or up to where the threads wait
     #[arg(long, value_name = "FILE")]
     pub(crate) std: Option<PathBuf>,
 
@@ -334,20 +334,21 @@ pub(crate) struct CertifyArguments {
 
 /// `ask`.
 #[derive(Args)]
+#[command(group = ArgGroup::new("question").args(["pair", "event"]).required(true))]
 pub(crate) struct AskArguments {
     #[command(flatten)]
     pub(crate) input: InputArguments,
 
     /// Two events by their indices
-    #[arg(long, value_name = "I,J", value_delimiter = ',', required_unless_present = "event")]
+    #[arg(long, value_name = "I,J", value_delimiter = ',')]
     pub(crate) pair: Vec<u64>,
 
     /// An access by its index: asks about it and every access that it conflicts with
-    #[arg(long, value_name = "I", conflicts_with = "pair")]
+    #[arg(long, value_name = "I")]
     pub(crate) event: Option<u64>,
 
     /// Only accesses of this thread (--event)
-    #[arg(long, value_name = "NAME", requires = "event")]
+    #[arg(long, value_name = "NAME", requires = "event", conflicts_with = "pair")]
     pub(crate) thread: Option<String>,
 
     /// Answer for at most this many pairs, the nearest first; 0 is all (--event)

@@ -5,7 +5,7 @@ use overtake_detect::ask::{Answer, ask, partners};
 use overtake_detect::witness::Schedule;
 use overtake_detect::{Race, RaceGroup, Strictness, Witness};
 use overtake_report::{TraceFacts, WitnessFacts, json, text};
-use overtake_trace::EventIndex;
+use overtake_trace::{Block, EventIndex, OperandKind};
 
 use crate::command_line::args::AskArguments;
 use crate::command_line::console::Console;
@@ -18,15 +18,11 @@ pub(crate) fn run(arguments: &AskArguments, console: Console) -> Outcome {
     let pairs = pairs(arguments, &mut input, console)?;
     let mut opened = input.open()?;
     let answers = ask(opened.source_mut(), &pairs).map_err(|error| opened.failure(error))?;
-    let mut answers: Vec<Answer> = pairs
-        .iter()
-        .zip(answers)
-        .map(|((first, second), answer)| {
-            answer.ok_or_else(|| {
-                opened.failure(format!("expected events {first} and {second}, found no such events"))
-            })
-        })
-        .collect::<Result<_, Error>>()?;
+    let answers: Option<Vec<Answer>> = answers.into_iter().collect();
+    let Some(mut answers) = answers else {
+        let asked: Vec<EventIndex> = pairs.iter().flat_map(|&(first, second)| [first, second]).collect();
+        return Err(missing(&asked, &mut input)?);
+    };
     let symbols = opened.source().symbols();
     let is_recorded = symbols.program.is_recorded();
     let schedules = match arguments.event.is_none() || is_recorded {
@@ -67,9 +63,14 @@ fn pairs(
     let mut opened = input.open()?;
     let found = partners(opened.source_mut(), event).map_err(|error| opened.failure(error))?;
     if found.access.is_none() {
-        return Err(Error::usage(format!("expected an access at event {event}, found none")));
+        return Err(missing(&[event], input)?);
     }
     let threads = &opened.source().symbols().threads;
+    if let Some(wanted) = &arguments.thread
+        && !threads.iter().any(|name| name == wanted.as_bytes())
+    {
+        return Err(Error::usage(format!("expected a thread of the trace after --thread, found {wanted}")));
+    }
     let is_wanted = |name: &String| arguments.thread.as_ref().is_none_or(|wanted| wanted == name);
     let mut conflicting = found.conflicting;
     conflicting.retain(|at| is_wanted(&threads.display(at.thread)));
@@ -77,13 +78,44 @@ fn pairs(
     let all = conflicting.len();
     let shown = if arguments.limit == 0 { all } else { arguments.limit.min(all) };
     let conflict = if all == 1 { "access conflicts" } else { "accesses conflict" };
-    let rest = match all - shown {
-        0 => String::new(),
-        left => format!("; the nearest {shown} are answered, --limit {} answers all", shown + left),
+    let rest = match shown {
+        shown if shown == all => String::new(),
+        1 => format!("; the nearest is answered, --limit {all} answers all"),
+        _ => format!("; the nearest {shown} are answered, --limit {all} answers all"),
     };
+    let of_thread = arguments.thread.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+    let conflict = conflict.replacen(' ', &format!("{of_thread} "), 1);
     console.say(&format!("{all} {conflict} with event {event}{rest}"));
     let pair = |index: EventIndex| (index.min(event), index.max(event));
     Ok(conflicting[..shown].iter().map(|at| pair(at.index)).collect())
+}
+
+/// Why there is no answer: an event that was asked about is not in the trace, is no access, or was left out by a repair.
+fn missing(asked: &[EventIndex], input: &mut Input) -> Result<Error, Error> {
+    let mut opened = input.open()?;
+    let (mut block, mut end, mut found) = (Block::default(), EventIndex(0), Vec::new());
+    while opened.next_block(&mut block)? {
+        for (index, event) in (block.first.0..).map(EventIndex).zip(&block.events) {
+            end = EventIndex(index.0 + 1);
+            found.extend(asked.contains(&index).then_some((index, event.op())));
+        }
+    }
+    let beyond = asked.iter().find(|index| **index >= end);
+    let other = found.iter().find(|(_, op)| op.operand_kind() != OperandKind::Variable);
+    let why = match (beyond, other) {
+        (Some(index), _) => format!("expected an event below {end}, where the trace ends, found {index}"),
+        (None, Some((index, op))) if asked.len() == 1 => {
+            format!("expected an access at event {index}, found {}", op.describe())
+        }
+        _ => {
+            let events: Vec<_> = asked.iter().map(|index| format!("event {index}")).collect();
+            format!(
+                "{} is left out where the trace is repaired; overtake validate says why",
+                events.join(" or ")
+            )
+        }
+    };
+    Ok(Error::usage(why))
 }
 
 /// The checked schedules that bring accesses side by side. In a recording, what has none is possible only.
