@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use overtake_detect::{EventSet, Findings, Outcome};
-use overtake_trace::{Block, Landmarks, OtrFile, Part, Repair, Repairs};
+use overtake_trace::{Block, Landmarks, OtrFile, Part, Repairs};
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::Probe;
 use timely::dataflow::operators::generic::Operator;
@@ -24,13 +24,21 @@ use timely::dataflow::{InputHandleVec, ProbeHandle};
 use timely::worker::Worker;
 
 use crate::letters::{Audience, Letter, Nothing, exchange_marks, gather};
-use crate::owners::Owners;
+use crate::owners::{Owners, Slice};
 use crate::parcel::{Content, Parcel, SpareParts, pack};
+use crate::slices::{Told, from_lists, lists};
 use crate::station::Station;
 use crate::{Answer, Task, WorkerFacts};
 
 /// Rounds that a worker may be ahead of the slowest one.
 const AHEAD: u64 = 4;
+
+/// A slice of a job that is judged, now or by an earlier job.
+struct Judged {
+    /// What its workers said, by worker.
+    told: Vec<Told>,
+    is_new: bool,
+}
 
 /// Does a worker's share of a task. The first worker brings home the answer; the others have none.
 pub(crate) fn work(
@@ -39,21 +47,64 @@ pub(crate) fn work(
     per_process: usize,
     spare: &Arc<SpareParts>,
 ) -> Result<Option<Answer>, String> {
-    let start = processor_time();
-    let mut share = match Share::new(worker, task, per_process, spare) {
+    let of = task.slices.max(1);
+    let mut kept = take_from_shelf(worker, task);
+    let words: Vec<u64> = kept.iter().map(|kept| u64::from(kept.is_some())).collect();
+    // The first worker says which slices are missing.
+    let letters = agree(worker, None, &words)?;
+    let is_kept = |slice: u16| letters[0].words.get(1 + usize::from(slice)) == Some(&1);
+    let mut judged = Vec::new();
+    for number in 0..of {
+        if is_kept(number) {
+            let told = kept.get_mut(usize::from(number)).and_then(Option::take).unwrap_or_default();
+            judged.push(Judged { told, is_new: false });
+            continue;
+        }
+        let share = judge_slice(worker, task, per_process, spare, Slice { number, of })?;
+        let Some(told) = share.results(worker)? else { continue };
+        if number + 1 == of {
+            judged.push(Judged { told, is_new: true });
+            return Ok(Some(answer(&judged, &mut share.station.borrow_mut())));
+        }
+        if let Some(shelf) = &task.shelf {
+            shelf.put(number, &Told::all_to_words(&told));
+        }
+        judged.push(Judged { told, is_new: true });
+    }
+    Ok(None)
+}
+
+/// What the first worker finds on the shelf, for each slice but the last.
+fn take_from_shelf(worker: &Worker, task: &Task) -> Vec<Option<Vec<Told>>> {
+    let shelf = task.shelf.as_ref().filter(|_| worker.index() == 0);
+    let taken = |slice| Told::all_from_words(&shelf?.take(slice)?, task.detectors.len());
+    (1..task.slices).map(|next| taken(next - 1)).collect()
+}
+
+/// Judges the variables of a slice, together with the others.
+fn judge_slice(
+    worker: &mut Worker,
+    task: &Task,
+    per_process: usize,
+    spare: &Arc<SpareParts>,
+    slice: Slice,
+) -> Result<Share, String> {
+    let mut share = match Share::new(worker, task, per_process, spare, slice) {
         Ok(share) => share,
         // Others must hear of it, or they would wait.
-        Err(reason) => return agree(worker, Some(&reason), &[]).map(|_| None),
+        Err(reason) => {
+            agree(worker, Some(&reason), &[])?;
+            return Err(reason);
+        }
     };
     agree(worker, None, &[])?;
     loop {
         share.pass(worker);
         if !share.end_pass(worker)? {
-            break;
+            return Ok(share);
         }
         share.station.borrow_mut().begin_again();
     }
-    Ok(share.results(worker, processor_time().saturating_sub(start)))
 }
 
 /// Brings all workers together. Returns what each of them says; fails everywhere with the reason of the first one that has one.
@@ -88,6 +139,9 @@ struct Share {
     events_sent: u64,
     /// The events of the own blocks that go to all workers, from the second pass on.
     marked: Option<EventSet>,
+    slice: Slice,
+    /// What the processor had done for this worker before.
+    start: u64,
 }
 
 impl Share {
@@ -96,13 +150,15 @@ impl Share {
         task: &Task,
         per_process: usize,
         spare: &Arc<SpareParts>,
+        slice: Slice,
     ) -> Result<Share, String> {
+        let start = processor_time();
         let (index, peers) = (worker.index(), worker.peers());
         let symbols = task.file.symbols().map_err(|error| error.to_string())?.clone();
         let workers = u16::try_from(peers)
             .map_err(|_| format!("expected at most {} workers, found {peers}", u16::MAX))?;
-        let owners = Owners::new(&symbols, workers, index as u16);
-        let own = (peers > 1).then(|| owners.own(index as u16));
+        let owners = Owners::new(&symbols, workers, index as u16, slice);
+        let own = (peers > 1 || slice.of > 1).then(|| owners.own(index as u16));
         let station =
             Station::new(task, own, symbols, index == 0, spare).map_err(|error| error.to_string())?;
         let (file, station) = (Arc::clone(&task.file), Rc::new(RefCell::new(station)));
@@ -120,6 +176,8 @@ impl Share {
             bytes_sent,
             events_sent,
             marked,
+            slice,
+            start,
         })
     }
 
@@ -151,7 +209,7 @@ impl Share {
 
     /// Reads the trace once, together with the others.
     fn pass(&mut self, worker: &mut Worker) {
-        if self.peers == 1 {
+        if self.peers == 1 && self.slice.of == 1 {
             return self.pass_alone();
         }
         let probe = ProbeHandle::new();
@@ -221,41 +279,33 @@ impl Share {
         }
     }
 
-    /// The first worker puts together what all of them found.
-    fn results(&self, worker: &mut Worker, processor: u64) -> Option<Answer> {
-        let mut station = self.station.borrow_mut();
-        let letters = gather(worker, self.report(&station, processor), "", Audience::First);
-        (self.index == 0).then(|| answer(&letters, &mut station)).flatten()
-    }
-
-    /// What this worker has to say at the end, in words.
-    fn report(&self, station: &Station, processor: u64) -> Vec<u64> {
-        let mut words = vec![self.bytes_sent, self.events_sent, processor];
-        let repairs = station.repairs(self.index == 0);
-        words.extend(Repair::ALL.iter().map(|&repair| repairs.of(repair)));
-        for job in station.jobs() {
-            let findings = job.analysis.findings().to_words();
-            words.extend([job.time.as_nanos() as u64, job.peak_state_bytes as u64, findings.len() as u64]);
-            words.extend(findings);
+    /// What all workers say at the end, by worker; only the first worker hears it.
+    fn results(&self, worker: &mut Worker) -> Result<Option<Vec<Told>>, String> {
+        let told = self.told();
+        let detectors = told.findings.len();
+        let letters = gather(worker, told.to_words(), "", Audience::First);
+        if self.index > 0 {
+            return Ok(None);
         }
-        words
+        let all: Option<Vec<_>> =
+            letters.iter().map(|letter| Told::from_words(&letter.words, detectors)).collect();
+        all.map(Some).ok_or_else(|| "what a worker found is not what was sent".into())
     }
-}
 
-/// Lists of words one after the other, each with its length first.
-fn lists(lists: &[Vec<u64>]) -> Vec<u64> {
-    lists.iter().flat_map(|list| std::iter::once(list.len() as u64).chain(list.iter().copied())).collect()
-}
-
-/// The lists in some words; none if they are not lists.
-fn from_lists(mut words: &[u64]) -> Option<Vec<Vec<u64>>> {
-    let mut lists = Vec::new();
-    while let Some((&length, rest)) = words.split_first() {
-        let (list, rest) = rest.split_at_checked(length.try_into().ok()?)?;
-        lists.push(list.to_vec());
-        words = rest;
+    /// What this worker has to say at the end.
+    fn told(&self) -> Told {
+        let station = self.station.borrow();
+        let jobs = || station.jobs().iter();
+        let facts = WorkerFacts {
+            bytes_sent: self.bytes_sent,
+            events_sent: self.events_sent,
+            processor: processor_time().saturating_sub(self.start),
+            nanoseconds: jobs().map(|job| job.time.as_nanos() as u64).collect(),
+            peak_state_bytes: jobs().map(|job| job.peak_state_bytes as u64).collect(),
+        };
+        let findings = jobs().map(|job| job.analysis.findings().clone()).collect();
+        Told { facts, repairs: station.repairs(self.index == 0 && self.slice.number == 0), findings }
     }
-    Some(lists)
 }
 
 /// A parcel arrives. One that cannot be read leaves a hole, which is noticed at the end.
@@ -266,28 +316,24 @@ fn receive(station: &mut Station, Parcel { block, content, .. }: Parcel) {
     }
 }
 
-/// Puts together what the workers found; none if a letter cannot be read.
-fn answer(letters: &[Letter], first: &mut Station) -> Option<Answer> {
+/// Puts together what the workers found in all slices. Those that were judged now come with what their workers did.
+fn answer(slices: &[Judged], first: &mut Station) -> Answer {
     let mut repairs = Repairs::default();
-    let mut workers = Vec::new();
+    let mut workers: Vec<WorkerFacts> = Vec::new();
     let mut logs: Vec<Vec<Findings>> = first.jobs().iter().map(|_| Vec::new()).collect();
-    for letter in letters {
-        let mut words = letter.words.iter().copied();
-        let (bytes_sent, events_sent, processor) = (words.next()?, words.next()?, words.next()?);
-        let mut facts = WorkerFacts { bytes_sent, events_sent, processor, ..WorkerFacts::default() };
-        for repair in Repair::ALL {
-            repairs.add(repair, words.next()?);
+    for Judged { told, is_new } in slices {
+        for (number, told) in told.iter().enumerate() {
+            told.repairs.made().for_each(|(repair, times)| repairs.add(repair, times));
+            logs.iter_mut().zip(&told.findings).for_each(|(log, findings)| log.push(findings.clone()));
+            match workers.get_mut(number) {
+                _ if !is_new => {}
+                Some(worker) => worker.add(&told.facts),
+                None => workers.push(told.facts.clone()),
+            }
         }
-        for log in &mut logs {
-            facts.nanoseconds.push(words.next()?);
-            facts.peak_state_bytes.push(words.next()?);
-            let findings: Vec<u64> = (0..words.next()?).map_while(|_| words.next()).collect();
-            log.push(Findings::from_words(&findings)?);
-        }
-        workers.push(facts);
     }
     let findings = logs.iter().map(|log| Findings::merged(log)).collect();
     // What another worker has mended is not in the landmarks of the first one.
     let landmarks = if repairs.total() == 0 { first.take_landmarks() } else { Landmarks::default() };
-    Some(Answer { findings, workers, repairs, misuses: first.misuses(), landmarks })
+    Answer { findings, workers, repairs, misuses: first.misuses(), landmarks }
 }

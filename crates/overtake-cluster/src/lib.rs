@@ -17,6 +17,7 @@
 //! | `station.rs` | the detectors of one worker |
 //! | `dataflow.rs` | who reads what, where it goes, and how workers agree |
 //! | `letters.rs` | what workers tell each other between two readings |
+//! | `slices.rs` | variables that are judged one slice after the other, and what is kept of finished ones |
 //! | `sockets.rs` | connections between processes |
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ mod dataflow;
 mod letters;
 mod owners;
 mod parcel;
+mod slices;
 mod sockets;
 mod station;
 #[cfg(test)]
@@ -42,6 +44,7 @@ use timely::communication::allocator::zero_copy::initialize::initialize_networki
 use timely::communication::{AllocatorBuilder, Hooks, WorkerGuards};
 use timely::execute::execute_from;
 
+pub use slices::Shelf;
 use sockets::Loss;
 pub use sockets::Processes;
 
@@ -56,6 +59,11 @@ pub struct Task {
     pub options: Options,
     /// What happens to a trace that is not well formed.
     pub strictness: Strictness,
+    /// In how many slices the variables are judged, one after the other. More than one needs detectors that judge every variable by itself
+    /// ([`Distribution::ByVariable`](overtake_detect::Distribution)).
+    pub slices: u16,
+    /// Where the first worker keeps finished slices.
+    pub shelf: Option<Arc<dyn Shelf>>,
 }
 
 /// What the workers found together.
@@ -158,7 +166,7 @@ impl Task {
         let sizes = self.file.sizes();
         let names: Vec<_> = self.detectors.iter().map(|entry| entry.name).collect();
         let trace = (self.file.block_count(), self.file.parameters().events, self.file.bytes_total());
-        (trace, names, threads).hash(&mut hasher);
+        (trace, names, threads, self.slices).hash(&mut hasher);
         format!("{sizes:?} {:?} {:?}", self.options, self.strictness).hash(&mut hasher);
         hasher.finish()
     }

@@ -3,6 +3,9 @@
 //! An access of an element of a heap block also reads the block, and a free writes it. So all elements of such a block belong to the
 //! worker of the block. Other variables are dealt out one by one, or where they are many in pieces of 64 neighbours: arrays by parts,
 //! and what is used together is mostly judged together.
+//!
+//! A job may judge the variables in several *slices*, one after the other. The variables of a slice are the same for any number of workers. While a slice is
+//! judged, accesses to the variables of others go to nobody.
 
 use overtake_detect::{EventSet, OwnVariables};
 use overtake_trace::{
@@ -16,6 +19,24 @@ const MANY: usize = 1 << 16;
 /// So few workers get events without a jump that depends on the event.
 const FEW: u16 = 4;
 const ALL: u8 = (1 << FEW) - 1;
+
+/// The owner of the variables of other slices; none of few workers.
+const NOBODY: u16 = u16::MAX;
+
+/// Which of the slices of a job this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slice {
+    pub(crate) number: u16,
+    pub(crate) of: u16,
+}
+
+impl Slice {
+    /// The worker of a variable, if it belongs to this slice. Every slice has as many hands as there are workers.
+    fn owner(self, hand: u32, workers: u16) -> u16 {
+        let workers = u32::from(workers);
+        if hand / workers == u32::from(self.number) { (hand % workers) as u16 } else { NOBODY }
+    }
+}
 
 /// The worker of each variable.
 #[derive(Debug)]
@@ -33,8 +54,8 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
-    /// The variables of a trace dealt out to so many workers, for a worker that reads.
-    pub(crate) fn new(symbols: &Symbols, workers: u16, reader: u16) -> Owners {
+    /// The variables of a slice dealt out to so many workers, for a worker that reads.
+    pub(crate) fn new(symbols: &Symbols, workers: u16, reader: u16, slice: Slice) -> Owners {
         let variables = &symbols.variables;
         let all = || (0..variables.len()).map(VarId::from_index);
         let mut is_heap = vec![false; variables.array_count()];
@@ -50,10 +71,8 @@ impl Owners {
                 Variable::Element { array, .. } if is_heap[array.index()] => Some(array),
                 _ => None,
             };
-            match heap_block {
-                Some(array) => dealt(array.0, workers),
-                None => dealt(var.0 >> piece, workers),
-            }
+            let number = heap_block.map_or(var.0 >> piece, |array| array.0);
+            slice.owner(dealt(number, u32::from(workers) * u32::from(slice.of)), workers)
         });
         let mut owners = Owners {
             of: of.collect(),
@@ -111,7 +130,7 @@ impl Owners {
         for (place, event) in (0_u32..).zip(&block.events) {
             let (fixed, by_variable) = self.receivers[event.op() as usize];
             let owner = self.of.get(event.operand() as usize).copied().unwrap_or(self.reader);
-            let mut receivers = fixed | (by_variable & (1 << owner));
+            let mut receivers = fixed | (by_variable & (1 << owner.min(FEW)));
             if marked.is_some_and(|marked| is_for_all(block, place, event, marked)) {
                 receivers = ALL;
             }
@@ -140,6 +159,7 @@ impl Owners {
                 Receiver::Everyone => None,
             };
             match receiver {
+                Some(NOBODY) => {}
                 Some(worker) => give(&mut parts[usize::from(worker)], place, event),
                 None => parts.iter_mut().for_each(|part| give(part, place, event)),
             }
@@ -192,9 +212,9 @@ fn give(part: &mut Part, place: u32, event: &Event) {
     part.places.push(place);
 }
 
-/// The worker of a number: neighbours mostly have different ones.
-fn dealt(number: u32, workers: u16) -> u16 {
-    ((u64::from(number.wrapping_mul(0x9e37_79b1)) * u64::from(workers)) >> 32) as u16
+/// A number below `hands`: neighbours mostly have different ones.
+fn dealt(number: u32, hands: u32) -> u32 {
+    ((u64::from(number.wrapping_mul(0x9e37_79b1)) * u64::from(hands)) >> 32) as u32
 }
 
 #[cfg(test)]
@@ -202,10 +222,12 @@ mod tests {
     use super::*;
     use overtake_trace::Trace;
 
+    const ONLY: Slice = Slice { number: 0, of: 1 };
+
     fn split(trace: &Trace, workers: u16, first: u64, marked: Option<&EventSet>) -> Vec<Part> {
         let mut parts = vec![Part::default(); workers.into()];
         let block = Block { first: EventIndex(first), events: trace.events.clone() };
-        Owners::new(&trace.symbols, workers, workers - 1).split(&block, marked, &mut parts);
+        Owners::new(&trace.symbols, workers, workers - 1, ONLY).split(&block, marked, &mut parts);
         parts
     }
 
@@ -241,7 +263,7 @@ mod tests {
             let parts = split(&trace, workers, 99, Some(&marked));
             assert!(parts.iter().all(|part| part.places.contains(&1)));
             assert_eq!(parts.iter().map(|part| part.places.len()).sum::<usize>(), usize::from(workers) + 2);
-            let owners = Owners::new(&trace.symbols, workers, 0);
+            let owners = Owners::new(&trace.symbols, workers, 0, ONLY);
             let own = |var| (0..workers).filter(|&worker| owners.own(worker).has(var)).count();
             assert!((0..2).all(|var| own(VarId(var)) == 1));
         }
@@ -261,10 +283,35 @@ mod tests {
                 symbols.variables.intern_element(array, index).expect("few names");
             }
         }
-        let owners = Owners::new(&symbols, 4, 0);
+        let owners = Owners::new(&symbols, 4, 0, ONLY);
         for of in owners.of.chunks(201) {
             assert!(of.iter().all(|worker| *worker == of[0]));
         }
         assert!((0..4).all(|worker| owners.of.contains(&worker)), "every worker has a block");
+    }
+
+    #[test]
+    fn the_variables_of_a_slice_do_not_depend_on_the_number_of_workers() {
+        let mut symbols = Symbols::default();
+        for name in 0..500 {
+            symbols.variables.intern(format!("x{name}").as_bytes()).expect("few names");
+        }
+        let variables = || (0..500).map(VarId);
+        let has = |workers, number, var| {
+            let owners = Owners::new(&symbols, workers, 0, Slice { number, of: 3 });
+            (0..workers).filter(|&worker| owners.own(worker).has(var)).count()
+        };
+        for var in variables() {
+            let of_one: Vec<_> = (0..3).map(|number| has(1, number, var)).collect();
+            assert_eq!(of_one.iter().sum::<usize>(), 1, "each variable has one slice");
+            for workers in [2, 5, 7] {
+                let of_many: Vec<_> = (0..3).map(|number| has(workers, number, var)).collect();
+                assert_eq!(of_many, of_one, "{workers} workers");
+            }
+        }
+        assert!(
+            (0..3).all(|number| variables().any(|var| has(1, number, var) == 1)),
+            "every slice has variables"
+        );
     }
 }

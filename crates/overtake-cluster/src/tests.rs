@@ -19,6 +19,8 @@ fn a_process_that_is_gone_is_named() {
         detectors: vec![find("hb").expect("a row")],
         options: Options::default(),
         strictness: Strictness::Repair,
+        slices: 1,
+        shelf: None,
     };
     let free = |_| TcpListener::bind("127.0.0.1:0").expect("a free port");
     let ports: Vec<_> =

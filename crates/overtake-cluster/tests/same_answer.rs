@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use overtake_cluster::{Answer, Obstacle, Processes, Task};
+use overtake_cluster::{Answer, Obstacle, Processes, Shelf, Task};
 use overtake_detect::{DETECTORS, Driver, Entry, Findings, Options, Outcome, Strictness};
 use overtake_oracle::random::{Shape, trace};
 use overtake_oracle::random_traces;
@@ -28,7 +28,14 @@ fn sealed(trace: &Trace, block_events: usize) -> NamedTempFile {
 
 fn task(file: &NamedTempFile, detectors: Vec<&'static Entry>) -> Task {
     let file = Arc::new(OtrFile::open(file.path()).expect("a sealed trace"));
-    Task { file, detectors, options: Options::default(), strictness: Strictness::Repair }
+    Task {
+        file,
+        detectors,
+        options: Options::default(),
+        strictness: Strictness::Repair,
+        slices: 1,
+        shelf: None,
+    }
 }
 
 fn sequential(trace: &Trace, detectors: &[&'static Entry], block_events: usize) -> Driver {
@@ -62,10 +69,20 @@ fn compare(found: &Findings, expected: &Findings, what: &str) {
 
 /// Compares with the sequential run. Returns the answer.
 fn compare_all(trace: &Trace, block_events: usize, workers: usize, what: &str) -> Result<Answer, Obstacle> {
-    let detectors = shared();
     let file = sealed(trace, block_events);
-    let expected = sequential(trace, &detectors, block_events);
-    let answer = task(&file, detectors).with_threads(workers, &mut |_| ())?;
+    compare_task(task(&file, shared()), trace, block_events, workers, what)
+}
+
+/// Compares what workers make of a task with the sequential run.
+fn compare_task(
+    task: Task,
+    trace: &Trace,
+    block_events: usize,
+    workers: usize,
+    what: &str,
+) -> Result<Answer, Obstacle> {
+    let expected = sequential(trace, &task.detectors, block_events);
+    let answer = task.with_threads(workers, &mut |_| ())?;
     same(&answer.workers.len(), &workers, what);
     same(&&answer.repairs, &expected.repairs(), what);
     same(&answer.misuses.found(), &expected.misuses().found(), what);
@@ -97,6 +114,95 @@ fn workers_find_what_the_sequential_run_finds() {
             let what = format!("shape {number}, seed {seed}, {workers} workers, blocks of {block_events}");
             compare_all(&trace, block_events, workers, &what).expect("workers can share a well-formed trace");
         }
+    }
+}
+
+/// A shelf in memory: what was put, and in which order.
+#[derive(Default)]
+struct Kept {
+    slices: Mutex<Vec<(u16, Vec<u64>)>>,
+}
+
+impl Kept {
+    fn of(slices: impl IntoIterator<Item = (u16, Vec<u64>)>) -> Arc<Kept> {
+        Arc::new(Kept { slices: Mutex::new(slices.into_iter().collect()) })
+    }
+
+    fn all(&self) -> Vec<(u16, Vec<u64>)> {
+        self.slices.lock().expect("nobody panicked").clone()
+    }
+}
+
+impl Shelf for Kept {
+    fn take(&self, slice: u16) -> Option<Vec<u64>> {
+        self.all().into_iter().find(|(number, _)| *number == slice).map(|(_, words)| words)
+    }
+
+    fn put(&self, slice: u16, words: &[u64]) {
+        self.slices.lock().expect("nobody panicked").push((slice, words.to_vec()));
+    }
+}
+
+/// Every detector that judges variables one by one.
+fn sliceable() -> Vec<&'static Entry> {
+    DETECTORS.iter().filter(|entry| entry.can_be_sliced()).collect()
+}
+
+#[test]
+fn slices_find_together_what_the_sequential_run_finds() {
+    assert!(sliceable().len() > 1);
+    for (number, shape) in shapes().iter().enumerate() {
+        for seed in 0..random_traces(4) {
+            let trace = trace(shape, seed);
+            let (workers, slices) = (1 + (seed as usize + number) % 5, 2 + (seed as u16) % 4);
+            let file = sealed(&trace, 32);
+            let task = Task { slices, ..task(&file, sliceable()) };
+            let what = format!("shape {number}, seed {seed}, {workers} workers, {slices} slices");
+            compare_task(task, &trace, 32, workers, &what).expect("workers can share a well-formed trace");
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_needs_repairs_has_the_same_answer_in_slices_or_none() {
+    let (mut shared, mut refused) = (0, 0);
+    for seed in 0..60 {
+        let trace = trace(&Shape { variables: 6, ..Shape::ill_formed() }.with_events(60), seed);
+        let file = sealed(&trace, 16);
+        let task = Task { slices: 3, ..task(&file, sliceable()) };
+        match compare_task(task, &trace, 16, 1 + seed as usize % 3, &format!("seed {seed}")) {
+            Ok(_) => shared += 1,
+            Err(Obstacle::Alone(_)) => refused += 1,
+            Err(failed) => panic!("{failed}"),
+        }
+    }
+    assert!(shared > 0 && refused > 0, "{shared} shared, {refused} refused");
+}
+
+#[test]
+fn a_job_goes_on_with_the_slices_that_are_missing() {
+    let shapes = shapes();
+    for seed in 0..random_traces(20) {
+        let trace = trace(&shapes[seed as usize % shapes.len()], seed);
+        let file = sealed(&trace, 32);
+        let job = |shelf: &Arc<Kept>, workers| {
+            let shelf: Arc<dyn Shelf> = Arc::clone(shelf) as _;
+            let task = Task { slices: 4, shelf: Some(shelf), ..task(&file, sliceable()) };
+            compare_task(task, &trace, 32, workers, &format!("seed {seed}")).expect("a well-formed trace");
+        };
+        let first = Arc::default();
+        job(&first, 2);
+        let numbers: Vec<_> = first.all().iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [0, 1, 2], "the last slice ends the job");
+
+        // One slice is missing, one is damaged; other workers go on.
+        let cut = |(number, words): (u16, Vec<u64>)| (number, words[..words.len() - 1].to_vec());
+        let mut kept = first.all();
+        let damaged = cut(kept.remove(1));
+        let second = Kept::of([kept.remove(0), damaged]);
+        job(&second, 3);
+        let numbers: Vec<_> = second.all()[2..].iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [1, 2]);
     }
 }
 

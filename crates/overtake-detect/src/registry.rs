@@ -191,8 +191,8 @@ pub struct Included {
 pub enum Distribution {
     /// No: one worker sees every event.
     Sequential,
-    /// By variable. A worker sees all events but the plain accesses of other workers' variables, and finds the races of its own
-    /// variables, each when it judges the second access. An element of a heap block and the block have the same worker.
+    /// By variable. A worker sees all events but the plain accesses of other workers' variables, and finds the races of its own, each when it
+    /// judges the second access. An element of a heap block and the block have the same worker.
     ByVariable,
     /// By variable, in several readings: from the second one on a worker also sees what others have marked in the one before.
     Linked(StartShared),
@@ -230,8 +230,7 @@ pub struct Entry {
     pub includes: Option<Included>,
     /// How its work is shared by several workers.
     pub distribution: Distribution,
-    /// Whether threads of a recording that come one after the other, by fork and join, may count as one thread: so that its clocks stay
-    /// short.
+    /// Whether threads of a recording that come one after the other, by fork and join, may count as one: its clocks stay short.
     pub merges_threads: bool,
     /// The most time on the lock-heavy benchmark, as a multiple of the time of `wc -l` on the same events.
     pub speed_goal: Option<f64>,
@@ -272,7 +271,12 @@ impl Entry {
 
     /// Whether workers can share its work.
     pub fn can_be_shared(&self) -> bool {
-        !matches!(self.distribution, Distribution::Sequential)
+        self.can_be_sliced() || matches!(self.distribution, Distribution::Linked(_))
+    }
+
+    /// Whether variables can be judged one after the other: what it learns of one is not needed for others.
+    pub fn can_be_sliced(&self) -> bool {
+        matches!(self.distribution, Distribution::ByVariable)
     }
 
     /// Starts an analysis, if the settings that it uses are in range.

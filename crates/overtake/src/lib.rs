@@ -62,6 +62,8 @@ pub mod recording;
 pub mod reports;
 pub mod runs;
 mod search;
+#[cfg(feature = "workers")]
+pub mod slices;
 pub mod surroundings;
 pub mod tester;
 pub mod triage;

@@ -89,16 +89,21 @@ impl Runs<'_> {
 
     /// The file of a trace's part. None for a trace that is gone.
     fn name_of_part(&self, trace: &Path) -> Option<String> {
-        let file = fs::metadata(trace).ok()?;
         let Search { detectors, suspects, options, details, .. } = self.search;
         let names: Vec<_> = detectors.iter().map(|entry| entry.name).collect();
-        let mut hasher = DefaultHasher::new();
-        (trace, file.len(), file.modified().ok(), env!("CARGO_PKG_VERSION"), names, suspects)
-            .hash(&mut hasher);
-        format!("{options:?} {details:?} {:?}", self.strictness).hash(&mut hasher);
-        let name = trace.file_name()?.to_string_lossy();
-        Some(format!("{name}.{:016x}.json", hasher.finish()))
+        let settings = format!("{options:?} {details:?} {:?}", self.strictness);
+        Some(name_of_job(trace, (names, suspects, settings))? + ".json")
     }
+}
+
+/// A name for what is asked of a trace. It depends on the trace's path, size and time of change, on what is asked, and on our version. None for a
+/// trace that is gone.
+pub(crate) fn name_of_job(trace: &Path, asked: impl Hash) -> Option<String> {
+    let file = fs::metadata(trace).ok()?;
+    let mut hasher = DefaultHasher::new();
+    (trace, file.len(), file.modified().ok(), env!("CARGO_PKG_VERSION"), asked).hash(&mut hasher);
+    let name = trace.file_name()?.to_string_lossy();
+    Some(format!("{name}.{:016x}", hasher.finish()))
 }
 
 /// Stores a part, complete or not at all.

@@ -6,13 +6,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use overtake_cluster::{Answer, Obstacle, Task};
+use overtake_cluster::{Answer, Obstacle, Shelf, Task};
 use overtake_detect::{Driver, Entry, Options, Strictness};
 use overtake_trace::OtrFile;
 
 pub use overtake_cluster::{Processes, WorkerFacts};
 
 use crate::examine::{Shared, drive};
+use crate::slices::Slices;
 use crate::{Error, Examined, Input, Listener};
 
 /// Who shares the work.
@@ -63,13 +64,14 @@ impl Sharing {
     }
 }
 
-/// Runs detectors, with a crew for those that can be shared. None if another process of the crew has the answer.
+/// Runs detectors, with a crew for those that can be shared, and in slices if there are several. None if another process of the crew has the
+/// answer.
 pub fn examine(
     input: &mut Input,
     entries: &[&'static Entry],
     options: &Options,
     strictness: Strictness,
-    crew: &Crew,
+    (crew, slices): (&Crew, &Slices),
     listener: &dyn Listener,
 ) -> Result<Option<(Examined, Sharing)>, Error> {
     let start = Instant::now();
@@ -79,9 +81,13 @@ pub fn examine(
             entries.iter().filter(|entry| !entry.can_be_shared()).filter_map(|entry| entry.includes);
         included.any(|included| included.name == name)
     };
+    let can_be_shared = |entry: &Entry| match slices.count {
+        1 => entry.can_be_shared(),
+        _ => entry.can_be_sliced(),
+    };
     let (shareable, alone): (Vec<_>, Vec<_>) =
-        entries.iter().partition(|entry| entry.can_be_shared() && !is_included(entry.name));
-    let file = match what_keeps_from_sharing(input, &shareable, &alone, options, listener) {
+        entries.iter().partition(|entry| can_be_shared(entry) && !is_included(entry.name));
+    let file = match what_keeps_from_sharing(input, (&shareable, &alone), options, slices, listener) {
         Ok(file) => file,
         Err(reason) => {
             listener.say(&format!("one worker does all the work: {reason}"));
@@ -89,9 +95,17 @@ pub fn examine(
         }
     };
     let file = Arc::new(file);
-    let task =
-        Task { file: Arc::clone(&file), detectors: shareable.clone(), options: options.clone(), strictness };
-    let answer = match share(task, crew, listener) {
+    let task = Task {
+        file: Arc::clone(&file),
+        detectors: shareable.clone(),
+        options: options.clone(),
+        strictness,
+        slices: slices.count,
+        shelf: slices.kept.clone().map(|kept| kept as Arc<dyn Shelf>),
+    };
+    let answer = share(task, crew, listener);
+    slices.kept.iter().for_each(|kept| kept.tell(listener));
+    let answer = match answer {
         Ok(Some(answer)) => answer,
         Ok(None) => return Ok(None),
         Err(Obstacle::Failed(reason)) => return Err(input.failure(reason)),
@@ -128,14 +142,19 @@ pub fn examine(
 /// The trace, if a crew can share it; else why not. What has to run alone is said.
 fn what_keeps_from_sharing(
     input: &Input,
-    shareable: &[&'static Entry],
-    alone: &[&'static Entry],
+    (shareable, alone): (&[&'static Entry], &[&'static Entry]),
     options: &Options,
+    slices: &Slices,
     listener: &dyn Listener,
 ) -> Result<OtrFile, String> {
     let names: Vec<_> = alone.iter().map(|entry| entry.name).collect();
+    let names = names.join(", ");
+    let reason = match slices.count {
+        1 => format!("workers cannot share {names}"),
+        _ => format!("{names} cannot judge variables in slices"),
+    };
     if shareable.is_empty() {
-        return Err(format!("workers cannot share {}", names.join(", ")));
+        return Err(reason);
     }
     if options.first {
         return Err("it ends at the first finding".into());
@@ -144,7 +163,7 @@ fn what_keeps_from_sharing(
     let file =
         file.ok_or("expected a complete sealed trace, which `overtake convert` writes, found another one")?;
     if !alone.is_empty() {
-        listener.say(&format!("workers cannot share {}: one worker does it", names.join(", ")));
+        listener.say(&format!("{reason}: one worker does it"));
     }
     Ok(file)
 }

@@ -176,6 +176,87 @@ fn a_job_over_traces_that_is_killed_goes_on_where_it_was() {
     assert_eq!(result(), expected);
 }
 
+/// How many slices a directory has.
+fn slices_in(directory: &str) -> usize {
+    let is_slice = |name: &str| name.ends_with(".slice");
+    std::fs::read_dir(directory).map_or(0, |entries| {
+        entries
+            .filter(|entry| entry.as_ref().is_ok_and(|entry| is_slice(&entry.file_name().to_string_lossy())))
+            .count()
+    })
+}
+
+#[test]
+fn a_job_in_slices_that_is_killed_goes_on_with_those_that_are_missing() {
+    let files = Files::new();
+    let trace = sealed(&files);
+    let kept = files.path("kept");
+    let expected = result(&files, &["analyze", &trace, "-d", "hb,lock-set"]);
+    let typed = ["analyze", &trace, "-d", "hb,lock-set", "--slices", "4", "--resume", &kept];
+    let mut job = Command::new(env!("CARGO_BIN_EXE_overtake"))
+        .args(typed)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program");
+    // Wherever it is when it is killed: a slice is finished.
+    while slices_in(&kept) == 0 {
+        std::thread::yield_now();
+    }
+    job.kill().expect("it has not been waited for");
+    job.wait().expect("it ends");
+    let finished = slices_in(&kept);
+    assert_eq!(
+        result(&files, &[&typed[..], &["--workers", "2"]].concat()),
+        expected,
+        "{finished} were finished"
+    );
+    assert_eq!(slices_in(&kept), 3, "the last slice ends the job");
+
+    let run = overtake(&typed).expect_code(66);
+    assert!(run.stderr.contains("3 of 4 slices had been judged before"), "{}", run.stderr);
+    for entry in std::fs::read_dir(&kept).expect("slices") {
+        let path = entry.expect("a slice").path();
+        let mut bytes = std::fs::read(&path).expect("bytes");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes).expect("room");
+    }
+    assert_eq!(result(&files, &typed), expected, "damaged slices are judged again");
+    // What is asked otherwise is another job.
+    let run = overtake(&["analyze", &trace, "-d", "hb", "--slices", "4", "--resume", &kept]).expect_code(66);
+    assert!(!run.stderr.contains("judged before"), "{}", run.stderr);
+}
+
+#[test]
+fn processes_judge_slices_and_the_first_one_keeps_them() {
+    let files = Files::new();
+    let trace = sealed(&files);
+    let kept = files.path("kept");
+    let expected = result(&files, &["analyze", &trace, "-d", "fasttrack"]);
+    let typed = ["cluster", "--local", "2", &trace, "-d", "fasttrack", "--slices", "3", "--resume", &kept];
+    assert_eq!(result(&files, &typed), expected);
+    assert_eq!(slices_in(&kept), 2);
+    assert_eq!(result(&files, &typed), expected);
+}
+
+#[test]
+fn slices_are_refused_where_they_mean_nothing() {
+    let files = Files::new();
+    let trace = sealed(&files);
+    let run = overtake(&["analyze", &trace, "--resume", "kept"]).expect_code(2);
+    assert!(run.stderr.contains("or for a trace with --slices"), "{}", run.stderr);
+    let directory = night(&files);
+    let run = overtake(&["analyze", &directory, "--slices", "2"]).expect_code(2);
+    assert!(run.stderr.contains("--slices are for one trace"), "{}", run.stderr);
+    let run = overtake(&["analyze", &trace, "-d", "hb,syncp", "--slices", "2"]).expect_code(66);
+    let said = "syncp cannot judge variables in slices: one worker does it";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    let file = files.write("file", "");
+    let run = overtake(&["analyze", &trace, "-d", "hb", "--slices", "2", "--resume", &file]).expect_code(1);
+    assert!(run.stderr.contains(&file), "{}", run.stderr);
+}
+
 #[test]
 fn a_host_file_without_the_process_is_wrong_usage() {
     let files = Files::new();

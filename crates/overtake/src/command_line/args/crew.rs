@@ -23,15 +23,19 @@ pub(crate) struct CrewArguments {
     #[arg(long, value_name = "I", requires = "hosts")]
     pub(crate) process: Option<usize>,
 
-    /// Of a directory of traces: keep what is finished in this directory, and take from there what an earlier job finished
-    #[arg(long, value_name = "DIR", conflicts_with = "hosts")]
+    /// Judge the variables of a trace in this many slices, one after the other; each reads the trace
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), default_value_t = 1, hide_default_value = true)]
+    pub(crate) slices: u16,
+
+    /// Keep what is finished in this directory, and take from there what an earlier job finished: traces of a directory, or slices of a trace
+    #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
 }
 
 impl CrewArguments {
     /// The crew, if there is one.
     pub(crate) fn crew(&self) -> Result<Option<Crew>, Error> {
-        let threads = self.workers.map(usize::from);
+        let threads = self.workers.map(usize::from).or((self.slices > 1).then_some(1));
         let (Some(file), Some(own)) = (&self.hosts, self.process) else {
             return Ok(threads.map(Crew::Threads));
         };

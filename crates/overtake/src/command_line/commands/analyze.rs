@@ -1,13 +1,15 @@
 //! `overtake analyze`: the races of a trace.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use overtake::reports;
 use overtake::runs::Runs;
+use overtake::slices::{KeptSlices, Slices};
 use overtake::tester::{Patience, TestedTrace};
 use overtake::workers::Crew;
 use overtake::{EXPLAINING, Error, Examined, Input, Listener, Search, workers};
-use overtake_detect::{Entry, Options, Reads, Registry, Strictness};
+use overtake_detect::{Entry, Options, Reads, Registry};
 use overtake_report::result::Report;
 use overtake_report::{Analysed, json, text};
 
@@ -23,8 +25,8 @@ pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Con
     if is_directory_of_traces(&arguments.checked.input.trace) {
         return in_directory(arguments, registry, console);
     }
-    if arguments.crew.resume.is_some() {
-        return Err(Error::usage("--resume is for a directory of traces"));
+    if arguments.crew.resume.is_some() && arguments.crew.slices == 1 {
+        return Err(Error::usage("--resume is for a directory of traces, or for a trace with --slices"));
     }
     let mut input = arguments.checked.input.input();
     let search = arguments.detector.search(&arguments.options, registry);
@@ -58,8 +60,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments, registry: Registry, console: Con
     if !arguments.json || arguments.reports.are_wanted() {
         input.make_rereadable(arguments.checked.strictness(), &console)?;
     }
-    let Some(examined) =
-        examined(&mut input, &detectors, &search.options, (arguments.checked.strictness(), crew), console)?
+    let Some(examined) = examined(&mut input, &detectors, &search.options, (arguments, crew), console)?
     else {
         return Ok(Verdict::Fine); // another process reports
     };
@@ -82,9 +83,9 @@ fn is_directory_of_traces(path: &Path) -> bool {
 /// Reports the findings of all traces of a directory.
 fn in_directory(arguments: &AnalyzeArguments, registry: Registry, console: Console) -> Outcome {
     let crew = &arguments.crew;
-    if arguments.json || arguments.auto || crew.hosts.is_some() {
+    if arguments.json || arguments.auto || crew.hosts.is_some() || crew.slices > 1 {
         return Err(Error::usage(
-            "--json, --auto and --hosts are for one trace, not for a directory of them",
+            "--json, --auto, --hosts and --slices are for one trace, not for a directory of them",
         ));
     }
     let search = arguments.detector.search(&arguments.options, registry);
@@ -115,15 +116,26 @@ fn examined(
     input: &mut Input,
     detectors: &[&'static Entry],
     options: &Options,
-    (strictness, crew): (Strictness, Option<Crew>),
+    (arguments, crew): (&AnalyzeArguments, Option<Crew>),
     console: Console,
 ) -> Result<Option<Examined>, Error> {
+    let strictness = arguments.checked.strictness();
     let Some(crew) = crew else {
         return Examined::of(input, detectors, options, strictness, &console).map(Some);
     };
     // The first process speaks for all.
     let console = if crew.is_first() { console } else { Console { quiet: true, verbose: false } };
-    let shared = workers::examine(input, detectors, options, strictness, &crew, &console)?;
+    let count = arguments.crew.slices;
+    let kept = match arguments.crew.resume.as_deref().filter(|_| crew.is_first()) {
+        Some(directory) => {
+            let trace = &arguments.checked.input.trace;
+            let asked = (options, strictness);
+            Some(Arc::new(KeptSlices::in_directory(directory, trace, detectors, asked, count)?))
+        }
+        None => None,
+    };
+    let slices = Slices { count, kept };
+    let shared = workers::examine(input, detectors, options, strictness, (&crew, &slices), &console)?;
     Ok(shared.map(|(examined, sharing)| {
         if console.verbose && !sharing.workers.is_empty() {
             console.say(&sharing.describe());
