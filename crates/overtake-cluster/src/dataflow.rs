@@ -310,7 +310,7 @@ impl Share {
 
 /// A parcel arrives. One that cannot be read leaves a hole, which is noticed at the end.
 fn receive(station: &mut Station, Parcel { block, content, .. }: Parcel) {
-    match content.part() {
+    match content.part(station.spare()) {
         Some(part) => station.take(block, part),
         None => station.stop(format!("what arrived of block {block} is not what was sent")),
     }

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use overtake_trace::{Block, Event, EventIndex, LeftOut, LocationId, MemoryOrder, Op, Part, ThreadId};
+use overtake_trace::{Event, EventIndex, LeftOut, LocationId, MemoryOrder, Op, Part, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// A part of a block on its way to a worker.
@@ -18,7 +18,8 @@ pub(crate) struct Parcel {
     pub(crate) content: Content,
 }
 
-/// Room for parts that was used before, for the workers of a process: fresh memory would take as much time as the events.
+/// Room for parts that was used before, for the workers of a process: fresh memory would take as much time as the events. Whoever makes a part takes
+/// room from here, and whoever needs it no longer gives it back, so that there is only room for what is on its way.
 #[derive(Default)]
 pub(crate) struct SpareParts(Mutex<Vec<Part>>);
 
@@ -46,10 +47,10 @@ pub(crate) enum Content {
 
 impl Content {
     /// The events; none if the bytes are no packed part.
-    pub(crate) fn part(self) -> Option<Part> {
+    pub(crate) fn part(self, spare: &SpareParts) -> Option<Part> {
         match self {
             Content::Part(part) => Some(part),
-            Content::Packed(bytes) => unpack(&bytes),
+            Content::Packed(bytes) => unpack(&bytes, spare.take()),
         }
     }
 }
@@ -108,12 +109,15 @@ pub(crate) fn pack(part: &Part) -> Vec<u8> {
     bytes
 }
 
-/// Unpacks a part; none if the bytes are no packed part.
-fn unpack(mut bytes: &[u8]) -> Option<Part> {
+/// Unpacks a part, into the room of one that is no longer needed; none if the bytes are no packed part.
+fn unpack(mut bytes: &[u8], mut part: Part) -> Option<Part> {
     let bytes = &mut bytes;
-    let first = EventIndex(read(bytes)?);
+    part.block.first = EventIndex(read(bytes)?);
     let length = read(bytes)?.try_into().ok()?;
-    let mut part = Part { block: Block { first, events: Vec::new() }, length, ..Part::default() };
+    part.length = length;
+    part.block.events.clear();
+    part.places.clear();
+    part.left_out.clear();
     for _ in 0..read(bytes)? {
         let mut number = || read(bytes)?.try_into().ok();
         part.left_out.push(LeftOut { before: number()?, thread: ThreadId(number()?), events: number()? });
@@ -186,6 +190,7 @@ fn byte(bytes: &mut &[u8]) -> Option<u8> {
 mod tests {
     use super::*;
     use overtake_oracle::random::{self, Shape};
+    use overtake_trace::Block;
 
     fn part(seed: u64) -> Part {
         let trace = random::trace(&Shape::everything(), seed);
@@ -203,9 +208,19 @@ mod tests {
     #[test]
     fn a_packed_part_is_unpacked_as_it_was() {
         for seed in 0..200 {
-            let part = part(seed);
-            assert_eq!(unpack(&pack(&part)), Some(part), "seed {seed}");
+            let (part, other) = (part(seed), part(seed + 1));
+            assert_eq!(unpack(&pack(&part), other), Some(part), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn what_arrives_takes_the_room_of_what_was_judged() {
+        let spare = SpareParts::default();
+        for seed in 0..50 {
+            let arrived = Content::Packed(pack(&part(seed))).part(&spare).expect("a packed part");
+            spare.put(arrived);
+        }
+        assert_eq!(spare.0.into_inner().expect("nobody panicked").len(), 1);
     }
 
     #[test]
@@ -213,13 +228,13 @@ mod tests {
         let whole = part(1);
         let bytes = pack(&whole);
         for end in 0..bytes.len() {
-            let cut = unpack(&bytes[..end]);
+            let cut = unpack(&bytes[..end], Part::default());
             assert!(cut.is_none_or(|cut| cut.places.len() < whole.places.len()), "{end} bytes");
         }
         for at in 0..bytes.len() {
             let mut forged = bytes.clone();
             forged[at] ^= 0xff;
-            if let Some(part) = unpack(&forged) {
+            if let Some(part) = unpack(&forged, Part::default()) {
                 assert!(part.places.is_sorted() && part.places.iter().all(|&place| place < part.length));
             }
         }

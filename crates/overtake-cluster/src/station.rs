@@ -190,6 +190,11 @@ impl Station {
         self.next = 0;
     }
 
+    /// Room for parts.
+    pub(crate) fn spare(&self) -> &SpareParts {
+        &self.spare
+    }
+
     /// The detectors, in the order in which they were given.
     pub(crate) fn jobs(&self) -> &[Job] {
         &self.jobs
