@@ -13,7 +13,7 @@ use overtake_rawlog::{RecordKind, misuse};
 
 use crate::back_end::{self, Access, Operation, Wait};
 use crate::recorder::coalesce::LookUp;
-use crate::recorder::{Kept, Muted, Recorder};
+use crate::recorder::{Counts, Kept, Muted, Recorder};
 use crate::{program, tls};
 pub(crate) use life::{
     NO_THREAD, abandon_after_fork, begin, end, end_state, go_on_after_fork, is_the_only_one, lost, new_fiber,
@@ -255,14 +255,13 @@ impl ThreadState {
         self.recorder.sync(kind, extra, value, pc);
     }
 
-    /// An atomic load, happening now; `stores` counts the earlier stores that might have changed the value.
+    /// An atomic operation, happening now; `before` counts the earlier ones on locations like this one.
     #[inline]
-    pub(crate) fn atomic_load(&self, extra: u8, address: u64, pc: u64, stores: u64) {
-        let kind = RecordKind::AtomicLoad;
+    pub(crate) fn atomic(&self, kind: RecordKind, extra: u8, address: u64, pc: u64, before: Counts) {
         if self.recorder.is_sync_muted() {
             return self.sync_elsewhere(Operation { kind, extra, object: address, pc, more: 0 });
         }
-        self.recorder.atomic_load(extra, address, pc, stores);
+        self.recorder.atomic(kind, extra, address, pc, before);
     }
 
     /// A synchronisation operation with a further number.

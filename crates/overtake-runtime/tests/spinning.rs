@@ -1,4 +1,4 @@
-//! Threads that wait in a loop: loads that see the same store are one record.
+//! Threads that wait or count in a loop: loads that see the same store are one record, and so are updates that nobody sees apart.
 
 mod support;
 
@@ -26,6 +26,20 @@ fn loads_are_recorded_again_after_an_access_and_after_a_store() {
         let stored = thread.count(RecordKind::AtomicLoad, run.printed("stored"));
         assert!((1000..1100).contains(&stored), "{stored}");
         assert_eq!(thread.count(RecordKind::AtomicStore, run.printed("stored")), 1000);
+    });
+}
+
+#[test]
+fn updates_with_nothing_in_between_are_one_record() {
+    each_compiler("spins.c", |run: Run| {
+        let run = run.succeeded();
+        let updates = |thread: u32, name: &str| {
+            run.log().threads[&thread].count(RecordKind::AtomicRmw, run.printed(name))
+        };
+        assert!((1..=2).contains(&updates(0, "updated")), "{}", updates(0, "updated"));
+        assert_eq!(updates(0, "updated_and_disturbed"), 1000);
+        assert_eq!(updates(0, "in_turns") + updates(1, "in_turns"), 200, "the other thread's are in between");
+        assert_eq!(updates(0, "watched"), 100, "the other thread's loads are in between");
     });
 }
 

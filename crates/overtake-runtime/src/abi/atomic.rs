@@ -7,29 +7,36 @@
 //! A thread that waits in a loop loads the same store over and over. Consecutive loads by one instruction that see the same store,
 //! with no other record of the thread in between, share one record: the further ones order nothing more and change no schedule.
 //! They are counted. Each stripe counts the stores to its locations, so that a load knows whether there was one since the last load.
+//!
+//! So do consecutive stores or updates of one location by one instruction, if no other thread used it atomically in between: whoever comes
+//! after one of them comes after all, and the thread did nothing else meanwhile. A thread that counts in a loop leaves one record. (A load
+//! in between would come after the first ones only, and a plain access after that load races with the others.)
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 use overtake_rawlog::{RecordKind, atomic_extra};
 
 use super::access::forward;
+use crate::recorder::Counts;
 use crate::sys;
 use crate::thread;
 use crate::tls;
 
 const STRIPES: usize = 256;
 
-/// A lock, how many threads sleep until it is free, and how many stores there were under it.
+/// A lock, how many threads sleep until it is free, and how many operations and how many stores there were under it.
 #[repr(align(64))]
 struct Stripe {
     holder: AtomicUsize,
     sleepers: AtomicU32,
+    operations: AtomicU64,
     stores: AtomicU64,
 }
 
 impl Stripe {
     const fn new() -> Stripe {
-        Stripe { holder: AtomicUsize::new(0), sleepers: AtomicU32::new(0), stores: AtomicU64::new(0) }
+        let (operations, stores) = (AtomicU64::new(0), AtomicU64::new(0));
+        Stripe { holder: AtomicUsize::new(0), sleepers: AtomicU32::new(0), operations, stores }
     }
 }
 
@@ -44,11 +51,18 @@ pub(crate) fn unlock_after_fork() {
 }
 
 impl Stripe {
-    /// Counts a store to one of the stripe's locations. The stripe must be held.
+    /// Counts an operation on one of the stripe's locations. Returns the counts before it. The stripe must be held.
     #[inline(always)]
-    fn count_store(&self) {
+    fn count(&self, kind: RecordKind) -> Counts {
         // This need not be one atomic step: only the holder of the stripe counts.
-        self.stores.store(self.stores.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        let before = Counts {
+            operations: self.operations.load(Ordering::Relaxed),
+            stores: self.stores.load(Ordering::Relaxed),
+        };
+        let after = before.after(kind);
+        self.operations.store(after.operations, Ordering::Relaxed);
+        self.stores.store(after.stores, Ordering::Relaxed);
+        before
     }
 
     /// Waits until the stripe may be free.
@@ -130,12 +144,8 @@ pub(super) fn record<R>(
     let _held = Held::new(stripe);
     let (result, effect) = operation();
     let extra = atomic_extra(size, (effect.order & 7) as u8);
-    if effect.kind == RecordKind::AtomicLoad {
-        thread.atomic_load(extra, address as u64, pc as u64, stripe.stores.load(Ordering::Relaxed));
-    } else {
-        stripe.count_store();
-        thread.sync(effect.kind, extra, address as u64, pc as u64);
-    }
+    let before = stripe.count(effect.kind);
+    thread.atomic(effect.kind, extra, address as u64, pc as u64, before);
     result
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Recorder {
     sync_muted: Cell<bool>,
     /// Whether accesses may become runs.
     runs_are_allowed: Cell<bool>,
-    last_load: LastLoad,
+    last_atomic: LastAtomic,
 }
 
 /// Memory of an ended thread, for another one.
@@ -62,20 +62,39 @@ impl Kept {
     }
 }
 
-/// In [`LastLoad::end`]: a load is being recorded.
+/// In [`LastAtomic::end`]: an operation is being recorded.
 const BEING_NOTED: *mut u64 = core::ptr::without_provenance_mut(8);
 
-/// The last atomic load that was recorded.
-struct LastLoad {
+/// The last atomic operation that was recorded.
+struct LastAtomic {
     /// Where the cursor was after it; null if there is none in this tail.
     end: Cell<*mut u64>,
     /// The first word of its record.
     head: Cell<u64>,
     pc: Cell<u64>,
-    /// Number of stores before it.
-    stores: Cell<u64>,
-    /// How many loads repeated the recorded one before them.
+    /// How many there were on locations like its own, with itself and with those that repeated it.
+    counts: Cell<Counts>,
+    /// How many operations repeated the recorded one before them.
     repeats: Cell<u64>,
+}
+
+/// How many operations and how many stores there were on some locations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) operations: u64,
+    pub(crate) stores: u64,
+}
+
+impl Counts {
+    /// The counts after an operation of this kind.
+    #[inline(always)]
+    pub(crate) fn after(self, kind: RecordKind) -> Counts {
+        let is_store = kind != RecordKind::AtomicLoad;
+        Counts {
+            operations: self.operations.wrapping_add(1),
+            stores: self.stores.wrapping_add(u64::from(is_store)),
+        }
+    }
 }
 
 /// Which operations of a thread are not recorded.
@@ -143,7 +162,7 @@ impl Recorder {
 
     /// In a child process after `fork`: the file so far belongs to the parent.
     pub(crate) fn abandon_log(&self) {
-        self.last_load.end.set(core::ptr::null_mut());
+        self.last_atomic.end.set(core::ptr::null_mut());
         self.buffer.abandon();
         self.last_stamp.set(0);
         self.coalescer.next_region();
@@ -225,7 +244,7 @@ impl Recorder {
 
     /// A signal handler is about to run: what it does, and what the interrupted code does after it, comes after all records so far.
     pub(crate) fn interrupted(&self) {
-        self.last_load.end.set(core::ptr::null_mut());
+        self.last_atomic.end.set(core::ptr::null_mut());
         self.close_region();
         self.coalescer.next_region();
         self.end_runs();
@@ -241,27 +260,30 @@ impl Recorder {
         self.end_runs();
     }
 
-    /// An atomic load, stamped now; `stores` counts the earlier stores that might have changed the value. A load that repeats the last
-    /// record is only counted.
+    /// An atomic operation, stamped now; `before` counts the earlier ones on locations like this one. One that repeats the last record is
+    /// only counted.
     #[inline]
-    pub(crate) fn atomic_load(&self, extra: u8, address: u64, pc: u64, stores: u64) {
-        let head = head(RecordKind::AtomicLoad, extra, address);
-        let last = &self.last_load;
+    pub(crate) fn atomic(&self, kind: RecordKind, extra: u8, address: u64, pc: u64, before: Counts) {
+        let head = head(kind, extra, address);
+        let last = &self.last_atomic;
+        let (counts, is_load) = (last.counts.get(), kind == RecordKind::AtomicLoad);
+        let is_undisturbed = counts == before || is_load && counts.stores == before.stores;
         if last.end.get() == self.buffer.place()
             && last.head.get() == head
             && last.pc.get() == pc
-            && last.stores.get() == stores
+            && is_undisturbed
             && self.coalescer.is_active()
         {
+            last.counts.set(before.after(kind));
             return last.repeats.set(last.repeats.get() + 1);
         }
         last.end.set(BEING_NOTED);
-        self.sync(RecordKind::AtomicLoad, extra, address, pc);
+        self.sync(kind, extra, address, pc);
         if last.end.get() == BEING_NOTED {
             last.end.set(self.buffer.place()); // unless a signal handler recorded something
             last.head.set(head);
             last.pc.set(pc);
-            last.stores.set(stores);
+            last.counts.set(before.after(kind));
         }
     }
 
@@ -447,7 +469,7 @@ impl Recorder {
             self.buffer.next_chunk(); // unless a signal handler was here first
             // We may be in a handler that interrupted `write_stamped` between a record and its note of the stamp.
             self.last_stamp.set(stamp::now());
-            self.last_load.end.set(core::ptr::null_mut());
+            self.last_atomic.end.set(core::ptr::null_mut());
             self.runs.next_tail();
             self.start_chunk();
             self.end_runs();
@@ -457,7 +479,7 @@ impl Recorder {
     /// Writes to the log how many accesses were left out so far.
     pub(crate) fn note_coalesced(&self) {
         if let Some(header) = self.buffer.header() {
-            header.coalesced = self.coalescer.repeats() + self.last_load.repeats.get();
+            header.coalesced = self.coalescer.repeats() + self.last_atomic.repeats.get();
         }
     }
 
