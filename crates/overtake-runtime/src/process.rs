@@ -125,7 +125,7 @@ pub(crate) fn start() {
     }
     // SAFETY: the handlers may run at any time from now on; libc copies its arguments.
     unsafe {
-        __register_atfork(None, None, Some(after_fork_in_child), core::ptr::null_mut());
+        __register_atfork(Some(before_fork), None, Some(after_fork_in_child), core::ptr::null_mut());
         register_at_exit();
         at_quick_exit(at_quick_end);
     }
@@ -215,6 +215,11 @@ fn note_options() {
     if let Some(suppressions) = abi::default_suppressions() {
         note(b"/suppressions", suppressions);
     }
+}
+
+/// In the parent, before `fork`.
+unsafe extern "C" fn before_fork() {
+    abi::tell_forking();
 }
 
 /// In a child process after `fork`: a log of its own.

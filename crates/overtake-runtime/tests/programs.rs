@@ -175,6 +175,11 @@ fn the_call_stack_heals_after_longjmp() {
 }
 
 #[test]
+fn a_program_that_wants_to_know_is_told_before_it_forks() {
+    each_compiler("forking.c", |run| drop(run.succeeded()));
+}
+
+#[test]
 fn children_have_logs_of_their_own() {
     let run = Program::new("gcc", "forks.c").run().succeeded();
     let [parent, children @ ..] = &run.logs[..] else { panic!("no log") };

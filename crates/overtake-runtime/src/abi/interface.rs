@@ -242,6 +242,11 @@ pub(crate) fn tell_started() {
     });
 }
 
+/// Tells the program that it is about to fork, if it has a function for that: a test of ThreadSanitizer has.
+pub(crate) fn tell_forking() {
+    call_program(program_function!("__tsan_test_only_on_fork"));
+}
+
 /// Calls the program's own function at this address, if there is one.
 fn call_program(function: usize) {
     // SAFETY: a function without arguments, or null.

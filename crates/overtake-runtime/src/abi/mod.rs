@@ -9,4 +9,6 @@ mod testonly;
 mod wide;
 
 pub(crate) use access::{detours as access_detours, forward};
-pub(crate) use interface::{default_options, default_suppressions, is_failure, may_block, tell_started};
+pub(crate) use interface::{
+    default_options, default_suppressions, is_failure, may_block, tell_forking, tell_started,
+};

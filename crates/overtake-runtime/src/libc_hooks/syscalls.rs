@@ -8,6 +8,7 @@ use super::files::{
 };
 use super::real::define;
 use super::touch;
+use crate::abi;
 use crate::process;
 
 /// A structure was filled, if the call succeeded.
@@ -26,6 +27,7 @@ fn forked(result: i32) {
 
 define! {
     // before
+    fn __sanitizer_syscall_pre_impl_fork(; pc) { abi::tell_forking(); }
     fn __sanitizer_syscall_pre_impl_write(file: i32, buffer: usize, length: usize; pc) { sending(file, buffer, length, pc); }
     fn __sanitizer_syscall_pre_impl_pwrite64(file: i32, buffer: usize, length: usize; pc) { sending(file, buffer, length, pc); }
     fn __sanitizer_syscall_pre_impl_writev(file: i32, parts: *const Part, count: usize; pc) { sending_parts(file, parts, count, pc); }
@@ -96,7 +98,7 @@ macro_rules! neither_has_effect {
 
 without_effect! {
     "pre":
-    clock_getres clock_gettime creat dup dup2 dup3 eventfd eventfd2 fork getrlimit getrusage gettimeofday newfstat newfstatat
+    clock_getres clock_gettime creat dup dup2 dup3 eventfd eventfd2 getrlimit getrusage gettimeofday newfstat newfstatat
     newlstat newstat newuname open openat pipe pipe2 pread64 preadv read readv recv recvfrom socketpair sysinfo
     ;
     "post":
