@@ -75,6 +75,8 @@ pub mod process_keys {
     pub const UNRECORDED: &str = "unrecorded";
     /// Events that could not be recorded because their thread had already ended or was never set up; written at the end.
     pub const LOST: &str = "lost";
+    /// The stamp up to which the log is read, if other threads of the process go on while it is read.
+    pub const CLOSED: &str = "closed";
 }
 
 /// Version of this layout. It is raised with every new kind of record, because a reader that does not know a kind takes it for damage.

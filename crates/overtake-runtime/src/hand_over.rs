@@ -165,6 +165,7 @@ fn report() -> Outcome {
     if IS_HANDED_OVER.swap(true, Ordering::Relaxed) {
         return Outcome::Fine;
     }
+    process::close_log();
     let mut log = Text::new();
     log.push(process::directory().unwrap_or_default());
     let Some(log) = log.terminated() else { return leave_log(Errno(libc::ENAMETOOLONG)) };

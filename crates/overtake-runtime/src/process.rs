@@ -355,6 +355,14 @@ pub(crate) fn stop_recording() {
     }
 }
 
+/// The log is about to be read. What other threads do from now on is not part of it: read at different times, their records could hold an
+/// acquire without the release before it.
+pub(crate) fn close_log() {
+    store::close();
+    let mut line = Text::new();
+    append_to_process_file(line.push_number_line(keys::CLOSED, stamp::now()).as_bytes());
+}
+
 /// Removes the directory of the log, which must be empty.
 fn remove_directory() {
     let mut path = Text::new();

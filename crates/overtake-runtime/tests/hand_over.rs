@@ -10,12 +10,16 @@ use support::Program;
 
 /// A directory with a stand-in for `overtake` that prints how it was called and exits with `code`.
 fn stand_in(name: &str, code: i32) -> PathBuf {
+    stand_in_that(name, &format!("echo \"called $1\" >&2\necho \"$2\"/* >&2\nexit {code}"))
+}
+
+/// A directory with a stand-in for `overtake` that does as `script` says.
+fn stand_in_that(name: &str, lines: &str) -> PathBuf {
     let directory =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hand-over.{name}.{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory can be made");
     let script = directory.join("overtake");
-    std::fs::write(&script, format!("#!/bin/sh\necho \"called $1\" >&2\necho \"$2\"/* >&2\nexit {code}\n"))
-        .expect("writable");
+    std::fs::write(&script, format!("#!/bin/sh\n{lines}\n")).expect("writable");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("ours");
     directory
 }
@@ -84,6 +88,23 @@ fn a_file_that_has_the_number_of_standard_error_gets_no_report() {
     assert_eq!(output.status.code(), Some(66), "{output:?}");
     assert_eq!(std::fs::read_to_string(&file).expect("the program made it"), "data");
     std::fs::remove_dir_all(racy).expect("ours");
+}
+
+/// The stand-in lets a thread of the program make a million atomic operations while it looks at the log.
+#[test]
+fn threads_that_go_on_add_nothing_to_a_log_that_is_read() {
+    let program = Program::new("gcc", "goes_on.c");
+    let wait = "while ! [ -e \"$TMPDIR/done\" ]; do :; done";
+    let reader = stand_in_that("goes-on", &format!(": > \"$TMPDIR/begun\"\n{wait}\necho \"$2\" >&2"));
+    let output = run(&program, "", &reader, None);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let log = Path::new(said.lines().next().expect("the path of the log"));
+    let bytes = std::fs::metadata(log.join("threads")).expect("the log is left").len();
+    assert!(bytes < 4 << 20, "{bytes} bytes");
+    let log = support::read_log(log);
+    assert!(log.process.contains_key("closed"), "{:?}", log.process);
+    std::fs::remove_dir_all(reader).expect("ours");
 }
 
 /// The program runs with the rights of another user than its caller. Only root can make such a file.

@@ -5,6 +5,9 @@
 //! between them is lost. So the log is cut at the same points for all threads: after the last stamp that a thread may have lost at
 //! its start, and before the first stamp that a thread may have lost at its end. Between the two nothing is missing.
 //!
+//! A program that was started directly may have threads that go on while its log is read. The log then says at which stamp it ends.
+//! What comes later is left out, and is not missing.
+//!
 //! Accesses between two stamps of a thread are kept if one of the stamps is kept: they may have happened anywhere between the two.
 
 use crate::log::Log;
@@ -17,6 +20,8 @@ pub(crate) struct Kept {
     after: Option<u64>,
     /// Records after this stamp may be missing.
     until: Option<u64>,
+    /// Records after this stamp do not belong to the log.
+    end: Option<u64>,
 }
 
 impl Kept {
@@ -32,6 +37,7 @@ impl Kept {
                 // A thread that lost all its records did nothing before its fork.
                 .map(|(log, thread)| thread.last.max(forked(log.number)))
                 .min(),
+            end: log.closed,
         }
     }
 
@@ -40,9 +46,14 @@ impl Kept {
         self.after.is_some()
     }
 
-    /// Whether every record is kept.
-    pub(crate) fn has_everything(&self) -> bool {
-        self.after.is_none() && self.until.is_none()
+    /// Whether records are missing.
+    fn lacks_some(&self) -> bool {
+        self.after.is_some() || self.until.is_some()
+    }
+
+    /// Whether accesses after this stamp of their thread are kept, wherever the next stamp is.
+    pub(crate) fn has_from(&self, before: u64) -> bool {
+        !self.lacks_some() && self.end.is_none_or(|end| before <= end)
     }
 
     /// Whether a record with this stamp is kept.
@@ -52,7 +63,8 @@ impl Kept {
 
     /// Whether accesses between two stamps of their thread are kept.
     pub(crate) fn has_between(&self, before: u64, after: u64) -> bool {
-        self.after.is_none_or(|lost| after > lost) && self.until.is_none_or(|last| before <= last)
+        let last = self.until.into_iter().chain(self.end).min();
+        self.after.is_none_or(|lost| after > lost) && last.is_none_or(|last| before <= last)
     }
 
     /// What is missing, in sentences. `left_out` is the number of events that were left out because others are missing.
@@ -70,7 +82,7 @@ impl Kept {
             let lost = if lost > 0 { lost.to_string() } else { "some".into() };
             missing.push(format!("{lost} bytes of the log could not be written: {reason}"));
         }
-        if left_out > 0 {
+        if left_out > 0 && self.lacks_some() {
             missing.push(format!(
                 "{left_out} events were left out because records of other threads from the same time are missing"
             ));

@@ -25,6 +25,8 @@ pub struct Log {
     pub ended: Option<String>,
     /// Events of threads that had ended or were never set up.
     pub lost_events: u64,
+    /// The last stamp that belongs to the log, if threads went on while it was read.
+    pub(crate) closed: Option<u64>,
     /// Bytes of records that were dropped to stay within the size limit.
     pub dropped_bytes: u64,
     /// Why records could not be written; empty if all were written.
@@ -86,6 +88,7 @@ impl Log {
             pid: 0,
             ended: None,
             lost_events: 0,
+            closed: None,
             dropped_bytes: 0,
             loss: String::new(),
             working_directory: PathBuf::new(),
@@ -151,6 +154,7 @@ impl Log {
                 process_keys::PID => self.pid = value.parse().unwrap_or(0),
                 process_keys::ENDED => self.ended = Some(value.to_owned()),
                 process_keys::LOST => self.lost_events = value.parse().unwrap_or(0),
+                process_keys::CLOSED => self.closed = value.parse().ok(),
                 process_keys::DIRECTORY => self.working_directory = value.into(),
                 _ => {}
             }

@@ -280,7 +280,7 @@ impl Merger {
     /// Handles brief accesses that follow each other, at most so many: most records are such, and need least thought. Stops at one that
     /// has to wait. Returns how many there were.
     fn brief_accesses(&mut self, cursor: &mut Cursor<'_>, thread: ThreadId, most: usize) -> Result<usize> {
-        if self.modules.name_some() || !self.kept.has_everything() {
+        if self.modules.name_some() || !self.kept.has_from(cursor.before.time) {
             return Ok(0);
         }
         let mut done = 0;

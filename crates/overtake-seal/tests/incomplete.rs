@@ -41,6 +41,18 @@ fn what_other_threads_did_after_one_lost_records_is_left_out() {
     assert_eq!(lines, kept);
 }
 
+/// The acquire of one thread may be in the log without the release of the other: that is read first.
+#[test]
+fn what_threads_do_while_the_log_is_read_is_left_out_and_not_missing() {
+    let mut log = LogMaker::new(2);
+    log.sync(0, K::ThreadStart, 0).sync(0, K::Fork, 1).sync(1, K::ThreadStart, 1);
+    log.sync(0, K::Acquire, LOCK).write(0, 0x100, 4).close();
+    log.sync(1, K::Acquire, LOCK).write(1, 0x100, 4).sync(1, K::Release, LOCK).write(1, 0x100, 4);
+    let sealed = log.sealed_with_gaps();
+    assert_eq!(sealed.lines(), ["T0|fork(T1)", "T0|acq(0x9000)", "T0|w(memory[256])"]);
+    assert!(sealed.sealed.symbols.program.missing.is_empty());
+}
+
 #[test]
 fn a_complete_log_has_no_gap() {
     assert!(hand_over(|_| ()).iter().all(|line| !line.contains("gap")));

@@ -140,6 +140,7 @@ impl Buffer {
 
     /// Changes to a new chunk, which the caller starts with [`start_chunk`](Self::start_chunk). Signals are blocked.
     pub(crate) fn next_chunk(&self) {
+        let Some(_writing) = store::Writing::begin() else { return self.write_nowhere() };
         if self.losing.get() {
             self.count_lost();
             return self.rewind();
@@ -212,6 +213,21 @@ impl Buffer {
 
     /// From now on records are lost and counted. The last tail stays as it is.
     fn lose(&self, reason: Errno) {
+        store::note_loss(reason);
+        process::note_loss(reason);
+        self.use_private_tail();
+    }
+
+    /// The log is being read (`store::close`): what the thread does from now on is not part of it. Its tail stays as it is.
+    fn write_nowhere(&self) {
+        match self.losing.get() {
+            true => self.rewind(),
+            false => self.use_private_tail(),
+        }
+    }
+
+    /// From now on records go to a tail that is not in the file.
+    fn use_private_tail(&self) {
         static LAST_RESORT: Scratch = Scratch([const { Cell::new(0) }; SCRATCH_WORDS]);
         self.losing.set(true);
         let (tail, bytes) = match sys::map_private(LOSING_BYTES) {
@@ -219,8 +235,6 @@ impl Buffer {
             // There is no memory at all: all threads write over one page that nobody reads.
             Err(_) => (LAST_RESORT.0.as_ptr() as *mut u8, SCRATCH_WORDS * 8),
         };
-        store::note_loss(reason);
-        process::note_loss(reason);
         self.tail.set(tail);
         self.tail_bytes.set(bytes);
         self.rewind();
@@ -252,6 +266,7 @@ impl Buffer {
 
     /// Writes the contents of the tail and returns the slot for other threads. No record may be written afterwards.
     pub(crate) fn close(&self) {
+        let Some(_writing) = store::Writing::begin() else { return self.abandon() };
         if self.losing.get() {
             self.count_lost();
         } else if self.write_last().is_ok() {

@@ -17,7 +17,7 @@
 //!   L6  Without a size limit, chunks are written until the file has half of the room that was free on the disk at the start: the program,
 //!       and who reads the log, need the rest.
 
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use overtake_rawlog::{
     FILE_MAGIC, FileHeader, LARGE_TAIL_BYTES, LOG_IS_FULL, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC,
@@ -125,8 +125,48 @@ pub(crate) fn open() -> Result<(), Errno> {
     Ok(())
 }
 
-/// In a child process, before it has a file of its own: forgets the reserve, which belongs to the parent.
+/// Threads that are writing a chunk, and whether the log is closed.
+static WRITING: AtomicU32 = AtomicU32::new(0);
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// While it exists, the calling thread may write chunks.
+pub(crate) struct Writing(());
+
+impl Writing {
+    /// Returns none if the log is closed.
+    pub(crate) fn begin() -> Option<Writing> {
+        // Before the flag is read: `close` sets the flag before it reads the number of writers.
+        WRITING.fetch_add(1, Ordering::SeqCst);
+        let writing = Writing(());
+        (!IS_CLOSED.load(Ordering::SeqCst)).then_some(writing)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        WRITING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The log is about to be read, while other threads go on: from now on nobody adds a chunk. Threads fill the tails that they have.
+pub(crate) fn close() {
+    const MILLISECOND: i64 = 1_000_000;
+    /// A thread that is killed in the middle of a chunk never ends it.
+    const LONGEST_WAIT_MILLISECONDS: usize = 1000;
+    IS_CLOSED.store(true, Ordering::SeqCst);
+    for _ in 0..LONGEST_WAIT_MILLISECONDS {
+        let writing = WRITING.load(Ordering::SeqCst);
+        if writing == 0 {
+            return;
+        }
+        sys::wait_briefly(WRITING.as_ptr(), writing, MILLISECOND);
+    }
+}
+
+/// In a child process, before it has a file of its own: forgets the reserve, which belongs to the parent, and the parent's other threads.
 pub(crate) fn abandon() {
+    WRITING.store(0, Ordering::Relaxed);
+    IS_CLOSED.store(false, Ordering::Relaxed);
     RESERVE.mapped.store(core::ptr::null_mut(), Ordering::Relaxed);
     RESERVE.is_prepared.store(false, Ordering::Relaxed);
 }

@@ -20,6 +20,7 @@ pub(crate) struct LogMaker {
     clock: u64,
     ended: Vec<usize>,
     exits: bool,
+    closed: Option<u64>,
     /// Words that each thread dropped at its start, and bytes it lost at its end.
     dropped: Vec<usize>,
     lost: Vec<u64>,
@@ -99,6 +100,12 @@ impl LogMaker {
         self
     }
 
+    /// The log is handed over: what follows happens while it is read.
+    pub(crate) fn close(&mut self) -> &mut LogMaker {
+        self.closed = Some(self.clock);
+        self
+    }
+
     /// The size limit drops what a thread recorded so far.
     pub(crate) fn drop_oldest(&mut self, thread: usize) {
         self.dropped[thread] = self.threads[thread].len();
@@ -164,7 +171,8 @@ impl LogMaker {
     /// Writes the log into a directory.
     pub(crate) fn save(&self, directory: &Path) {
         let end = if self.exits { "ended exit\n" } else { "" };
-        let process = format!("version {VERSION}\npid 7\n{end}");
+        let closed = self.closed.map_or(String::new(), |stamp| format!("closed {stamp}\n"));
+        let process = format!("version {VERSION}\npid 7\n{end}{closed}");
         std::fs::write(directory.join("process"), process).expect("writable");
         std::fs::write(directory.join("cmdline"), b"program\0").expect("writable");
         std::fs::write(directory.join("threads"), self.file()).expect("writable");
