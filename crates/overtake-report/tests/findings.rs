@@ -148,3 +148,20 @@ fn ten_times_the_races_are_ten_times_the_work_in_every_format() {
         assert!(many.calls <= 12 * few.calls, "{}: {} and {} calls", renderer.name, few.calls, many.calls);
     }
 }
+
+/// Ten races of one cause come before another cause: both causes are in the table, whatever the limit.
+#[test]
+fn the_table_has_a_row_for_each_cause() {
+    let mut report = sample::many(12);
+    for (at, finding) in report.findings.iter_mut().enumerate() {
+        let memory = finding.memory.as_mut().expect("a race");
+        let name = if at < 10 { "busy" } else { "rare" };
+        (memory.kind, memory.name, memory.member) = ("global".into(), name.into(), String::new());
+    }
+    let layout = Layout { width: None, limit: Some(5), detail: Detail::Explained };
+    let text = anstream::adapter::strip_str(&text::findings(&report, &layout)).to_string();
+    let table = text.rsplit_once("fingerprint").expect("a table").1;
+    let rows = |name: &str| table.lines().filter(|row| row.contains(name)).count();
+    assert_eq!([rows(" busy "), rows(" rare ")], [4, 1], "{text}");
+    assert!(table.contains("... and 7 more rows; --limit 0 shows all\n"), "{text}");
+}

@@ -65,9 +65,25 @@ pub fn findings(report: &Report, layout: &Layout) -> String {
         let unlisted: BTreeSet<u32> =
             hidden.iter().flat_map(Cause::findings).map(|finding| finding.id).collect();
         let is_listed = |finding: &&Finding| !unlisted.contains(&finding.id);
-        let listed: Vec<&Finding> = report.findings.iter().filter(is_listed).collect();
-        let most = layout.limit.unwrap_or(usize::MAX).max(shown.len()).min(listed.len());
-        text.push_str(&summary::rows(&listed[..most], layout));
+        let mut listed: Vec<&Finding> = report.findings.iter().filter(is_listed).collect();
+        let all = listed.len();
+        // Every cause that is shown has a row. Its other findings get what room is left.
+        let heads: BTreeSet<u32> = shown.iter().map(|cause| cause.head.id).collect();
+        let mut room = layout.limit.unwrap_or(usize::MAX).saturating_sub(heads.len());
+        listed.retain(|finding| {
+            let fits = heads.contains(&finding.id) || room > 0;
+            room -= usize::from(fits && !heads.contains(&finding.id));
+            fits
+        });
+        text.push_str(&summary::rows(&listed, layout));
+        match all - listed.len() {
+            0 => {}
+            1 => line(&mut text, format_args!("... and 1 more row; --limit 0 shows all")),
+            rows => line(
+                &mut text,
+                format_args!("... and {} more rows; --limit 0 shows all", grouped(rows as u64)),
+            ),
+        }
         text.push('\n');
     }
     line(&mut text, format_args!("{}", summary::total(report)));
