@@ -39,6 +39,8 @@ pub struct Driver {
     strictness: Strictness,
     /// Nothing more is read once something was found.
     first: bool,
+    /// How many events were read until then.
+    first_after: Option<u64>,
     allowance: Allowance,
     jobs: Vec<Job>,
     events: u64,
@@ -141,6 +143,7 @@ impl Driver {
         Ok(Driver {
             strictness,
             first: options.first,
+            first_after: None,
             allowance: options.allowance,
             jobs,
             events: 0,
@@ -194,9 +197,11 @@ impl Driver {
             self.landmarks.note(&checker, next);
             watch(progress);
             // Whether a prediction from a recording is sure, the whole trace says: what comes after that is read to the end.
-            if !had_enough && self.is_enough()
-                || self.jobs.iter().all(|job| job.stopped_at.is_some()) && !self.jobs.is_empty()
-            {
+            if !had_enough && self.is_enough() {
+                self.first_after = Some(self.events);
+                break;
+            }
+            if self.jobs.iter().all(|job| job.stopped_at.is_some()) && !self.jobs.is_empty() {
                 break;
             }
         }
@@ -239,6 +244,11 @@ impl Driver {
     /// Whether the first finding was asked for, and is there.
     fn is_enough(&self) -> bool {
         self.first && self.jobs.iter().any(|job| !job.findings().is_empty())
+    }
+
+    /// After how many events nothing more was looked for, because the first finding was asked for.
+    pub fn first_after(&self) -> Option<u64> {
+        self.first_after
     }
 
     /// The analyses, in the order in which they were given.

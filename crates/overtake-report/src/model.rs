@@ -25,6 +25,8 @@ pub struct TraceFacts {
     pub ignored: Vec<(String, u64)>,
     /// What a damaged file no longer has; empty when it is whole.
     pub missing: Vec<String>,
+    /// After how many events nothing more was looked for, because only the first finding was asked for.
+    pub first_after: Option<u64>,
 }
 
 /// What one detector found.

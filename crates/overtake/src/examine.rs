@@ -126,6 +126,7 @@ pub(crate) fn drive(
         if pass.map_err(|error| opened.failure(error))? == Pass::Done {
             let mut facts = opened.facts(driver.events(), driver.repairs());
             facts.misuses = driver.misuses().found().to_vec();
+            facts.first_after = driver.first_after();
             return Ok((opened, facts));
         }
     }

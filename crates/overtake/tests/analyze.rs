@@ -167,3 +167,13 @@ fn the_limit_hides_and_says_so() {
         overtake_with_input(&["analyze", "-", "-d", "hb", "--limit", "0"], trace.as_bytes()).expect_code(66);
     assert_eq!(all.text().matches("observed race on").count(), 5, "{}", all.text());
 }
+
+#[test]
+fn the_first_finding_is_told_with_how_far_the_trace_was_read() {
+    let trace = "T0|w(x)|1\nT1|w(x)|2\n";
+    let first = overtake_with_input(&["analyze", "--first", "-"], trace.as_bytes()).expect_code(66).text();
+    let note = "stopped: nothing was looked for after the first 2 events (--first)";
+    assert!(first.contains(note), "{first}");
+    let all = overtake_with_input(&["analyze", "-"], trace.as_bytes()).expect_code(66).text();
+    assert!(!all.contains("stopped"), "{all}");
+}

@@ -13,6 +13,10 @@ pub fn notes(trace: &TraceFacts) -> String {
     for missing in &trace.missing {
         text.push_str(&format!("missing: {}\n", printable(missing)));
     }
+    if let Some(events) = trace.first_after {
+        let events = if events == 1 { "event".to_owned() } else { format!("{} events", grouped(events)) };
+        text.push_str(&format!("stopped: nothing was looked for after the first {events} (--first)\n"));
+    }
     for (repair, count) in trace.repairs.made() {
         text.push_str(&format!("repaired: {} {}\n", grouped(count), repair.describe()));
     }
