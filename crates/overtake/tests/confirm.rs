@@ -237,6 +237,7 @@ fn deadlocks_are_closed_and_the_program_ends() {
         assert_eq!(code, Some(66), "{name}: {text}");
         assert!(text.contains("1. confirmed, predicted deadlock"), "{name}: {text}");
         assert!(text.contains(" wanted the lock at 0x"), "{name}: {text}");
+        assert!(text.contains("overtake: deadlock 1: "), "{name}: {text}");
         let confirmed = &recorded.findings("found")[0]["confirmed"];
         assert_eq!(confirmed["stands"].as_array().map(Vec::len), Some(threads), "{name}: {confirmed}");
     }

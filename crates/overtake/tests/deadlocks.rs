@@ -163,3 +163,23 @@ fn a_suspected_deadlock_has_no_schedule() {
     let run = overtake(&["witness", &trace, "--race", "1", "-d", "lock-order"]).expect_code(2);
     assert!(run.stderr.contains("deadlock 1 has no schedule: it is only suspected"), "{}", run.stderr);
 }
+
+/// A headline of many threads says who they are, not what each of them waits for.
+#[test]
+fn a_circle_of_many_threads_has_a_short_headline() {
+    let files = Files::new();
+    let circle = |threads: usize| {
+        let part = |at: usize| {
+            let next = (at + 1) % threads;
+            format!("T{at}|acq(l{at})|1\nT{at}|acq(l{next})|2\nT{at}|rel(l{next})|3\nT{at}|rel(l{at})|4\n")
+        };
+        let trace = files.write("circle.std", (0..threads).map(part).collect::<String>());
+        overtake(&["analyze", "-q", "-d", "deadlock", &trace]).expect_code(66).text()
+    };
+    let three = circle(3);
+    assert!(three.contains("deadlock: l0, l1, l2: T0, T1, T2 wait for each other\n"), "{three}");
+    let six = circle(6);
+    let headline =
+        "l0, l1, l2, l3 and 2 other locks: T0, T1, T2, T3 and 2 other threads wait for each other\n";
+    assert!(six.contains(headline), "{six}");
+}

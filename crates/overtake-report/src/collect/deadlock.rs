@@ -1,12 +1,13 @@
 //! Deadlocks: one finding for each cycle of places at which locks are taken, whichever detectors found it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_detect::witness::DeadlockSchedule;
 use overtake_detect::{Deadlock, DeadlockStep, Verdict};
 
 use super::names::Names;
 use crate::model::Analysed;
+use crate::number::counted;
 use crate::result::{
     Access, Arrow, ArrowKind, Finding, HeldLock, Kind, Schedule, Section, Step, innermost_own,
 };
@@ -28,7 +29,7 @@ pub(super) fn groups(analysed: &Analysed<'_>, names: &Names<'_>) -> Vec<Deadlock
     for (detector, findings) in analysed.findings.iter().enumerate() {
         for group in findings.races.deadlocks() {
             let new = DeadlockGroup {
-                deadlock: group.surest.clone(),
+                deadlock: in_order_of_code(group.surest.clone(), names),
                 count: group.count,
                 detectors: Vec::new(),
                 checked: false,
@@ -44,6 +45,20 @@ pub(super) fn groups(analysed: &Analysed<'_>, names: &Names<'_>) -> Vec<Deadlock
     let mut groups: Vec<_> = by_key.into_values().collect();
     groups.sort_by_key(|group| group.deadlock.verdict);
     groups
+}
+
+/// The same circle. Timing decides which thread of a recorded program is first in it, so the code does instead.
+fn in_order_of_code(mut deadlock: Deadlock, names: &Names<'_>) -> Deadlock {
+    if names.is_recorded() {
+        let code = |step: &DeadlockStep| {
+            let [at, held_at] = [step.at, step.held_at].map(|at| names.line(at.location));
+            (at, held_at, names.lock_name(step.held))
+        };
+        let steps = deadlock.steps.iter().map(code).enumerate();
+        let first = steps.min_by(|(_, one), (_, other)| one.cmp(other)).map_or(0, |(at, _)| at);
+        deadlock.steps.rotate_left(first);
+    }
+    deadlock
 }
 
 /// Where the locks are taken and waited for; of an unknown place, the lock.
@@ -76,7 +91,7 @@ impl DeadlockGroup {
             kind: Kind::Deadlock,
             rule: "deadlock".into(),
             verdict: self.deadlock.verdict,
-            headline: headline(&objects, &accesses),
+            headline: self.headline(&accesses, names),
             accesses,
             objects,
             count: self.count,
@@ -109,11 +124,69 @@ impl DeadlockGroup {
                 "A reordering of this run leads here, if reads that race with a write saw what the merged order suggests"
             }
             (Verdict::Suspected, _) => {
-                "No lock that all of them hold, no thread creation, no join and no wait keeps the threads apart. Whether the values that \
-                 they read keep them apart was not checked"
+                "No lock that all of them hold, no thread creation, no join and no wait keeps them apart. Whether the values that they \
+                 read do was not checked"
             }
         };
-        format!("{how}: {waits}.")
+        let blocks = self.blocks(names);
+        match self.deadlock.verdict {
+            Verdict::Suspected => format!("{waits}. {how}.{blocks}"),
+            _ => format!("{how}: {waits}.{blocks}"),
+        }
+    }
+
+    /// Sentences that say what the heap blocks of the locks are.
+    fn blocks(&self, names: &Names<'_>) -> String {
+        let mut known: BTreeMap<(String, u64), BTreeSet<String>> = BTreeMap::new();
+        for block in self.deadlock.steps.iter().filter_map(|step| names.block_of(step.held)) {
+            known.entry((block.place, block.bytes)).or_default().insert(block.name);
+        }
+        let sentence = |((place, bytes), blocks): (&(String, u64), &BTreeSet<String>)| {
+            let blocks: Vec<&str> = blocks.iter().map(String::as_str).collect();
+            let size = counted(*bytes, "byte", "bytes");
+            match &blocks[..] {
+                [block] => format!(" {block} is a heap block of {size} that was allocated at {place}."),
+                [others @ .., last] => {
+                    let others = others.join(", ");
+                    format!(" {others} and {last} are heap blocks of {size} that were allocated at {place}.")
+                }
+                [] => String::new(),
+            }
+        };
+        known.iter().map(sentence).collect()
+    }
+
+    /// `m1, m2: transfer waits for m2 while audit waits for m1`; of more than two threads, only where they wait. A lock in a
+    /// heap block goes by the line that allocates the block, because the numbers of blocks are those of one run.
+    fn headline(&self, accesses: &[Access], names: &Names<'_>) -> String {
+        let steps = &self.deadlock.steps;
+        let lock = |lock| match names.block_of(lock) {
+            Some(block) => format!("a lock allocated at {}", block.place),
+            None => names.lock_name(lock),
+        };
+        let held: Vec<String> = steps.iter().map(|step| lock(step.held)).collect();
+        let function = |access: &Access| {
+            innermost_own(&access.stack).map(|frame| frame.function_name()).filter(|name| !name.is_empty())
+        };
+        let actor = |access: &Access| function(access).unwrap_or_else(|| access.thread.name.clone());
+        let actors: Vec<String> = accesses.iter().map(actor).collect();
+        match (&actors[..], &held[..]) {
+            ([one, other], [own, others]) if own == others => {
+                format!("{}: {one} waits for one while {other} waits for the other", objects(&held))
+            }
+            ([one, other], [own, others]) => {
+                format!("{}: {one} waits for {others} while {other} waits for {own}", objects(&held))
+            }
+            _ if accesses.iter().all(|access| function(access).is_some()) => {
+                let threads = counted(steps.len() as u64, "thread", "threads");
+                let functions = listed(&distinct(&actors), "function");
+                format!("{}: {threads} wait for each other in {functions}", objects(&held))
+            }
+            _ => {
+                let threads = listed(&distinct(&actors), "thread");
+                format!("{}: {threads} wait for each other", objects(&held))
+            }
+        }
     }
 
     /// Who holds what since when, who waits where, and for whom.
@@ -177,12 +250,35 @@ fn access(step: &DeadlockStep, names: &Names<'_>) -> Access {
     }
 }
 
-/// `m1, m2: transfer waits for m2 while audit waits for m1`.
-fn headline(objects: &[String], accesses: &[Access]) -> String {
-    let waits = accesses.iter().map(|access| {
-        let function = innermost_own(&access.stack).map(|frame| frame.function_name()).unwrap_or_default();
-        let actor = if function.is_empty() { &access.thread.name } else { &function };
-        format!("{actor} waits for {}", access.object)
-    });
-    format!("{}: {}", objects.join(", "), waits.collect::<Vec<_>>().join(" while "))
+/// Locks, threads and functions that a headline names, at most, of each.
+const MOST_NAMED: usize = 4;
+
+/// The locks of a headline: `m1, m2`, `2 locks allocated at graph.cpp:13`.
+fn objects(held: &[String]) -> String {
+    let with_number = |name: &&str| {
+        let alike = held.iter().filter(|other| other == name).count();
+        match name.strip_prefix("a lock ") {
+            Some(rest) if alike > 1 => format!("{alike} locks {rest}"),
+            _ => (*name).to_owned(),
+        }
+    };
+    let names: Vec<String> = distinct(held).iter().map(with_number).collect();
+    listed(&names, "lock")
+}
+
+/// `a, b, c, d and 2 other locks`.
+fn listed<Name: AsRef<str>>(names: &[Name], what: &str) -> String {
+    let named: Vec<&str> = names.iter().take(MOST_NAMED).map(AsRef::as_ref).collect();
+    let named = named.join(", ");
+    match names.len().saturating_sub(MOST_NAMED) {
+        0 => named,
+        1 => format!("{named} and another {what}"),
+        more => format!("{named} and {more} other {what}s"),
+    }
+}
+
+/// Each name once, in the order of first appearance.
+fn distinct(names: &[String]) -> Vec<&str> {
+    let mut known = BTreeSet::new();
+    names.iter().map(String::as_str).filter(|name| known.insert(*name)).collect()
 }

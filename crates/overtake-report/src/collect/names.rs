@@ -16,6 +16,15 @@ use crate::result::{Frame, Memory, Thread, innermost_own};
 /// Longer stacks are cut: nobody reads what recursion adds.
 const MOST_FRAMES: usize = 100;
 
+/// A heap block with a lock in it.
+pub(super) struct LockBlock {
+    /// `heap#3`: the number is one of this run.
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    /// The line that allocates it.
+    pub(super) place: String,
+}
+
 /// Puts names to ids.
 pub(super) struct Names<'a> {
     pub(super) symbols: &'a Symbols,
@@ -111,6 +120,39 @@ impl<'a> Names<'a> {
     /// The name of a lock.
     pub(super) fn lock_name(&self, lock: LockId) -> String {
         self.symbols.locks.display(lock)
+    }
+
+    /// A lock in a sentence. If its name only says where in memory it is, the line that takes it is added; where in a stack, depends on
+    /// the run.
+    pub(super) fn lock_taken(&self, lock: LockId, taken_at: Option<LocationId>) -> String {
+        let name = self.lock_name(lock);
+        let line = taken_at.map(|location| self.line(location)).unwrap_or_default();
+        if !self.is_recorded() || line.is_empty() {
+            return format!("`{name}`");
+        }
+        match name.strip_prefix("stack of ").and_then(|stack| stack.split_once('+')) {
+            Some((thread, _)) => format!("the lock on the stack of {thread} (taken at {line})"),
+            None if ["heap#", "mapping@", "0x"].iter().any(|start| name.starts_with(start)) => {
+                format!("`{name}` (taken at {line})")
+            }
+            None => format!("`{name}`"),
+        }
+    }
+
+    /// The heap block that a lock is in.
+    pub(super) fn block_of(&self, lock: LockId) -> Option<LockBlock> {
+        let name = self.lock_name(lock);
+        let number = name.strip_prefix("heap#").filter(|_| self.is_recorded())?;
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        let block = &name[..name.len() - number.len() + digits];
+        let variables = &self.symbols.variables;
+        let array = (0..variables.array_count() as u32)
+            .map(ArrayId)
+            .find(|&array| variables.array_name(array) == block.as_bytes())?;
+        let facts = self.symbols.program.memory.get(array)?;
+        let place =
+            facts.allocated_at.map(|location| self.line(location)).filter(|place| !place.is_empty())?;
+        Some(LockBlock { name: block.to_owned(), bytes: facts.bytes, place })
     }
 
     /// What an event is done to; empty for nothing.

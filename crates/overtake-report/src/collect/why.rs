@@ -99,10 +99,18 @@ impl Case<'_> {
         }
     }
 
+    fn lock_held(&self, held: &Held) -> String {
+        self.names.lock_taken(held.lock, held.acquire.map(|acquire| acquire.step.event.location()))
+    }
+
+    fn lock_used(&self, used: &LockUse) -> String {
+        self.names.lock_taken(used.lock, Some(used.acquire.step.event.location()))
+    }
+
     fn lock_names(&self, held: &[Held]) -> String {
         let name = |held: &Held| {
             let mode = if held.shared { " (shared)" } else { "" };
-            format!("`{}`{mode}", self.names.lock_name(held.lock))
+            format!("{}{mode}", self.lock_held(held))
         };
         listed(held.iter().map(name).collect())
     }
@@ -111,7 +119,7 @@ impl Case<'_> {
         let [one, other] = self.accesses().map(|access| self.access(access));
         let [one_held, other_held] = self.held();
         if let Some(lock) = self.shared_by_both() {
-            return format!("Both accesses hold `{lock}`, but shared, which lets both in at once.");
+            return format!("Both accesses hold {lock}, but shared, which lets both in at once.");
         }
         match (one_held, other_held) {
             ([], []) => "Neither access is made under a lock.".into(),
@@ -138,7 +146,7 @@ impl Case<'_> {
     fn shared_by_both(&self) -> Option<String> {
         let [one, other] = self.held();
         let both = one.iter().find(|held| held.shared && other.iter().any(|theirs| theirs.lock == held.lock));
-        both.map(|held| self.names.lock_name(held.lock))
+        both.map(|held| self.lock_held(held))
     }
 
     /// Locks that both threads use, but not at the accesses.
@@ -149,8 +157,7 @@ impl Case<'_> {
     }
 
     fn about_other_locks(&self) -> Option<String> {
-        let locks: Vec<_> =
-            self.elsewhere().map(|[used, _]| format!("`{}`", self.names.lock_name(used.lock))).collect();
+        let locks: Vec<_> = self.elsewhere().map(|[used, _]| self.lock_used(used)).collect();
         let of_them = match locks.len() {
             0 => return None,
             1 => "of it",
@@ -440,15 +447,15 @@ impl Case<'_> {
         let [one_held, other_held] = self.held();
         if let Some(lock) = self.shared_by_both() {
             let writer = if one.kind.writes() { one } else { other };
-            return format!("Take `{lock}` exclusively around {}.", self.access(writer));
+            return format!("Take {lock} exclusively around {}.", self.access(writer));
         }
         let around = |lock: &Held, access: &Access| {
-            let name = self.names.lock_name(lock.lock);
+            let name = self.lock_held(lock);
             let mode = match lock.shared {
                 true if access.kind.writes() => " exclusively",
                 _ => "",
             };
-            format!("Hold `{name}`{mode} around {}, too.", self.access(access))
+            format!("Hold {name}{mode} around {}, too.", self.access(access))
         };
         let useful = |held: &[Held], access: &Access| -> Option<Held> {
             // A shared lock does not protect a write from other holders.
@@ -459,8 +466,8 @@ impl Case<'_> {
             (None, Some(lock)) => around(&lock, one),
             (None, None) => match self.elsewhere().next() {
                 Some([used, _]) => format!(
-                    "Hold one lock around both accesses, such as `{}`, which both threads use already.",
-                    self.names.lock_name(used.lock)
+                    "Hold one lock around both accesses, such as {}, which both threads use already.",
+                    self.lock_used(used)
                 ),
                 None => "Hold one lock around both accesses.".into(),
             },

@@ -111,7 +111,7 @@ pub fn confirm(
     let mut attempts = Vec::new();
     for (at, request, mut tally) in requests {
         let finding = &report.findings[at];
-        listener.say(&format!("race {}: {}", finding.id, finding.headline));
+        listener.say(&format!("{} {}: {}", finding.kind.word(), finding.id, finding.headline));
         session.alone(request, &mut tally)?;
         if tally.runs == 0 {
             listener.say("  not tried: the time ran out");

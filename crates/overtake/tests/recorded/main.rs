@@ -39,6 +39,26 @@ fn deadlocks_that_did_not_happen_are_found_in_every_run() {
     expect_in_every_run("tests/programs/deadlock", "/* waits */");
 }
 
+/// The numbers of heap blocks are those of one run: a headline names what every run has.
+#[test]
+fn locks_in_heap_blocks_are_named_by_the_line_that_allocates_them() {
+    let source =
+        sources("tests/programs/deadlock").into_iter().find(|source| source.ends_with("two_nodes.c"));
+    let source = source.expect("a program");
+    let directory = tempfile::tempdir().expect("writable");
+    let program = compiled(&source, &directory);
+    let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+    let report = said(&output);
+    let headline = report.lines().find(|line| line.starts_with("1. ")).expect("a finding");
+    let allocated = &marked_lines(&source, "/* allocated */")[0];
+    let allocated = allocated.trim_end_matches(':');
+    assert!(headline.contains("predicted deadlock: 2 locks allocated at "), "{headline}");
+    let waits = format!("{allocated}: link_left waits for one while link_right waits for the other");
+    assert!(headline.ends_with(&waits), "no {waits} in {headline}");
+    let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("are heap blocks of 48 bytes that were allocated at "), "{report}");
+}
+
 /// Each program has one finding, with the two lines that are marked.
 fn expect_in_every_run(programs: &str, mark: &str) {
     for source in sources(programs) {

@@ -82,9 +82,13 @@ impl<'a> Again<'a> {
                 .retain(|finding| finding.confirmed.is_some() || finding.verdict == Verdict::Observed);
             let hidden = before - found.findings.len();
             let tried = chosen.len();
-            console.say(&format!(
-                "{all} candidates, {tried} tried; {hidden} were not seen and are not reported"
-            ));
+            let candidates = if all == 1 { "candidate" } else { "candidates" };
+            let not_seen = match hidden {
+                0 => String::new(),
+                1 => "; 1 was not seen and is not reported".to_owned(),
+                _ => format!("; {hidden} were not seen and are not reported"),
+            };
+            console.say(&format!("{all} {candidates}, {tried} tried{not_seen}"));
         }
         *found = merge(vec![found.clone()]); // the most severe first again
         Ok(())
