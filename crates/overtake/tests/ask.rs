@@ -186,3 +186,32 @@ fn the_number_of_partners_is_told_for_the_thread_that_was_asked_about() {
     let limited = said(&["--limit", "1"]);
     assert!(limited.contains("event 0; the nearest is answered, --limit 2 answers all\n"), "{limited}");
 }
+
+#[test]
+fn a_certificate_of_happens_before_is_made_and_checked() {
+    let files = Files::new();
+    let proof = files.path("proof.txt");
+    let locked = "T0|w(x)|1\nT0|acq(l)|2\nT0|rel(l)|3\nT1|acq(l)|4\nT1|w(x)|5\nT1|rel(l)|6\n";
+    let trace = files.write("locked.std", locked);
+    let notion = ["--notion", "happens-before"];
+    overtake(&["certify", &trace, notion[0], notion[1], "-o", &proof]).expect_code(0);
+    let text = std::fs::read_to_string(&proof).expect("a certificate");
+    assert_eq!(text, "overtake certificate 1: happens-before\npath 0 1\n");
+    let run = overtake(&["certify", &trace, "--check", &proof]).expect_code(0);
+    assert_eq!(run.text(), "the certificate holds: there is no happens-before race\n");
+
+    let open = files.write("open.std", format!("{locked}T2|w(x)|7\n"));
+    let run = overtake(&["certify", &open, "--check", &proof]).expect_code(1);
+    let reason = "the certificate does not hold: no hub and no path says why event 4 happens before event 6";
+    assert!(run.stderr.contains(reason), "{}", run.stderr);
+    let run = overtake(&["certify", &open, notion[0], notion[1]]).expect_code(66);
+    assert_eq!(run.text(), "overtake certificate 1: happens-before\nrace 4 6\n");
+    std::fs::write(&proof, run.text()).expect("a file");
+    let run = overtake(&["certify", &open, "--check", &proof]).expect_code(66);
+    assert_eq!(run.text(), "the certificate holds: events 4 and 6 are a happens-before race\n");
+    overtake(&["certify", &trace, "--check", &proof]).expect_code(1);
+
+    std::fs::write(&proof, "overtake certificate 1: happens-before\npath\n").expect("a file");
+    let run = overtake(&["certify", &trace, "--check", &proof]).expect_code(1);
+    assert!(run.stderr.contains("line 2: expected a line of a certificate"), "{}", run.stderr);
+}

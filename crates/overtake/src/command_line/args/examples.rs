@@ -117,8 +117,9 @@ pub(super) const CERTIFY_EXAMPLES: &str = "\
 Examples:
   overtake certify run.std -o proof.txt                a lock for each variable, or a variable that no lock protects
   overtake certify run.std --check proof.txt           one pass that needs no sets of locks
+  overtake certify run.std --notion happens-before     two accesses that race, or why all others are ordered
 
-Exit code 66 if there is a lock-set race, 1 if a certificate does not hold.";
+Exit code 66 if there is a race, 1 if a certificate does not hold.";
 
 pub(super) const COMPARE_EXAMPLES: &str = "\
 Examples:

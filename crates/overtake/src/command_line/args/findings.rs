@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use overtake::Error;
 use overtake::files::OutputFile;
 use overtake::reports::Details;
@@ -323,6 +323,10 @@ pub(crate) struct CertifyArguments {
     #[command(flatten)]
     pub(crate) input: InputArguments,
 
+    /// What is certified
+    #[arg(long, value_name = "NOTION", value_enum, default_value_t, conflicts_with = "check")]
+    pub(crate) notion: CertifiedNotion,
+
     /// Check this certificate instead of making one
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     pub(crate) check: Option<PathBuf>,
@@ -330,6 +334,16 @@ pub(crate) struct CertifyArguments {
     /// Write the certificate to this file instead of printing it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// What `certify` proves.
+#[derive(Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum CertifiedNotion {
+    /// Whether a variable is accessed under no lock that all its accesses share
+    #[default]
+    LockSet,
+    /// Whether two conflicting accesses are not ordered in this run
+    HappensBefore,
 }
 
 /// `ask`.

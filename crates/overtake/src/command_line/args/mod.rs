@@ -27,8 +27,8 @@ pub(crate) use bench::{
 pub(crate) use compare::{CompareArguments, CompareForm};
 pub(crate) use crew::{ClusterArguments, read_hosts};
 pub(crate) use findings::{
-    AnalyzeArguments, AskArguments, BaselineArguments, CertifyArguments, DiffArguments, ExplainArguments,
-    ReportArguments, ReportTarget, StoredArguments, WitnessArguments,
+    AnalyzeArguments, AskArguments, BaselineArguments, CertifiedNotion, CertifyArguments, DiffArguments,
+    ExplainArguments, ReportArguments, ReportTarget, StoredArguments, WitnessArguments,
 };
 pub(crate) use generate::{GenArguments, Product, WorkloadArguments};
 pub(crate) use programs::{
@@ -141,7 +141,7 @@ pub(crate) enum Command {
     #[command(after_help = ASK_EXAMPLES)]
     Ask(AskArguments),
 
-    /// Prove that a trace has a lock-set race or none, and check such a proof
+    /// Prove that a trace has a race or none, and check such a proof
     #[command(after_help = CERTIFY_EXAMPLES)]
     Certify(CertifyArguments),
 
