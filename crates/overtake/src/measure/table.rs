@@ -129,9 +129,10 @@ impl Table {
 
     /// A part of an HTML page.
     pub fn html(&self) -> String {
-        let tagged = |tag: &'static str| move |text: &str| format!("<{tag}>{}</{tag}>", html(text));
-        let cell = tagged("td");
-        let text = self.lines(|found| cell(&found.shown()), tagged("th"), "", "<tr>", "</tr>");
+        let cell = |found: &Cell| format!("<td>{}</td>", html(&found.shown()));
+        // An option of a detector stands below its name, so that a table with several of them fits on a page.
+        let heading = |text: &str| format!("<th>{}</th>", html(text).replace(" --", "<br>--"));
+        let text = self.lines(cell, heading, "", "<tr>", "</tr>");
         format!("<h3>{}</h3>\n<table>\n{text}</table>\n{}", html(&self.title), html(&self.note_as("", "\n")))
     }
 
@@ -201,6 +202,12 @@ mod tests {
         assert!(table.latex().contains("trace & hb\\_1 & 50 \\% \\\\"), "{}", table.latex());
         assert!(table.html().contains("<td>a,&quot;b&quot;|&lt;c&gt;</td>"), "{}", table.html());
         assert!(table.html().contains("<td>3 (40 %)</td>"), "{}", table.html());
+    }
+
+    #[test]
+    fn on_a_page_options_stand_below_the_name() {
+        let table = Table::new("t", "Time", ["trace", "short-hb --window 1000"]);
+        assert!(table.html().contains("<th>short-hb<br>--window 1000</th>"), "{}", table.html());
     }
 
     #[test]

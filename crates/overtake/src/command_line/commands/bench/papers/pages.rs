@@ -10,7 +10,7 @@ use super::{Exhibit, Paper};
 const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1c2024; \
     background: #fff; }\nsection { margin-bottom: 3rem; }\n.table { overflow-x: auto; }\ntable { border-collapse: collapse; \
     font-variant-numeric: tabular-nums; font-size: 13px; }\nth, td { padding: 2px 10px; text-align: right; border-bottom: 1px solid #e3dfd7; \
-    white-space: nowrap; }\nth:first-child, td:first-child { text-align: left; }\nsvg { max-width: 100%; height: auto; }\n";
+    white-space: nowrap; }\nth { vertical-align: bottom; }\nth:first-child, td:first-child { text-align: left; }\nsvg { max-width: 100%; height: auto; }\n";
 
 /// Writes every exhibit, and the page of all, whose path is returned.
 pub(super) fn write(papers: &[(&'static Paper, Vec<Exhibit>)], directory: &Path) -> Result<PathBuf, Error> {
