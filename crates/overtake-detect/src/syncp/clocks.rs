@@ -5,6 +5,9 @@
 //! it is joined, and at a write, which a read may see. All events of one time are inside a closed set or none is, unless
 //! the set ends with the thread's current time; so nothing finer is needed to tell events of different threads apart.
 //!
+//! With many threads, a past is brought up to date only when it is looked at, or when enough is new: until then what is new are entries of the thread
+//! that its past has not taken in ([`Clocks::settle`]). Many at once are followed in runs of each thread's entries, and a thread of which no one asks is not followed at all.
+//!
 //! Because the clocks are closed, the closure of what precedes two accesses starts from the second thread's ideal and
 //! adds what precedes the first; and an access that the second thread's ideal covers needs no closure at all.
 
@@ -24,6 +27,8 @@ pub(crate) struct Clocks {
     threads: IdVec<ThreadId, ThreadState>,
     posts: IdVec<SyncId, Posts>,
     pending: Vec<Epoch>,
+    /// Of what is pending, what has to be followed entry by entry.
+    to_follow: Vec<Epoch>,
     scratch: Scratch,
     /// Per heap block that another thread may use, its allocation.
     allocations: FxHashMap<VarId, Epoch>,
@@ -38,6 +43,7 @@ impl Default for Clocks {
             threads: IdVec::new(),
             posts: IdVec::new(),
             pending: Vec::new(),
+            to_follow: Vec::new(),
             scratch: Scratch::default(),
             allocations: FxHashMap::default(),
             known: Ideal::of_no_thread(LockTable::default()),
@@ -71,6 +77,14 @@ impl Posts {
 /// An object to which more threads post is a hub.
 const MOST_POSTERS: usize = 4;
 
+/// With fewer threads every past is kept up to date.
+const FEWEST_THREADS_TO_WAIT: usize = if cfg!(test) { 3 } else { 64 };
+
+/// So many entries may be missing in a thread's past. They take less room than the past itself.
+fn most_waiting(threads: usize) -> u32 {
+    if cfg!(test) { 3 } else { (threads / 4).max(256) as u32 }
+}
+
 #[derive(Debug)]
 struct ThreadState {
     past: Ideal<LockTable>,
@@ -100,6 +114,12 @@ impl ThreadState {
             open: OpenSections::default(),
             retired: None,
         }
+    }
+
+    /// Whether all that its past has taken in was before an epoch of the thread.
+    #[inline]
+    fn is_before(&self, epoch: Epoch) -> bool {
+        self.retired.is_none() && self.widened <= epoch.time && self.past.own_entered <= epoch.time
     }
 
     /// The thread's time is over.
@@ -140,6 +160,9 @@ impl Clocks {
     /// What the thread's events so far need of others, and what it takes to have a block allocated.
     pub(crate) fn learned_with(&mut self, thread: ThreadId, block: Option<VarId>) -> Learned {
         let allocation = block.and_then(|block| self.allocations.get(&block)).copied();
+        if allocation.is_some_and(|allocation| !self.threads[thread].past.covers(allocation)) {
+            self.settle(thread);
+        }
         let past = &self.threads[thread].past;
         match allocation.filter(|&allocation| !past.covers(allocation)) {
             Some(allocation) => self.sections.learned_with(thread, allocation),
@@ -148,7 +171,7 @@ impl Clocks {
     }
 
     /// The closed set of the thread's events before its current time, and of what those and the events of its current
-    /// time need.
+    /// time need. If the past is not [settled](Self::settle), a part of it that is closed but for the thread's own entries.
     #[inline]
     pub(super) fn past(&self, thread: ThreadId) -> &Ideal<LockTable> {
         &self.threads[thread].past
@@ -163,11 +186,92 @@ impl Clocks {
         epoch
     }
 
+    /// Brings the thread's past up to date. Returns how many entries were new.
+    #[inline]
+    pub(super) fn settle(&mut self, thread: ThreadId) -> usize {
+        if self.is_settled(thread) { 0 } else { self.take_in(thread) }
+    }
+
+    /// Whether the thread's past has all its entries.
+    #[inline]
+    pub(super) fn is_settled(&self, thread: ThreadId) -> bool {
+        self.waiting(thread) == 0
+    }
+
+    /// How many of the thread's entries its past has not taken in.
+    #[inline]
+    fn waiting(&self, thread: ThreadId) -> u32 {
+        self.sections.threads[thread].next().wrapping_sub(self.threads[thread].past.own_begun)
+    }
+
+    /// The thread's entries come into its past, and all they take. Returns how many entries there were.
+    #[inline]
+    fn take_in(&mut self, thread: ThreadId) -> usize {
+        let Clocks { sections, threads, pending, known, .. } = self;
+        let are_few = threads.len() < FEWEST_THREADS_TO_WAIT;
+        let ThreadState { past, retired, .. } = &mut threads[thread];
+        if retired.is_some() {
+            return 0;
+        }
+        if past.is_fresh() && !known.is_fresh() {
+            past.begin_with(known);
+        }
+        let new = past.enter_own(sections, pending);
+        if are_few {
+            past.settle(sections, pending, NO_GOAL);
+        } else {
+            self.settle_by_others(thread);
+        }
+        new
+    }
+
+    /// Adds all that is pending to a thread's past, with the help of other threads' pasts: these first, because what they bring need not be followed.
+    #[inline(never)]
+    fn settle_by_others(&mut self, thread: ThreadId) {
+        let Clocks { sections, threads, pending, to_follow, .. } = self;
+        let fresh = Ideal::new(thread, LockTable::default());
+        let mut past = std::mem::replace(&mut threads[thread].past, fresh);
+        loop {
+            while let Some(epoch) = pending.pop() {
+                if past.covers(epoch) {
+                    continue; // I2 of `closure.rs`
+                }
+                let teacher = &threads[ThreadId(epoch.thread)];
+                if teacher.is_before(epoch) && past.can_join(&teacher.past) {
+                    past.join(&teacher.past, sections, pending);
+                }
+                to_follow.push(epoch);
+            }
+            let Some(epoch) = to_follow.pop() else { break };
+            if !past.covers(epoch) {
+                past.include(epoch.thread as usize, epoch.time, sections, pending);
+            }
+        }
+        threads[thread].past = past;
+    }
+
+    /// The thread has a new entry, which its past takes in now or later.
+    #[inline]
+    fn enter(&mut self, thread: ThreadId) {
+        let threads = self.threads.len();
+        if threads < FEWEST_THREADS_TO_WAIT || self.waiting(thread) > most_waiting(threads) {
+            self.take_in(thread);
+        }
+    }
+
+    /// Brings all pasts up to date. Returns how much there was to do.
+    pub(super) fn settle_all(&mut self) -> usize {
+        let new: usize =
+            (0..self.threads.len()).map(|thread| self.settle(ThreadId::from_index(thread))).sum();
+        new * self.threads.len()
+    }
+
     /// Records the read that the thread is about to end; see `chart.rs`. Returns its number.
     pub(super) fn record_read(&mut self, thread: ThreadId) -> u32 {
+        self.settle(thread);
         let state = &mut self.threads[thread];
         let (number, place) = self.sections.read(thread, state.time);
-        state.past.begin_own(place);
+        state.past.begin_own(place, state.time);
         number
     }
 
@@ -182,31 +286,11 @@ impl Clocks {
             late.push(epoch);
             return;
         }
-        let place = self.sections.learn(thread, state.time, epoch);
-        let teacher = ThreadId(epoch.thread);
-        let ThreadState { past, retired, widened, .. } = &self.threads[teacher];
-        let is_unchanged = retired.is_none()
-            && *widened <= epoch.time
-            && self.sections.threads[teacher].are_within(epoch.time);
-        if is_unchanged && self.threads[thread].past.can_join(past) {
-            self.join_pasts(thread, epoch);
+        if self.sections.has_learned(thread, self.waiting(thread), epoch) {
+            return;
         }
-        self.enter(thread, place);
-    }
-
-    /// The thread's past takes in that of another thread, which is still what it was at `epoch`.
-    #[inline(never)]
-    fn join_pasts(&mut self, thread: ThreadId, epoch: Epoch) {
-        let fresh = Ideal::new(thread, LockTable::default());
-        let mut past = std::mem::replace(&mut self.threads[thread].past, fresh);
-        if past.is_fresh() {
-            past.begin_with(&self.known);
-        }
-        if !past.covers(epoch) {
-            let other = &self.threads[ThreadId(epoch.thread)].past;
-            past.join(other, epoch.time, &self.sections, &mut self.pending);
-        }
-        self.threads[thread].past = past;
+        self.sections.learn(thread, self.threads[thread].time, epoch);
+        self.enter(thread);
     }
 
     pub(crate) fn acquire(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
@@ -214,17 +298,7 @@ impl Clocks {
         let place = self.sections.begin(thread, state.time, lock, mode);
         state.open.acquire(lock, mode, place);
         state.tick();
-        self.enter(thread, place);
-    }
-
-    /// The thread's newest entry comes into its past.
-    #[inline]
-    fn enter(&mut self, thread: ThreadId, place: u32) {
-        let past = &mut self.threads[thread].past;
-        if past.is_fresh() && !self.known.is_fresh() {
-            past.begin_with(&self.known);
-        }
-        past.enter_own(thread, place, &self.sections, &mut self.pending);
+        self.enter(thread);
     }
 
     pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId) {
@@ -236,16 +310,19 @@ impl Clocks {
     /// A child that has done nothing knows what its parent knows.
     pub(crate) fn fork(&mut self, thread: ThreadId, child: ThreadId) {
         let state = &self.threads[child];
-        let is_new = state.time == 1 && state.past.is_fresh() && state.retired.is_none();
+        let is_new =
+            state.time == 1 && state.past.is_fresh() && state.retired.is_none() && self.is_settled(child);
         if !is_new || thread == child || self.threads[thread].retired.is_some() {
             self.hand_over(thread, child);
             return;
         }
+        self.settle(thread);
         let epoch = self.publish(thread);
         let mut past = Ideal::new(child, LockTable::default());
         past.copy(&self.threads[thread].past, epoch.time);
-        let place = self.sections.learn(child, self.threads[child].time, epoch);
-        past.begin_own(place);
+        let time = self.threads[child].time;
+        let place = self.sections.learn(child, time, epoch);
+        past.begin_own(place, time);
         self.threads[child].past = past;
     }
 
@@ -302,8 +379,8 @@ impl Clocks {
     fn wait_for_hub(&mut self, thread: ThreadId, hub: u32) {
         let state = &mut self.threads[thread];
         if state.retired.is_none() && !state.past.covers_posts(hub, &self.sections) {
-            let place = self.sections.gather(thread, state.time, hub);
-            self.enter(thread, place);
+            self.sections.gather(thread, state.time, hub);
+            self.enter(thread);
         }
     }
 
@@ -329,6 +406,7 @@ impl Clocks {
         goal: Epoch,
         answer: impl FnOnce(&Ideal<Overlay<'_>>, bool) -> R,
     ) -> R {
+        self.settle(thread);
         let Scratch { buffers, changes } = &mut self.scratch;
         let mut ideal = self.threads[thread].past.overlaid(changes, std::mem::take(buffers));
         let reached = ideal.extend_by_past_of(first, learned, &self.sections, &mut self.pending, goal);

@@ -102,13 +102,15 @@ impl LockTable {
     }
 }
 
-/// A closed set of events: a prefix of each thread. Every ideal belongs to a thread all of whose past is inside.
+/// A closed set of events: a prefix of each thread. Every ideal belongs to a thread all of whose past is inside, but for what entries of the thread take that have
+/// not been [entered](Ideal::enter_own).
 #[derive(Debug)]
 pub(crate) struct Ideal<L> {
     /// The thread it belongs to, with the last time that is over.
     pub(super) own: Epoch,
-    /// How many sections that thread has begun.
+    /// How many of that thread's entries are inside, and the time of the last of them.
     pub(super) own_begun: u32,
+    pub(super) own_entered: Time,
     /// Per thread, the time up to which its events are inside; 0 beyond the end, except for the own thread. What a thread
     /// learned rarely reaches its own number when there are many threads, so the own entry may be missing.
     pub(super) times: Vec<Time>,
@@ -126,6 +128,7 @@ impl<L> Ideal<L> {
         Ideal {
             own,
             own_begun: 0,
+            own_entered: 0,
             times: Vec::new(),
             begun: Vec::new(),
             gathered: FxHashMap::default(),
@@ -190,10 +193,11 @@ impl<L> Ideal<L> {
         }
     }
 
-    /// The thread's own entry at `place` has begun.
+    /// The thread's own entries up to `place`, the last one of them of a time, are inside.
     #[inline]
-    pub(super) fn begin_own(&mut self, place: u32) {
-        self.own_begun = place + 1;
+    pub(super) fn begin_own(&mut self, place: u32, time: Time) {
+        self.own_begun = place.wrapping_add(1);
+        self.own_entered = time;
         self.write_own();
     }
 
@@ -216,7 +220,8 @@ impl Ideal<LockTable> {
         gathered.clear();
         changes.clear();
         let latest = Overlay { base: &self.latest, changes };
-        Ideal { own: self.own, own_begun: self.own_begun, times, begun, gathered, latest }
+        let Ideal { own, own_begun, own_entered, .. } = *self;
+        Ideal { own, own_begun, own_entered, times, begun, gathered, latest }
     }
 
     /// Makes the set equal to another thread's set with the times of that thread up to `over`, which are inside it.
@@ -327,7 +332,13 @@ impl<L: LatestAcquires> Ideal<L> {
 
     /// Adds the events of a thread up to `time`, looking at its entries.
     #[inline]
-    fn include(&mut self, thread: usize, time: Time, sections: &Sections, pending: &mut Vec<Epoch>) {
+    pub(super) fn include(
+        &mut self,
+        thread: usize,
+        time: Time,
+        sections: &Sections,
+        pending: &mut Vec<Epoch>,
+    ) {
         self.grow_to(thread + 1);
         self.times[thread] = time;
         let (mut place, entries) = sections.threads[ThreadId::from_index(thread)].since(self.begun[thread]);
@@ -341,20 +352,19 @@ impl<L: LatestAcquires> Ideal<L> {
         self.begun[thread] = place;
     }
 
-    /// Adds the thread's own newest entry.
+    /// Adds the entries of its own thread that are not inside yet, and queues what they take. Returns how many there were.
     #[inline]
-    pub(super) fn enter_own(
-        &mut self,
-        thread: ThreadId,
-        place: u32,
-        sections: &Sections,
-        pending: &mut Vec<Epoch>,
-    ) {
-        if let Some(&section) = sections.at(thread.0, place) {
-            self.enter(thread.0, place, &section, sections, pending);
+    pub(super) fn enter_own(&mut self, sections: &Sections, pending: &mut Vec<Epoch>) -> usize {
+        let thread = self.own.thread;
+        let (mut place, entries) = sections.threads[ThreadId(thread)].since(self.own_begun);
+        for entry in entries {
+            self.enter(thread, place, entry, sections, pending);
+            self.own_entered = entry.acquired;
+            place = place.wrapping_add(1);
         }
-        self.begin_own(place);
-        self.settle(sections, pending, NO_GOAL);
+        self.own_begun = place;
+        self.write_own();
+        entries.len()
     }
 
     /// Restores I1 for one entry that came inside: queues what has to come inside with it.

@@ -62,7 +62,9 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
     /// Forgets what no closure to come can need. The event at `now` is still to be checked.
     #[cold]
     pub(super) fn collect(&mut self, now: EventIndex) {
-        let mut work = self.clocks.sections.entries() + self.clocks.table_entries() / TABLE_SHARE;
+        let mut work = self.clocks.settle_all() / TABLE_SHARE
+            + self.clocks.sections.entries()
+            + self.clocks.table_entries() / TABLE_SHARE;
         if let Some(known) = self.known_everywhere(now) {
             self.clocks.forget(&known);
             while self.history.log.pop_known(&known).is_some() {}

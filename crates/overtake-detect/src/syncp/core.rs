@@ -249,13 +249,9 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
 
     /// Reports the races of an access with accesses in the lists.
     fn check(&mut self, lists: u32, var: VarId, access: &NewEntry, races: &mut Findings) {
-        let past = self.clocks.past(access.at.thread);
-        self.candidates.clear();
-        for (slot, times) in self.history.lists(lists).threads.iter().enumerate() {
-            let known = past.time(times.thread.0);
-            if times.against(access.kind) > known && times.thread != access.at.thread {
-                self.candidates.push(Candidate { thread: times.thread, slot, known });
-            }
+        self.choose_candidates(lists, access);
+        if !self.candidates.is_empty() && self.clocks.settle(access.at.thread) > 0 {
+            self.choose_candidates(lists, access);
         }
         // The order of lists depends on what was forgotten; the order of reports must not.
         self.candidates.sort_unstable_by_key(|candidate| candidate.thread);
@@ -279,6 +275,19 @@ impl<const BOUNDED: bool> SyncPreserving<BOUNDED> {
             }
         }
         self.counts.only_predicted_events += u64::from(racy && !observed);
+    }
+
+    /// Finds the threads with accesses that may race with `access`: the past of its thread does not cover them.
+    #[inline]
+    fn choose_candidates(&mut self, lists: u32, access: &NewEntry) {
+        let past = self.clocks.past(access.at.thread);
+        self.candidates.clear();
+        for (slot, times) in self.history.lists(lists).threads.iter().enumerate() {
+            let known = past.time(times.thread.0);
+            if times.against(access.kind) > known && times.thread != access.at.thread {
+                self.candidates.push(Candidate { thread: times.thread, slot, known });
+            }
+        }
     }
 
     /// The first access of a list that races with `access`, and its place in the list.

@@ -2,47 +2,47 @@
 //!
 //! A thread that learns an epoch of another thread takes in that thread's past. Usually it follows the entries that are new to it (`closure.rs`). With
 //! hundreds of threads that hear of each other, there are some in every thread; then it is quicker to take the other thread's closed set as a
-//! whole, if that set is still what it was at the epoch.
+//! whole, if all of it belongs to what was before the epoch, and to follow only what is newer. Pasts are not kept up to date (`clocks.rs`): so such sets are there.
 //!
 //! **Why it is closed.** Both sets are closed, so of two acquires of one lock inside one of them the earlier one has ended inside (I1 of `closure.rs`). Only
 //! the latest acquires of the two sets can lack an end: of these the earlier one has to end inside, and what that takes is followed as usual.
-//! **When.** The other thread must have no entry behind the epoch. Then its past is what it was, but for its own times, and the latest acquires inside are
-//! those at the epoch. A past that was widened since by what all closed sets to come contain (`collect.rs`) does not count.
+//! **When.** The other thread's past must have taken in no entry behind the epoch. A past that was widened since by what all closed sets to come contain (`collect.rs`) does not count.
 //! **Cost.** O(threads known + locks known), by the components of arrays, plus what has to end.
 
 use overtake_clock::{Epoch, Time};
 use overtake_trace::{Id, LockId};
 
-use super::closure::{Ideal, Latest, LatestAcquires, LockTable, NO_GOAL};
+use super::closure::{Ideal, Latest, LatestAcquires, LockTable};
 use super::sections::Sections;
 
 /// With fewer threads it is quicker to follow the entries that are new.
 const FEWEST_THREADS: usize = if cfg!(test) { 2 } else { 64 };
 
+/// If fewer entries of the other thread are new, most of what it knows is not.
+const FEWEST_NEW: i32 = if cfg!(test) { 1 } else { 2 };
+
 impl Ideal<LockTable> {
-    /// Whether it is possible and pays to take in another set as a whole. It is not done where locks are held shared.
+    /// Whether it is possible and pays to take in another thread's set as a whole. It is not done where locks are held shared.
     #[inline]
     pub(super) fn can_join(&self, other: &Ideal<LockTable>) -> bool {
         let threads = other.times.len();
-        threads >= FEWEST_THREADS
+        let begun = self.begun.get(other.own.thread as usize).copied().unwrap_or(0);
+        (other.own_begun.wrapping_sub(begun) as i32) >= FEWEST_NEW
+            && threads >= FEWEST_THREADS
             && other.latest.len() <= 4 * threads
             && !other.latest.has_readers()
             && !self.latest.has_readers()
     }
 
-    /// Adds the set of another thread, whose times up to `over` are inside with all entries that it has.
-    pub(super) fn join(
-        &mut self,
-        other: &Ideal<LockTable>,
-        over: Time,
-        sections: &Sections,
-        pending: &mut Vec<Epoch>,
-    ) {
+    /// Adds the set of another thread, but for its own times: those have to be added up to the last of the entries that it has taken in. Queues what has
+    /// to come inside with it.
+    pub(super) fn join(&mut self, other: &Ideal<LockTable>, sections: &Sections, pending: &mut Vec<Epoch>) {
         let owner = other.own.thread as usize;
         self.grow_to(other.times.len().max(owner + 1));
+        let own_time = self.times[owner];
         raise(&mut self.times, &other.times);
         raise_places(&mut self.begun, &other.begun);
-        self.times[owner] = over;
+        self.times[owner] = own_time;
         self.begun[owner] = other.own_begun;
         self.write_own();
         for (&hub, &count) in &other.gathered {
@@ -58,7 +58,6 @@ impl Ideal<LockTable> {
                 self.finish_latest(theirs, sections, pending);
             }
         });
-        self.settle(sections, pending, NO_GOAL);
     }
 }
 

@@ -94,6 +94,9 @@ pub(super) const LEARNED: LockId = LockId(u32::MAX - 1);
 /// Stands for a lock in the entry of a wait: `number` is the hub, `released` the number of posts.
 pub(super) const GATHERED: LockId = LockId(u32::MAX - 2);
 
+/// So many entries are looked through for one that says the same as a new one.
+const MOST_LOOKED_THROUGH: u32 = 128;
+
 impl Entries {
     /// The entries from a place on, and where they begin. What is gone is inside every closed set.
     #[inline]
@@ -104,15 +107,9 @@ impl Entries {
         }
     }
 
-    /// Whether all entries are of times up to this one.
-    #[inline]
-    pub(super) fn are_within(&self, time: Time) -> bool {
-        self.list.last().is_none_or(|entry| entry.acquired <= time)
-    }
-
     /// The place of the next entry.
     #[inline]
-    fn next(&self) -> u32 {
+    pub(super) fn next(&self) -> u32 {
         self.gone.wrapping_add(self.list.len() as u32)
     }
 
@@ -194,6 +191,16 @@ impl Sections {
     #[inline]
     pub(super) fn learn(&mut self, thread: ThreadId, time: Time, epoch: Epoch) -> u32 {
         self.add(thread, time, LEARNED, epoch.thread, epoch.time)
+    }
+
+    /// Whether one of the last entries of a thread says that it has learned of an epoch. Not all are looked through: to learn it twice does no harm.
+    #[inline]
+    pub(super) fn has_learned(&self, thread: ThreadId, last: u32, epoch: Epoch) -> bool {
+        let list = &self.threads[thread].list;
+        let last = &list[list.len().saturating_sub(last.min(MOST_LOOKED_THROUGH) as usize)..];
+        last.iter().any(|entry| {
+            entry.lock == LEARNED && entry.number == epoch.thread && entry.released >= epoch.time
+        })
     }
 
     /// As [`learn`](Self::learn), for all posts that a hub has.
