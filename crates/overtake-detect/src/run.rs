@@ -259,6 +259,7 @@ fn rare_event<V: Visitor>(
             blocks.alloc(symbols, block);
             (block, AccessKind::Alloc, None)
         }
+        Action::Request(lock) => return visitor.request(at, lock),
         _ => return visitor.other(at),
     };
     let block = if blocks.any { blocks.block_of(symbols, var) } else { None };

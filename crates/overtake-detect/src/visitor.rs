@@ -117,6 +117,13 @@ pub trait Visitor {
         let _ = (at, object);
     }
 
+    /// A thread is about to take a lock, for which it may have to wait. Nothing is ordered by it.
+    #[inline]
+    fn request(&mut self, at: At, lock: LockId) {
+        let _ = lock;
+        self.other(at);
+    }
+
     /// An event without ordering meaning (`begin`, `end`, `request`, `branch`, a dropped event). It still
     /// counts as an event of the trace, which matters where distances do.
     #[inline]

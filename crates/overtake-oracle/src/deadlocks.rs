@@ -3,9 +3,9 @@
 //! **Source.** Tunç, Mathur, Pavlogiannis and Viswanathan, *Sound Dynamic Deadlock Prediction in Linear Time*, PLDI 2023.
 //! The definition by reorderings is in `enumeration`; that both agree is a test.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use overtake_trace::{EventIndex, Trace};
+use overtake_trace::{Action, EventIndex, LockId, ThreadId, Trace};
 
 use crate::history::{History, LockUse};
 use crate::sync_preserving::Closures;
@@ -35,6 +35,45 @@ pub fn lock_order_cycles(trace: &Trace) -> BTreeSet<Deadlock> {
         !cycle.iter().any(|&at| closed.iter().any(|&prev| needed[prev].contains(at)))
     };
     cycles(&history).into_iter().filter(is_possible).map(|cycle| indices(&history, &cycle)).collect()
+}
+
+/// The threads that wait in a circle when the trace ends, which must be well formed. A thread waits if its last event is a request, for every other thread
+/// that has acquired that lock more often than released it.
+pub fn threads_that_wait_for_ever(trace: &Trace) -> BTreeSet<ThreadId> {
+    let mut depths: BTreeMap<(ThreadId, LockId), i64> = BTreeMap::new();
+    let mut last: BTreeMap<ThreadId, Action> = BTreeMap::new();
+    for event in &trace.events {
+        let change = match event.action() {
+            Action::Acquire(lock) | Action::AcquireShared(lock) => Some((lock, 1)),
+            Action::Release(lock) | Action::ReleaseShared(lock) => Some((lock, -1)),
+            _ => None,
+        };
+        if let Some((lock, change)) = change {
+            *depths.entry((event.thread(), lock)).or_default() += change;
+        }
+        last.insert(event.thread(), event.action());
+    }
+    let waits_for = |thread: ThreadId, other: ThreadId| match last.get(&thread) {
+        Some(&Action::Request(lock)) => {
+            thread != other && depths.get(&(other, lock)).is_some_and(|depth| *depth > 0)
+        }
+        _ => false,
+    };
+    let threads: Vec<ThreadId> = last.keys().copied().collect();
+    let reaches_itself = |&start: &ThreadId| {
+        let mut reached: BTreeSet<ThreadId> = BTreeSet::new();
+        loop {
+            let next = threads.iter().copied().find(|&next| {
+                let is_next = waits_for(start, next) || reached.iter().any(|&before| waits_for(before, next));
+                is_next && !reached.contains(&next)
+            });
+            match next {
+                Some(next) => reached.insert(next),
+                None => return reached.contains(&start),
+            };
+        }
+    };
+    threads.iter().copied().filter(reaches_itself).collect()
 }
 
 /// What each event needs because of thread order, fork, join and wait, whatever its reads saw.

@@ -39,7 +39,7 @@ use std::collections::BTreeSet;
 use overtake_trace::{EventIndex, VarId};
 
 pub use compare::{for_each_random_trace, is_well_formed, random_traces, same, shrink};
-pub use deadlocks::{Deadlock, lock_order_cycles, sync_preserving_deadlocks};
+pub use deadlocks::{Deadlock, lock_order_cycles, sync_preserving_deadlocks, threads_that_wait_for_ever};
 pub use discipline::{lock_cover_races, lock_set_variables, open_cover_races};
 pub use enumeration::{
     is_predictable, predictable_deadlocks, predictable_races, sync_preserving_deadlocks_by_enumeration,

@@ -80,9 +80,10 @@ pub mod process_keys {
 }
 
 /// Version of this layout. It is raised with every new kind of record, because a reader that does not know a kind takes it for damage.
-pub const VERSION: u64 = 7;
+pub const VERSION: u64 = 8;
 
-/// The oldest version that readers of this one read as well. Version 6 has no kinds from [`RecordKind::WriteAgainRange`] on; all else is the same.
+/// The oldest version that readers of this one read as well. Version 6 has no kinds from [`RecordKind::WriteAgainRange`] on, version 7 has no
+/// [`RecordKind::Request`]; all else is the same.
 pub const OLDEST_READABLE_VERSION: u64 = 6;
 
 /// What is known of a thread, updated in place while it runs.
@@ -265,6 +266,9 @@ record_kinds! {
     WaitForAll = 56, 3;
     /// The thread was here at this time; pc; stamp. This orders nothing: it says when the accesses before and after it happened.
     Moment = 57, 3;
+    /// About to wait for the lock at value, which another thread holds; extra is of [`request`]; pc; stamp. The thread waits until its next record, but
+    /// for those of signal handlers.
+    Request = 58, 3;
 }
 
 /// The smallest code of brief records.
@@ -371,6 +375,14 @@ pub const fn acquire_extra(tried: bool, owner_died: bool) -> u8 {
 /// Whether an acquire with this extra byte was a `trylock`, which does not wait.
 pub const fn is_try(extra: u8) -> bool {
     extra & 1 == 1
+}
+
+/// Bits of the extra byte of [`RecordKind::Request`].
+pub mod request {
+    /// The thread wants the lock shared.
+    pub const SHARED: u8 = 1;
+    /// The thread did not get the lock, and goes on.
+    pub const WITHDRAWN: u8 = 2;
 }
 
 /// Codes of [`RecordKind::Misuse`].

@@ -287,6 +287,15 @@ impl ThreadState {
         Wait::AsUsual
     }
 
+    /// The thread is about to wait for a lock, or has given up; `extra` is of [`overtake_rawlog::request`].
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn requests(&self, lock: u64, extra: u8, pc: u64) {
+        if !self.recorder.is_sync_muted() {
+            self.recorder.sync(RecordKind::Request, extra, lock, pc);
+        }
+    }
+
     /// Whether the thread continued without this lock.
     #[inline]
     pub(crate) fn goes_without(&self, lock: u64) -> bool {

@@ -14,6 +14,7 @@ mod atomics;
 mod cursor;
 mod faults;
 mod policy;
+mod requests;
 mod threads;
 mod woven;
 
@@ -44,6 +45,7 @@ use atomics::memory_order;
 use cursor::{Cursor, Moment, RECENT_LOCATIONS, mark};
 use faults::Leaks;
 use policy::{HiddenSections, Origin};
+use requests::Requests;
 use threads::Threads;
 use woven::is_woven;
 
@@ -81,6 +83,7 @@ pub(crate) fn merge(
         }
     }
     merger.report_leaks(log)?;
+    merger.report_requests();
     merger.flush(out)?;
     merger.symbols.program.modules = merger.code.modules();
     merger.symbols.program.missing = merger.kept.missing(log, merger.left_out);
@@ -101,6 +104,7 @@ struct Merger {
     objects: Objects,
     descriptors: DescriptorVariables,
     leaks: Leaks,
+    requests: Requests,
     threads: Threads,
     /// Synchronisation objects that are created or destroyed at some time: using them reads them.
     mortal: FxHashSet<u64>,
@@ -151,6 +155,7 @@ impl Merger {
             objects: Objects::default(),
             descriptors: DescriptorVariables::default(),
             leaks: Leaks::default(),
+            requests: Requests::default(),
             threads: Threads::default(),
             mortal: std::mem::take(&mut scan.mortal),
             mortality: [(0, u64::MAX, false); 64],
@@ -247,6 +252,7 @@ impl Merger {
     fn stamped(&mut self, record: &mut Record, cursor: &mut Cursor<'_>, thread: ThreadId) -> Result<()> {
         let stamp = stamp_of(record).unwrap_or(cursor.before.time);
         self.set_time(stamp);
+        self.requests.goes_on(thread, record);
         mark(record, &self.code);
         let start = self.events.len();
         if synchronises(record.kind) {
@@ -425,6 +431,7 @@ impl Merger {
             }
             RecordKind::Destroy if self.objects.is_static(address, record.kind, record.extra) => None,
             RecordKind::Destroy => return self.destroy(address, thread, location),
+            RecordKind::Request => return self.request(record, thread, location),
             RecordKind::Misuse => return self.recorded_misuse(record.extra, address, thread, location),
             RecordKind::AtomicLoad | RecordKind::AtomicStore | RecordKind::AtomicRmw => {
                 return self.atomic(record, thread, location);
@@ -494,31 +501,6 @@ impl Merger {
                 None
             }
             RecordKind::CondWake => objects.wake(address).map(Action::Wait).filter(|_| record.extra == 0),
-            _ => None,
-        })
-    }
-
-    /// Descriptors of files, pipes and sockets.
-    fn use_descriptor(&mut self, record: &Record) -> Result<Option<Action>> {
-        let (descriptor, other) = (record.value, record.words[2]);
-        let Merger { symbols, objects, .. } = self;
-        Ok(match record.kind {
-            RecordKind::FdPost => Some(Action::Post(objects.descriptor(descriptor, symbols)?)),
-            RecordKind::FdWait => Some(Action::Wait(objects.descriptor(descriptor, symbols)?)),
-            RecordKind::FdMerge => objects.merge_descriptors(descriptor, other, symbols)?.map(Action::Wait),
-            RecordKind::FdAlias => {
-                objects.alias_descriptor(descriptor, other);
-                None
-            }
-            RecordKind::FdClose => {
-                let object = objects.descriptor(descriptor, symbols)?;
-                objects.forget_descriptor(descriptor);
-                Some(Action::Post(object))
-            }
-            RecordKind::FdForget => {
-                objects.forget_descriptor(descriptor);
-                None
-            }
             _ => None,
         })
     }

@@ -258,6 +258,13 @@ impl Objects {
         held.map(|object| &*object.name)
     }
 
+    /// The lock at an address, if somebody holds it in a mode that excludes this one.
+    pub(crate) fn lock_that_excludes(&self, address: u64, mode: LockMode) -> Option<LockId> {
+        let object = self.at.get(&address)?;
+        let excludes = |holding: &Holding<ThreadId>| mode.is_exclusive() || holding.mode.is_exclusive();
+        object.holders.holdings().any(excludes).then_some(object.lock)?
+    }
+
     /// A lock is acquired. `None` if the thread already holds it.
     pub(crate) fn acquire(
         &mut self,

@@ -2,7 +2,7 @@
 
 mod support;
 
-use overtake_rawlog::{PieceHeader, PieceKind, RecordKind as K, atomic_extra};
+use overtake_rawlog::{PieceHeader, PieceKind, RecordKind as K, VERSION, atomic_extra};
 use overtake_seal::seal;
 use overtake_trace::{Event, EventSink, Result, Symbols};
 use proptest::prelude::*;
@@ -120,14 +120,18 @@ fn a_log_file_that_lost_its_end_is_named() {
 }
 
 #[test]
-fn logs_of_the_version_before_are_read() {
+fn logs_of_the_versions_before_are_read() {
     let directory = tempfile::tempdir().expect("writable");
     busy(&[(0, 10), (1, 10)]).save(directory.path());
     let process = directory.path().join("process");
     let now = seal_strictly(directory.path()).sealed.events;
     let text = std::fs::read_to_string(&process).expect("readable");
-    std::fs::write(&process, text.replace("version 7\n", "version 6\n")).expect("writable");
-    assert_eq!(seal_strictly(directory.path()).sealed.events, now);
+    for before in ["version 6\n", "version 7\n"] {
+        let text = text.replace(&format!("version {VERSION}\n"), before);
+        assert!(text.contains(before), "{text}");
+        std::fs::write(&process, text).expect("writable");
+        assert_eq!(seal_strictly(directory.path()).sealed.events, now);
+    }
 }
 
 #[test]
@@ -136,5 +140,5 @@ fn directories_that_are_no_logs_are_refused() {
     assert!(seal(directory.path(), &mut Nowhere).is_err());
     std::fs::write(directory.path().join("process"), "version 99\n").expect("writable");
     let error = seal(directory.path(), &mut Nowhere).expect_err("another version").to_string();
-    assert!(error.contains("expected a log of version 6 to 7, found version `99`"), "{error}");
+    assert!(error.contains("expected a log of version 6 to 8, found version `99`"), "{error}");
 }

@@ -39,6 +39,8 @@ pub(super) struct Survey {
     counts: Vec<u64>,
     /// The next acquire is a try.
     tries: bool,
+    /// Whether each thread's last request was not granted yet. Empty in most traces.
+    waits: IdVec<ThreadId, bool>,
 }
 
 /// The second pass: the occurrences of the nodes that are in a pattern.
@@ -61,6 +63,11 @@ pub(super) struct Collection {
 impl Survey {
     pub(super) fn state_bytes(&self) -> usize {
         self.nestings.state_bytes() + self.counts.capacity() * size_of::<u64>()
+    }
+
+    /// Whether any thread waits for a lock when the trace ends.
+    pub(super) fn ends_waiting(&self) -> bool {
+        self.waits.iter().any(|waits| *waits)
     }
 
     /// What to look for in the second pass; none if there are no patterns.
@@ -149,8 +156,15 @@ impl Visitor for Survey {
         self.tries = true;
     }
 
+    fn request(&mut self, at: At, _: LockId) {
+        *self.waits.entry(at.thread) = true;
+    }
+
     #[inline]
     fn acquire(&mut self, at: At, lock: LockId, mode: LockMode) {
+        if let Some(waits) = self.waits.get_mut(at.thread) {
+            *waits = false;
+        }
         let node =
             self.nestings.acquire(at.thread, Take { lock, mode, waits: !std::mem::take(&mut self.tries) }).0
                 as usize;

@@ -12,12 +12,15 @@
 //! **Locks.** Shared sections exclude exclusive ones only. A try does not wait, so it is no part of a circle; what it took is
 //! held. Re-entrant acquires are flattened by the checker. A condition variable's wait gives its lock back and acquires it
 //! again, which waits like any acquire.
+//! **Observed.** If the trace ends while threads wait for each other in a circle (the last event of each is a `request`), `deadlock` reports that as
+//! observed: the run ended there.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `nesting.rs` | abstract acquires: which thread takes which lock under which |
 //! | `patterns.rs` | cycles of abstract acquires |
 //! | `occurrences.rs` | the acquires behind the patterns, and the walk that finds a deadlock among them |
+//! | `observed.rs` | circles of threads that wait when the trace ends |
 //! | `analysis.rs`, `passes.rs` | the two passes, and the analysis that makes them |
 //!
 //! **Cost.** The first pass looks at locks only; if they are taken in one order, it is the last. The second keeps closed clocks
@@ -25,6 +28,7 @@
 
 mod analysis;
 mod nesting;
+mod observed;
 mod occurrences;
 mod passes;
 mod patterns;

@@ -3,6 +3,7 @@
 use overtake_trace::{Checked, Symbols};
 
 use super::analysis::{Collection, Question, Survey};
+use super::observed::{Held, Observing};
 use crate::findings::Findings;
 use crate::passes::{After, Analysis, Pass};
 use crate::run::{LiveBlocks, visit};
@@ -41,6 +42,10 @@ impl Pass for First {
 
     fn end(self: Box<Self>, _: &Symbols, _: &mut Findings) -> After {
         let First { question, survey } = *self;
+        if question == Question::Reordering && survey.ends_waiting() {
+            let next = survey.into_collection(question, STEPS);
+            return After::Pass(Box::new(Observing { held: Held::default(), question, next }));
+        }
         match survey.into_collection(question, STEPS) {
             Some(collection) => After::Pass(Box::new(Second { question, collection })),
             None => After::Done(Box::new(First { question, survey: Survey::default() })), // locks are taken in one order
@@ -52,14 +57,14 @@ impl Pass for First {
     }
 
     fn readings(&self) -> u32 {
-        2 + DOUBTS
+        3 + DOUBTS
     }
 }
 
 /// The second pass: where threads take locks in orders that form a cycle.
-struct Second {
-    question: Question,
-    collection: Collection,
+pub(super) struct Second {
+    pub(super) question: Question,
+    pub(super) collection: Collection,
 }
 
 impl Pass for Second {

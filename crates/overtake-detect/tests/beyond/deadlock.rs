@@ -1,15 +1,17 @@
 //! `deadlock` and `lock-order`.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use overtake_detect::Deadlock;
 use overtake_detect::witness::{self, DeadlockSchedule};
+use overtake_detect::{Deadlock, Verdict};
 use overtake_oracle::random::Shape;
 use overtake_oracle::{
     Deadlock as Cycle, History, for_each_random_trace, lock_order_cycles, predictable_deadlocks,
-    random_traces, same, sync_preserving_deadlocks, sync_preserving_deadlocks_by_enumeration, trace,
+    random_traces, same, sync_preserving_deadlocks, sync_preserving_deadlocks_by_enumeration,
+    threads_that_wait_for_ever, trace,
 };
-use overtake_trace::{EventIndex, Trace};
+use overtake_trace::{Action, Event, EventIndex, LockId, ThreadId, Trace};
 
 use crate::find;
 
@@ -30,8 +32,20 @@ fn shapes() -> Vec<Shape> {
 }
 
 /// What was found; each event has a location of its own, so that each deadlock is a group.
-fn deadlocks(name: &str, trace: &Trace) -> Vec<Deadlock> {
+fn all_deadlocks(name: &str, trace: &Trace) -> Vec<Deadlock> {
     find(name, trace, |findings| findings.deadlocks().iter().map(|group| group.example.clone()).collect())
+}
+
+/// What was predicted or suspected.
+fn deadlocks(name: &str, trace: &Trace) -> Vec<Deadlock> {
+    let found = all_deadlocks(name, trace).into_iter();
+    found.filter(|deadlock| deadlock.verdict != Verdict::Observed).collect()
+}
+
+/// In which the run ended.
+fn observed(trace: &Trace) -> Vec<Deadlock> {
+    let found = all_deadlocks("deadlock", trace).into_iter();
+    found.filter(|deadlock| deadlock.verdict == Verdict::Observed).collect()
 }
 
 fn cycle(deadlock: &Deadlock) -> Cycle {
@@ -89,6 +103,67 @@ fn lock_order_finds_every_pattern_that_forks_joins_and_waits_allow() {
     for_each_random_trace(&shapes(), random_traces(5_000), |trace| {
         agree("lock-order", trace, lock_order_cycles(trace))
     });
+}
+
+/// A trace that ends with requests: of each thread, or of all but one, for a lock that depends on `seed`.
+fn ending_with_requests(trace: &Trace, seed: usize) -> Trace {
+    let mut trace = trace.clone();
+    let (threads, locks) = (trace.symbols.threads.len(), trace.symbols.locks.len());
+    for thread in (0..threads).filter(|thread| locks > 0 && !(seed + thread).is_multiple_of(7)) {
+        let lock = LockId(((seed / 7 + thread * (1 + seed % 3)) % locks) as u32);
+        let location = trace.symbols.locations.intern(format!("end {thread}").as_bytes()).expect("few");
+        trace.events.push(Event::new(ThreadId(thread as u32), Action::Request(lock), location));
+    }
+    trace
+}
+
+#[test]
+fn threads_that_wait_in_a_circle_when_the_trace_ends_are_observed() {
+    let free = Shape { fork_join: true, non_lifo: true, open_sections: true, ..Shape::nested_locks() };
+    let shared = Shape { shared_locks: true, ..free.clone() };
+    let counts = [const { AtomicU32::new(0) }; 2];
+    for (has_shared, shape) in
+        [(false, free.clone()), (false, Shape { threads: 4, locks: 4, ..free }), (true, shared)]
+    {
+        for_each_random_trace(&[shape], random_traces(3_000), |trace| {
+            let seed = trace.events.iter().map(|event| event.operand() as usize * 5 + 1).sum();
+            let trace = ending_with_requests(trace, seed);
+            let expected = threads_that_wait_for_ever(&trace);
+            let found = observed(&trace);
+            counts[usize::from(!found.is_empty())].fetch_add(1, Ordering::Relaxed);
+            let threads: BTreeSet<ThreadId> =
+                found.iter().flat_map(|found| &found.steps).map(|step| step.at.thread).collect();
+            for deadlock in &found {
+                let before = deadlock.steps.iter().cycle().skip(deadlock.steps.len() - 1);
+                if deadlock.steps.iter().zip(before).any(|(step, before)| step.held != before.lock) {
+                    return Err(format!("{deadlock:?} is no circle"));
+                }
+            }
+            // A thread that waits for several may be in several circles, of which one is reported.
+            match has_shared {
+                true if threads.is_subset(&expected) => {
+                    same("any", [expected.is_empty()], [threads.is_empty()])
+                }
+                _ => same("threads", expected, threads),
+            }
+        });
+    }
+    assert!(
+        counts.iter().all(|count| count.load(Ordering::Relaxed) > 100),
+        "without and with deadlocks: {counts:?}"
+    );
+}
+
+#[test]
+fn a_request_that_was_granted_waits_for_nobody() {
+    let crossed = "T0 acq l; T1 acq m; T0 request m; T1 request l";
+    let [deadlock] = &observed(&trace(crossed))[..] else { panic!("expected one") };
+    let places: Vec<_> = deadlock.steps.iter().map(|step| (step.held_at.index.0, step.at.index.0)).collect();
+    assert_eq!(places, [(0, 2), (1, 3)]);
+    assert!(observed(&trace(&format!("{crossed}; T0 w x"))).is_empty(), "the thread goes on");
+    assert!(observed(&trace("T0 acq l; T1 acq m; T0 request m; T1 rel m; T1 request l")).is_empty());
+    assert!(observed(&trace("T0 request l; T0 acq l; T1 request m; T1 acq m; T0 request m")).is_empty());
+    assert!(observed(&trace("T0 acq l; T0 request l")).is_empty(), "the lock may be re-entrant");
 }
 
 #[test]

@@ -98,8 +98,7 @@ impl DeadlockGroup {
             detectors: detectors.collect(),
             runs: vec![0],
             why: self.why(names),
-            remedy: "Take the locks in the same order everywhere, or take all of them at once (std::scoped_lock does)."
-                .into(),
+            remedy: remedy(steps.len()).into(),
             schedule: Some(self.schedule(names)),
             ..Finding::default()
         }
@@ -229,6 +228,16 @@ impl DeadlockGroup {
             sections: (0..steps.len()).map(section).collect(),
             arrows: (0..steps.len()).map(arrow).collect(),
             reversals: Vec::new(),
+        }
+    }
+}
+
+/// What to do about a circle of so many threads.
+fn remedy(threads: usize) -> &'static str {
+    match threads {
+        1 => "The thread that holds the lock must not lock it again; a recursive mutex lets it.",
+        _ => {
+            "Take the locks in the same order everywhere, or take all of them at once (std::scoped_lock does)."
         }
     }
 }

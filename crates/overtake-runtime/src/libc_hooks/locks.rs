@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use overtake_rawlog::{RecordKind, acquire_extra, misuse};
+use overtake_rawlog::{RecordKind, acquire_extra, misuse, request};
 
 use super::note;
 use super::real::hook;
@@ -59,20 +59,21 @@ impl Mutex {
     }
 
     /// Waits a little if another thread holds it. Recording makes critical sections longer, so
-    /// that threads would sleep, and have to be woken, where without recording they would find the mutex free.
-    #[inline(always)]
-    fn await_holder(&self, thread: &ThreadState) {
-        if self.lock.load(Ordering::Relaxed) != 0
-            && self.kind.load(Ordering::Relaxed) & OTHER_KINDS == 0
-            && !thread.holds(self.owner.load(Ordering::Relaxed))
-        {
-            self.spin();
+    /// that threads would sleep, and have to be woken, where without recording they would find the mutex free. Returns whether it is held
+    /// nevertheless, so that the thread will have to wait.
+    fn await_holder(&self, thread: &ThreadState) -> bool {
+        let kind = self.kind.load(Ordering::Relaxed);
+        if kind & OTHER_KINDS != 0 {
+            return false;
         }
+        if thread.holds(self.owner.load(Ordering::Relaxed)) {
+            return waits_for_itself(kind);
+        }
+        self.spin()
     }
 
-    #[cold]
-    #[inline(never)]
-    fn spin(&self) {
+    /// Returns whether the mutex is still held.
+    fn spin(&self) -> bool {
         /// About two microseconds, less than it takes to sleep and be woken.
         const MOST_LOOKS: u32 = 5;
         for look in 1..=MOST_LOOKS {
@@ -81,9 +82,10 @@ impl Mutex {
                 core::hint::spin_loop();
             }
             if self.lock.load(Ordering::Relaxed) == 0 {
-                return;
+                return false;
             }
         }
+        true
     }
 
     /// Notes that the thread acquired the mutex, which it must hold. Returns whether it also had it last. If the thread ignores
@@ -100,6 +102,25 @@ impl Mutex {
         }
         again
     }
+}
+
+/// Whether a thread that holds a mutex of this kind and locks it again waits for itself. Recursive mutexes count, others give an error.
+fn waits_for_itself(kind: u32) -> bool {
+    const TYPE: u32 = 3;
+    !matches!((kind & TYPE) as i32, libc::PTHREAD_MUTEX_RECURSIVE | libc::PTHREAD_MUTEX_ERRORCHECK)
+}
+
+/// Calls `real`, which waits for a lock that is held. If it waits for long, or for ever, the log says what for.
+#[cold]
+#[inline(never)]
+fn wait(lock: usize, shared: u8, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    let Some(thread) = thread::current() else { return real() };
+    thread.requests(lock as u64, shared, pc as u64);
+    let result = real();
+    if result != 0 && result != libc::EOWNERDEAD {
+        thread.requests(lock as u64, shared | request::WITHDRAWN, pc as u64);
+    }
+    result
 }
 
 /// Records the result of acquiring a mutex in another way than by `pthread_mutex_lock`.
@@ -121,8 +142,10 @@ fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
     if thread.about_to_acquire(mutex as u64, pc as u64) == Wait::NotAtAll {
         return 0;
     }
-    holder.await_holder(thread);
-    let result = real();
+    let result = match holder.lock.load(Ordering::Relaxed) {
+        0 => real(),
+        _ => wait_for_mutex(thread, mutex, pc, real),
+    };
     if result != 0 {
         return taken(result, false, mutex, pc);
     }
@@ -132,6 +155,16 @@ fn lock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
         thread.acquired(mutex as u64, pc as u64);
     }
     result
+}
+
+/// Waits for a mutex that is held.
+#[cold]
+#[inline(never)]
+fn wait_for_mutex(thread: &ThreadState, mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    match Mutex::at(mutex).await_holder(thread) {
+        true => wait(mutex, 0, pc, real),
+        false => real(),
+    }
 }
 
 /// Releases a mutex by calling `real`, unless the thread continued without it.
@@ -154,6 +187,34 @@ fn unlock(mutex: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
 #[inline]
 pub(super) fn announce(kind: RecordKind, object: usize, pc: usize) -> Wait {
     thread::current().map_or(Wait::AsUsual, |thread| thread.about_to_wait(kind, object as u64, pc as u64))
+}
+
+/// The fields of a read-write lock of glibc that we use.
+#[repr(C)]
+struct ReadWriteLock {
+    /// The number of readers, and flags below it.
+    readers: AtomicU32,
+    _others: [u32; 5],
+    /// The kernel id of the thread that holds it for writing.
+    writer: AtomicU32,
+}
+
+const READER_SHIFT: u32 = 3;
+
+/// Waits for a read-write lock by `real`.
+#[inline(always)]
+fn lock_read_write(kind: RecordKind, lock: usize, pc: usize, real: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the program passes a lock, which is larger than this.
+    let seen = unsafe { &*(lock as *const ReadWriteLock) };
+    let is_shared = kind == RecordKind::AcquireShared;
+    lock_other(kind, lock, pc, || {
+        let is_written = seen.writer.load(Ordering::Relaxed) != 0;
+        let waits = is_written || !is_shared && seen.readers.load(Ordering::Relaxed) >> READER_SHIFT != 0;
+        match waits {
+            true => wait(lock, if is_shared { request::SHARED } else { 0 }, pc, real),
+            false => real(),
+        }
+    })
 }
 
 /// Waits for a lock that is no mutex by `real`.
@@ -216,7 +277,7 @@ hook! {
     fn pthread_mutex_unlock(mutex: usize; pc) -> i32 { unlock(mutex, pc, || real(mutex)) }
 
     fn pthread_rwlock_rdlock(lock: usize; pc) -> i32 {
-        lock_other(RecordKind::AcquireShared, lock, pc, || real(lock))
+        lock_read_write(RecordKind::AcquireShared, lock, pc, || real(lock))
     }
     fn pthread_rwlock_tryrdlock(lock: usize; pc) -> i32 { taken_shared(real(lock), true, lock, pc) }
     fn pthread_rwlock_timedrdlock(lock: usize, time: usize; pc) -> i32 {
@@ -226,7 +287,7 @@ hook! {
         taken_shared(real(lock, clock, time), true, lock, pc)
     }
     fn pthread_rwlock_wrlock(lock: usize; pc) -> i32 {
-        lock_other(RecordKind::Acquire, lock, pc, || real(lock))
+        lock_read_write(RecordKind::Acquire, lock, pc, || real(lock))
     }
     fn pthread_rwlock_trywrlock(lock: usize; pc) -> i32 { taken(real(lock), true, lock, pc) }
     fn pthread_rwlock_timedwrlock(lock: usize, time: usize; pc) -> i32 { taken(real(lock, time), true, lock, pc) }

@@ -102,4 +102,29 @@ impl Merger {
         self.events.push(Event::new(thread, Action::Free(block), location));
         Ok(())
     }
+
+    /// Descriptors of files, pipes and sockets.
+    pub(super) fn use_descriptor(&mut self, record: &Record) -> Result<Option<Action>> {
+        let (descriptor, other) = (record.value, record.words[2]);
+        let Merger { symbols, objects, .. } = self;
+        Ok(match record.kind {
+            RecordKind::FdPost => Some(Action::Post(objects.descriptor(descriptor, symbols)?)),
+            RecordKind::FdWait => Some(Action::Wait(objects.descriptor(descriptor, symbols)?)),
+            RecordKind::FdMerge => objects.merge_descriptors(descriptor, other, symbols)?.map(Action::Wait),
+            RecordKind::FdAlias => {
+                objects.alias_descriptor(descriptor, other);
+                None
+            }
+            RecordKind::FdClose => {
+                let object = objects.descriptor(descriptor, symbols)?;
+                objects.forget_descriptor(descriptor);
+                Some(Action::Post(object))
+            }
+            RecordKind::FdForget => {
+                objects.forget_descriptor(descriptor);
+                None
+            }
+            _ => None,
+        })
+    }
 }

@@ -483,6 +483,9 @@ fn meaning(finding: &Finding) -> &'static str {
         (Kind::Race, Verdict::Suspected) => {
             "suspected: no lock protects both accesses; something else may order them"
         }
+        (Kind::Deadlock, Verdict::Observed) if finding.accesses.len() == 1 => {
+            "observed: the thread waits for itself in this run"
+        }
         (Kind::Deadlock, Verdict::Observed) => "observed: the threads wait for each other in this run",
         (Kind::Deadlock, Verdict::Predicted) => {
             "predicted: in another schedule of this very run each thread waits for the next one"
