@@ -94,7 +94,7 @@ fn readers_and_writers_hang_as_well() {
 fn a_thread_may_wait_for_itself() {
     let output = Hanging::compiled("alone", "gcc").run(SIGTERM);
     let words = [
-        "observed deadlock: account: deposit_twice waits for account",
+        "observed deadlock: account: deposit_twice waits for account, which it holds",
         "observed: the thread waits for itself in this run",
         "holds account and waits for account",
         "must not lock it again",

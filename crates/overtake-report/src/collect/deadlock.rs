@@ -51,7 +51,7 @@ pub(super) fn groups(analysed: &Analysed<'_>, names: &Names<'_>) -> Vec<Deadlock
 fn in_order_of_code(mut deadlock: Deadlock, names: &Names<'_>) -> Deadlock {
     if names.is_recorded() {
         let code = |step: &DeadlockStep| {
-            let [at, held_at] = [step.at, step.held_at].map(|at| names.line(at.location));
+            let [at, held_at] = [step.at, step.held_at].map(|at| names.place_in_code(at.location));
             (at, held_at, names.lock_name(step.held))
         };
         let steps = deadlock.steps.iter().map(code).enumerate();
@@ -170,6 +170,7 @@ impl DeadlockGroup {
         let actor = |access: &Access| function(access).unwrap_or_else(|| access.thread.name.clone());
         let actors: Vec<String> = accesses.iter().map(actor).collect();
         match (&actors[..], &held[..]) {
+            ([one], [own]) => format!("{own}: {one} waits for {own}, which it holds"),
             ([one, other], [own, others]) if own == others => {
                 format!("{}: {one} waits for one while {other} waits for the other", objects(&held))
             }

@@ -179,6 +179,12 @@ impl<'a> Names<'a> {
         innermost_own(&self.stack(location)).map(Frame::place).unwrap_or_default()
     }
 
+    /// File, line and column, which compare as places in the file do; empty and 0 if unknown.
+    pub(super) fn place_in_code(&self, location: LocationId) -> (String, u32, u32) {
+        let own = innermost_own(&self.stack(location)).cloned().unwrap_or_default();
+        (own.file, own.line, own.column)
+    }
+
     /// How many bytes an access touches; 0 if unknown.
     pub(super) fn bytes(&self, access: &Access) -> u32 {
         let site = self.symbols.program.sites.get(access.at.location);
