@@ -385,11 +385,18 @@ fn a_report_for_which_there_is_no_memory_can_be_had_later() {
     let directory = tempfile::tempdir().expect("writable");
     let scratch = tempfile::tempdir().expect("writable");
     let program = program(&racing(""), &directory);
-    // An `overtake` with enough memory to start, but not to search.
     let little = directory.path().join("little");
-    let text = format!("#!/bin/sh\nulimit -v 30000\nexec {} \"$@\"\n", env!("CARGO_BIN_EXE_overtake"));
-    std::fs::write(&little, text).expect("writable");
-    succeed(Command::new("chmod").arg("+x").arg(&little));
+    let with_kilobytes = |kilobytes: u32| {
+        let own = env!("CARGO_BIN_EXE_overtake");
+        std::fs::write(&little, format!("#!/bin/sh\nulimit -v {kilobytes}\nexec {own} \"$@\"\n"))
+            .expect("writable");
+        succeed(Command::new("chmod").arg("+x").arg(&little));
+        Command::new(&little).arg("--version").output().expect("it starts").status.success()
+    };
+    // An `overtake` with so much memory that it just does not work: how much that is, its size decides.
+    let least = (1..1_000).map(|megabytes| megabytes * 1_000).find(|&kilobytes| with_kilobytes(kilobytes));
+    let least = least.expect("a gigabyte is enough");
+    assert!((1..=10).any(|step| !with_kilobytes(least - 100 * step)), "a megabyte less is too little");
     let mut direct = command(&program);
     let direct = direct.env("TMPDIR", scratch.path()).env("OVERTAKE_BIN", &little).output();
     let direct = direct.expect("it starts");
