@@ -4,10 +4,12 @@
 //! found by their address in the module's symbols. Where several members have the same byte (unions, bit fields), and at private members
 //! of the C++ library, the path ends.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use addr2line::gimli::{self, AttributeValue, DebuggingInformationEntry, Dwarf, Unit, UnitOffset};
 use object::{Object, ObjectSymbol};
+use rustc_hash::FxHashMap;
 
 use crate::debug_info::{self, Slice};
 use crate::demangle::readable;
@@ -29,30 +31,40 @@ pub struct GlobalByte {
 /// Which member each byte belongs to, such as `.hits` or `[3].name`; empty if the byte is in no member, or not known. The
 /// module must have this build id, unless it is empty.
 pub fn members(module: &Path, build_id: &str, bytes: &[GlobalByte]) -> Vec<String> {
-    let found = debug_info::read(module, build_id, |elf, dwarf| {
-        let addresses: Vec<Option<u64>> = bytes.iter().map(|byte| address_of(elf, &byte.variable)).collect();
-        find(dwarf, &addresses, bytes)
-    });
+    let found = debug_info::read(module, build_id, |elf, dwarf| find(dwarf, &by_address(elf, bytes), bytes));
     found.unwrap_or_else(|| vec![String::new(); bytes.len()])
 }
 
-/// The address of a variable. None if several have this name.
-fn address_of(elf: &object::File<'_>, variable: &str) -> Option<u64> {
-    let mut addresses = elf
-        .symbols()
-        .chain(elf.dynamic_symbols())
-        .filter(|symbol| symbol.size() > 0 && symbol.name().is_ok_and(|name| readable(name) == variable))
-        .map(|symbol| symbol.address());
-    let first = addresses.next()?;
-    addresses.all(|address| address == first).then_some(first)
+/// The positions in `bytes` of each variable, by its address. A variable is left out if several have its name. Each symbol's name is
+/// made readable once, however many bytes are asked for: a library has thousands of symbols.
+fn by_address(elf: &object::File<'_>, bytes: &[GlobalByte]) -> FxHashMap<u64, Vec<usize>> {
+    let mut addresses: FxHashMap<&str, BTreeSet<u64>> =
+        bytes.iter().map(|byte| (byte.variable.as_str(), BTreeSet::new())).collect();
+    for symbol in elf.symbols().chain(elf.dynamic_symbols()).filter(|symbol| symbol.size() > 0) {
+        let name = symbol.name().map(readable).ok();
+        if let Some(known) = name.and_then(|name| addresses.get_mut(name.as_str())) {
+            known.insert(symbol.address());
+        }
+    }
+    let mut positions: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    for (at, byte) in bytes.iter().enumerate() {
+        let known = &addresses[byte.variable.as_str()];
+        if let (Some(&address), 1) = (known.first(), known.len()) {
+            positions.entry(address).or_default().push(at);
+        }
+    }
+    positions
 }
 
 fn find(
     dwarf: &Dwarf<Slice<'_>>,
-    addresses: &[Option<u64>],
+    positions: &FxHashMap<u64, Vec<usize>>,
     bytes: &[GlobalByte],
 ) -> Result<Vec<String>, gimli::Error> {
     let mut paths = vec![String::new(); bytes.len()];
+    if positions.is_empty() {
+        return Ok(paths);
+    }
     let mut units = dwarf.units();
     while let Some(header) = units.next()? {
         let unit = dwarf.unit(header)?;
@@ -62,12 +74,10 @@ fn find(
             if entry.tag() != gimli::DW_TAG_variable {
                 continue;
             }
-            let Some(address) = types.address(entry) else { continue };
-            for (at, byte) in bytes.iter().enumerate() {
-                if addresses[at] == Some(address)
-                    && let Some(of) = types.type_of(entry)
-                {
-                    paths[at] = types.path(of, byte.offset).unwrap_or_default();
+            let asked = types.address(entry).and_then(|address| positions.get(&address));
+            for &at in asked.into_iter().flatten() {
+                if let Some(of) = types.type_of(entry) {
+                    paths[at] = types.path(of, bytes[at].offset).unwrap_or_default();
                 }
             }
         }
