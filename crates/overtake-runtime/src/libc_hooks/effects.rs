@@ -326,14 +326,35 @@ hook! {
     fn getpeername(file: i32, address: usize, length: usize; pc) -> i32 {
         address_asked(address, length, pc, || real(file, address, length))
     }
-    fn strtol(input: usize, end: *mut usize, base: i32; pc) -> i64 { number(input, end, pc, |end| real(input, end, base)) }
-    fn strtoll(input: usize, end: *mut usize, base: i32; pc) -> i64 { number(input, end, pc, |end| real(input, end, base)) }
-    fn strtoul(input: usize, end: *mut usize, base: i32; pc) -> u64 { number(input, end, pc, |end| real(input, end, base)) }
-    fn strtoull(input: usize, end: *mut usize, base: i32; pc) -> u64 { number(input, end, pc, |end| real(input, end, base)) }
-    fn strtoimax(input: usize, end: *mut usize, base: i32; pc) -> i64 { number(input, end, pc, |end| real(input, end, base)) }
-    fn strtoumax(input: usize, end: *mut usize, base: i32; pc) -> u64 { number(input, end, pc, |end| real(input, end, base)) }
     fn strtod(input: usize, end: *mut usize; pc) -> f64 { number(input, end, pc, |end| real(input, end)) }
     fn strtof(input: usize, end: *mut usize; pc) -> f32 { number(input, end, pc, |end| real(input, end)) }
+}
+
+/// Functions that parse a whole number.
+macro_rules! whole_numbers {
+    ($($name:ident: $type:ty;)*) => {
+        hook! {$(
+            fn $name(input: usize, end: *mut usize, base: i32; pc) -> $type {
+                number(input, end, pc, |end| real(input, end, base))
+            }
+        )*}
+    };
+}
+
+// Headers since glibc 2.38 call the functions of C23 by these names.
+whole_numbers! {
+    strtol: i64;
+    strtoll: i64;
+    strtoul: u64;
+    strtoull: u64;
+    strtoimax: i64;
+    strtoumax: u64;
+    __isoc23_strtol: i64;
+    __isoc23_strtoll: i64;
+    __isoc23_strtoul: u64;
+    __isoc23_strtoull: u64;
+    __isoc23_strtoimax: i64;
+    __isoc23_strtoumax: u64;
 }
 
 /// Records an access to a part of memory by a conversion of formatted text.

@@ -70,24 +70,6 @@ hook_any! {
         reading(format, list, pc);
         allocated(real(out, format, list), out, pc)
     }
-    fn sscanf(input: usize, format: usize; list; pc) -> i32 = vsscanf {
-        with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
-    }
-    fn __isoc99_sscanf(input: usize, format: usize; list; pc) -> i32 = __isoc99_vsscanf {
-        with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
-    }
-    fn fscanf(stream: *mut Stream, format: usize; list; pc) -> i32 = vfscanf {
-        with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
-    }
-    fn __isoc99_fscanf(stream: *mut Stream, format: usize; list; pc) -> i32 = __isoc99_vfscanf {
-        with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
-    }
-    fn scanf(format: usize; list; pc) -> i32 = vscanf {
-        with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
-    }
-    fn __isoc99_scanf(format: usize; list; pc) -> i32 = __isoc99_vscanf {
-        with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
-    }
 }
 
 /// A text was allocated and written.
@@ -126,24 +108,41 @@ hook! {
         reading(format, list, pc);
         allocated(real(out, format, list), out, pc)
     }
-    fn vsscanf(input: usize, format: usize, list: *mut c_void; pc) -> i32 {
-        with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
-    }
-    fn __isoc99_vsscanf(input: usize, format: usize, list: *mut c_void; pc) -> i32 {
-        with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
-    }
-    fn vfscanf(stream: *mut Stream, format: usize, list: *mut c_void; pc) -> i32 {
-        with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
-    }
-    fn __isoc99_vfscanf(stream: *mut Stream, format: usize, list: *mut c_void; pc) -> i32 {
-        with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
-    }
-    fn vscanf(format: usize, list: *mut c_void; pc) -> i32 {
-        with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
-    }
-    fn __isoc99_vscanf(format: usize, list: *mut c_void; pc) -> i32 {
-        with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
-    }
+}
+
+/// The functions that scan formatted text: by what they scan, each with arguments and with a list of them.
+macro_rules! scanning {
+    ($($text:ident $text_list:ident $stream:ident $stream_list:ident $input:ident $input_list:ident;)*) => {
+        hook_any! {$(
+            fn $text(input: usize, format: usize; list; pc) -> i32 = $text_list {
+                with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
+            }
+            fn $stream(stream: *mut Stream, format: usize; list; pc) -> i32 = $stream_list {
+                with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
+            }
+            fn $input(format: usize; list; pc) -> i32 = $input_list {
+                with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
+            }
+        )*}
+        hook! {$(
+            fn $text_list(input: usize, format: usize, list: *mut c_void; pc) -> i32 {
+                with_copy(list, |copy| scanned(real(input, format, list), input, format, copy, pc))
+            }
+            fn $stream_list(stream: *mut Stream, format: usize, list: *mut c_void; pc) -> i32 {
+                with_copy(list, |copy| scanned_stream(real(stream, format, list), stream, format, copy, pc))
+            }
+            fn $input_list(format: usize, list: *mut c_void; pc) -> i32 {
+                with_copy(list, |copy| scanned_stream(real(format, list), standard_input(), format, copy, pc))
+            }
+        )*}
+    };
+}
+
+// Headers call the functions of C99 and, since glibc 2.38, of C23 by these names.
+scanning! {
+    sscanf vsscanf fscanf vfscanf scanf vscanf;
+    __isoc99_sscanf __isoc99_vsscanf __isoc99_fscanf __isoc99_vfscanf __isoc99_scanf __isoc99_vscanf;
+    __isoc23_sscanf __isoc23_vsscanf __isoc23_fscanf __isoc23_vfscanf __isoc23_scanf __isoc23_vscanf;
 }
 
 /// Calls `scan` with a copy of the list, because libc may change the list.

@@ -1,7 +1,9 @@
-//! Functions for wide texts, for other encodings, and for patterns: what they read and write, as in `effects.rs`.
+//! Functions for wide texts, for other encodings, for patterns, for paths, and for names of users and hosts: what they read and write, as in
+//! `effects.rs`.
 
 use super::effects::{Part, bytes, effects, natural, of, positive, text, there, value, zero};
 use super::real::hook;
+use super::strings::length;
 
 /// How many letters a wide text has among its first `most`.
 fn letters(address: usize, most: usize) -> usize {
@@ -23,6 +25,17 @@ pub(super) fn wide(address: usize, most: usize) -> Part {
 fn converted(out: usize, result: usize, room: usize, unit: usize) -> Part {
     let units = if result == usize::MAX { 0 } else { result.saturating_add(1).min(room) };
     bytes(if units == 0 { 0 } else { out }, units * unit)
+}
+
+/// A text that may end after `most` bytes without a zero.
+fn text_within(address: usize, most: usize) -> Part {
+    let length = if address == 0 { 0 } else { length(address, most) };
+    bytes(address, length.saturating_add(1).min(most))
+}
+
+/// What a transformation wrote: a text of `result` units, if there is room for it and its zero.
+fn transformed(out: usize, result: usize, room: usize, unit: usize) -> Part {
+    bytes(if result < room { out } else { 0 }, result.saturating_add(1).saturating_mul(unit))
 }
 
 /// Whether a conversion did not fail.
@@ -72,6 +85,18 @@ effects! {
     fn wcsrtombs(out: usize, input: usize, room: usize, state: usize) -> usize,
         reads [of::<usize>(input), wide(value(input), ALL)],
         if done writes |result| [converted(out, result, room, 1), of::<usize>(if out == 0 { 0 } else { input })];
+    fn mbsnrtowcs(out: usize, input: usize, most: usize, room: usize, state: usize) -> usize,
+        reads [of::<usize>(input), text_within(value(input), most)],
+        if done writes |result| [converted(out, result, room, 4), of::<usize>(if out == 0 { 0 } else { input })];
+    fn wcsnrtombs(out: usize, input: usize, most: usize, room: usize, state: usize) -> usize,
+        reads [of::<usize>(input), wide(value(input), most)],
+        if done writes |result| [converted(out, result, room, 1), of::<usize>(if out == 0 { 0 } else { input })];
+    fn wcsxfrm(out: usize, input: usize, room: usize) -> usize, reads [wide(input, ALL)],
+        if done writes |result| [transformed(out, result, room, 4)];
+    fn wcsxfrm_l(out: usize, input: usize, room: usize, locale: usize) -> usize, reads [wide(input, ALL)],
+        if done writes |result| [transformed(out, result, room, 4)];
+    fn strxfrm_l(out: usize, input: usize, room: usize, locale: usize) -> usize, reads [text(input)],
+        if done writes |result| [transformed(out, result, room, 1)];
     fn wcrtomb(out: usize, letter: u32, state: usize) -> usize, if done writes |result| [bytes(out, result)];
     fn wctomb(out: usize, letter: u32) -> i32, if natural writes |result| [bytes(out, result as usize)];
 
@@ -88,7 +113,14 @@ effects! {
         if positive_size writes |result: usize| [bytes(out, result.min(room))];
     fn fnmatch(pattern: usize, input: usize, flags: i32) -> i32, reads [text(pattern), text(input)];
     fn canonicalize_file_name(path: usize) -> usize, reads [text(path)], if there writes |result| [text(result)];
-    fn opendir(path: usize) -> usize, reads [text(path)];
+    fn name_to_handle_at(at: i32, path: usize, handle: usize, mount: usize, flags: i32) -> i32, reads [text(path)],
+        if zero writes |_| [bytes(handle, 8 + value::<u32>(handle) as usize), of::<i32>(mount)];
+    fn shmctl(memory: i32, command: i32, out: usize) -> i32,
+        if natural writes |_| [of::<libc::shmid_ds>(if command == libc::IPC_STAT { out } else { 0 })];
+    fn get_current_dir_name() -> usize, if there writes |result| [text(result)];
+    fn tmpnam(out: usize) -> usize, if there writes |result| [text(result)];
+    fn tempnam(directory: usize, prefix: usize) -> usize, reads [text(directory), text(prefix)],
+        if there writes |result| [text(result)];
     fn readdir_r(directory: usize, out: usize, result: usize) -> i32, if zero writes |_| [of::<usize>(result)];
     fn readdir64_r(directory: usize, out: usize, result: usize) -> i32, if zero writes |_| [of::<usize>(result)];
     fn scandir(path: usize, out: usize, chosen: usize, order: usize) -> i32, reads [text(path)],
@@ -109,6 +141,21 @@ effects! {
         if zero writes |_| [of::<usize>(result)];
     fn getservbyname_r(name: usize, protocol: usize, out: usize, buffer: usize, room: usize, result: usize) -> i32,
         reads [text(name), text(protocol)], if zero writes |_| [of::<usize>(result)];
+    fn gethostbyname2_r(name: usize, family: i32, out: usize, buffer: usize, room: usize, result: usize, error: usize) -> i32,
+        reads [text(name)], if zero writes |_| [of::<usize>(result), of::<libc::hostent>(value::<usize>(result))];
+    fn gethostent_r(out: usize, buffer: usize, room: usize, result: usize, error: usize) -> i32,
+        if zero writes |_| [of::<usize>(result), of::<libc::hostent>(value::<usize>(result))];
+    fn gethostbyname(name: usize) -> usize, reads [text(name)], if there writes |result| [of::<libc::hostent>(result)];
+    fn gethostbyname2(name: usize, family: i32) -> usize, reads [text(name)],
+        if there writes |result| [of::<libc::hostent>(result)];
+    fn gethostbyaddr(address: usize, length: u32, family: i32) -> usize, reads [bytes(address, length as usize)],
+        if there writes |result| [of::<libc::hostent>(result)];
+    fn gethostent() -> usize, if there writes |result| [of::<libc::hostent>(result)];
+    fn getprotoent_r(out: usize, buffer: usize, room: usize, result: usize) -> i32, if zero writes |_| [of::<usize>(result)];
+    fn ether_hostton(name: usize, out: usize) -> i32, reads [text(name)], if zero writes |_| [bytes(out, 6)];
+    fn ether_ntohost(out: usize, input: usize) -> i32, reads [bytes(input, 6)], if zero writes |_| [text(out)];
+    fn ether_line(line: usize, address: usize, name: usize) -> i32, reads [text(line)],
+        if zero writes |_| [bytes(address, 6), text(name)];
     fn getmntent_r(stream: usize, out: usize, buffer: usize, room: i32) -> usize,
         if there writes |_| [of::<libc::mntent>(out)];
     fn getgrouplist(name: usize, group: u32, out: usize, count: usize) -> i32, reads [text(name), of::<i32>(count)],

@@ -21,6 +21,7 @@ mod limits;
 pub(crate) mod loader;
 mod locks;
 mod memory;
+mod messages;
 mod numbers;
 mod once;
 mod opening;

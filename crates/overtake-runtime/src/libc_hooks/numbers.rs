@@ -1,7 +1,8 @@
 //! Functions of the mathematical library that return a second result through a pointer, as in `effects.rs`. Their first arguments are
-//! floating-point numbers, which are not passed in the registers of the others. Variants for `long double` are left out: Rust has no such type.
+//! floating-point numbers, which are not passed in the registers of the others.
+//! Rust has no type for `long double`: functions of it are called as they were called by the program, after what they write was recorded.
 
-use super::real::{Real, export};
+use super::real::{Real, export, symbol};
 use super::touch;
 
 /// One row for each function: its numbers, then where it writes what types.
@@ -34,4 +35,50 @@ numbers! {
     fn lgammaf_r(number: f32; out: *mut i32) -> f32;
     fn sincos(number: f64; sine: *mut f64, cosine: *mut f64) -> ();
     fn sincosf(number: f32; sine: *mut f32, cosine: *mut f32) -> ();
+}
+
+/// One row for each function of `long double`: where it writes how much. Such numbers are passed on the stack, so that a jump to the
+/// library's function passes them on.
+macro_rules! long_numbers {
+    ($(fn $name:ident($out:ident: $bytes:expr $(, $second:ident: $more:expr)?);)*) => {$(
+        /// Records what is going to be written. The library's function.
+        extern "C" fn $name($out: usize, second: usize, pc: usize) -> usize {
+            #[used]
+            #[unsafe(link_section = "overtake_real")]
+            static REAL: Real = Real::new(concat!(stringify!($name), "\0"));
+            touch::<true>($out, $bytes, pc);
+            let _ = second;
+            $(let $second = second; touch::<true>($second, $more, pc);)?
+            REAL.address_in(c"libm.so.6") as usize
+        }
+        symbol!(
+            hooked $name,
+            "push rdi",
+            ".cfi_adjust_cfa_offset 8",
+            "push rsi",
+            ".cfi_adjust_cfa_offset 8",
+            "mov rdx, [rsp + 16]",
+            "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 8",
+            "call {handler}",
+            "add rsp, 8",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rsi",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rdi",
+            ".cfi_adjust_cfa_offset -8",
+            "jmp rax"
+        );
+    )*};
+}
+
+/// The bytes that a `long double` takes in memory.
+const LONG: usize = 16;
+
+long_numbers! {
+    fn modfl(out: LONG);
+    fn frexpl(out: 4);
+    fn remquol(out: 4);
+    fn lgammal_r(out: 4);
+    fn sincosl(sine: LONG, cosine: LONG);
 }

@@ -53,6 +53,21 @@ pub(super) fn closing_stream(stream: *mut Stream, pc: usize) {
     closing(file, pc);
 }
 
+/// The stream is about to be used for another file, or, without a path, in another mode.
+fn reopening(path: usize, mode: usize, stream: *mut Stream, pc: usize) {
+    if path != 0 {
+        read_text(path, pc);
+    }
+    read_text(mode, pc);
+    flushing(stream, pc);
+}
+
+/// The descriptor of an open directory.
+fn descriptor_of(directory: usize) -> i32 {
+    // SAFETY: our caller passes an open directory to libc, or just got it from there.
+    unsafe { libc::dirfd(directory as *mut libc::DIR) }
+}
+
 /// Defines functions that return a new descriptor for a path, which is the first argument, or the one after `at`.
 macro_rules! opens {
     ($($name:ident([$($before:ident: $type:ty)?] path $(, $after:ident: $more:ty)*);)*) => {
@@ -113,10 +128,29 @@ hook! {
         streaming(real(file, mode), false, pc)
     }
     fn freopen(path: usize, mode: usize, stream: *mut Stream; pc) -> *mut Stream {
-        flushing(stream, pc);
+        reopening(path, mode, stream, pc);
         streaming(real(path, mode, stream), false, pc)
     }
+    fn freopen64(path: usize, mode: usize, stream: *mut Stream; pc) -> *mut Stream {
+        reopening(path, mode, stream, pc);
+        streaming(real(path, mode, stream), false, pc)
+    }
+    fn opendir(path: usize; pc) -> usize {
+        read_text(path, pc);
+        let result = real(path);
+        if result != 0 {
+            is_new(descriptor_of(result), pc);
+        }
+        result
+    }
+    fn closedir(directory: usize; pc) -> i32 {
+        if directory != 0 {
+            closing(descriptor_of(directory), pc);
+        }
+        real(directory)
+    }
     fn tmpfile(; pc) -> *mut Stream { streaming(real(), true, pc) }
+    fn tmpfile64(; pc) -> *mut Stream { streaming(real(), true, pc) }
     fn popen(command: usize, mode: usize; pc) -> *mut Stream {
         read_text(command, pc);
         read_text(mode, pc);

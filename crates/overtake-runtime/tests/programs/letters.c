@@ -7,13 +7,17 @@
 #include <glob.h>
 #include <grp.h>
 #include <iconv.h>
+#include <locale.h>
 #include <math.h>
 #include <mntent.h>
 #include <netdb.h>
+#include <netinet/ether.h>
 #include <pwd.h>
 #include <regex.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/msg.h>
+#include <sys/shm.h>
 #include <unistd.h>
 #include <wchar.h>
 #include <wordexp.h>
@@ -73,6 +77,24 @@ static void encodings(void)
     narrow = calloc(1, 64);
     READING(wcsrtombs, second, 7 * WIDE, wcsrtombs(narrow, wide_from, 64, state) != 6);
     WRITES(wcsrtombs, narrow, 7);
+    wchar_t *third = room();
+    anew();
+    *from = text;
+    READING(mbsnrtowcs, text, 3, mbsnrtowcs(third, from, 3, 64, state) != 3);
+    WRITES(mbsnrtowcs, third, 3 * WIDE);
+    WRITES(mbsnrtowcs, from, sizeof *from);
+    *wide_from = second, narrow = calloc(1, 64);
+    READING(wcsnrtombs, second, 3 * WIDE, wcsnrtombs(narrow, wide_from, 3, 64, state) != 3);
+    WRITES(wcsnrtombs, narrow, 3);
+    third = room();
+    READING(wcsxfrm, second, 7 * WIDE, wcsxfrm(third, second, 64) != 6);
+    WRITES(wcsxfrm, third, 7 * WIDE);
+    locale_t plain = newlocale(LC_ALL_MASK, "C", 0);
+    third = room(), narrow = calloc(1, 64);
+    READING(wcsxfrm_l, second, 7 * WIDE, wcsxfrm_l(third, second, 64, plain) != 6);
+    WRITES(wcsxfrm_l, third, 7 * WIDE);
+    READING(strxfrm_l, text, 7, strxfrm_l(narrow, text, 64, plain) != 6);
+    WRITES(strxfrm_l, narrow, 7);
     OUT(wcrtomb, char, wcrtomb(out, L'x', state) != 1);
     OUT(wctomb, char, wctomb(out, L'x') != 1);
     iconv_t conversion = iconv_open("UTF-16LE", "UTF-8");
@@ -136,6 +158,20 @@ static void directories(void)
     OUT(scandir, struct dirent **, scandir(second, out, 0, 0) < 0);
     READS(scandir, second, 2);
     OUT(scandir64, struct dirent64 **, scandir64(third, out, 0, 0) < 0);
+    struct file_handle *handle = NEW(struct file_handle);
+    char *temporary = strdup("/tmp");
+    int *mount = NEW(int);
+    anew();
+    name_to_handle_at(AT_FDCWD, third, handle, mount, 0);
+    READS(name_to_handle_at, third, 2);
+    anew();
+    if (!tempnam(temporary, NULL)) abort();
+    READS(tempnam, temporary, 5);
+    TEXT(tmpnam, !tmpnam(out));
+    char *current;
+    anew();
+    if (!(current = get_current_dir_name())) abort();
+    WRITES(get_current_dir_name, current, strlen(current) + 1);
     int ends[2];
     if (pipe(ends)) abort();
     OUT(ioctl, int, ioctl(ends[0], FIONREAD, out));
@@ -162,6 +198,34 @@ static void people(void)
     *many = 256;
     READING(getgrouplist, name, 5, getgrouplist(name, 0, groups, many) < 1);
     WRITES(getgrouplist, groups, sizeof *groups);
+    char *local = strdup("127.0.0.1"), *other = strdup("127.0.0.2");
+    int *error = NEW(int);
+    struct hostent *host = NEW(struct hostent), **found = NEW(struct hostent *);
+    READING(gethostbyname2_r, local, 10, gethostbyname2_r(local, AF_INET, host, buffer, 4096, found, error));
+    WRITES(gethostbyname2_r, host, sizeof *host);
+    WRITES(gethostbyname2_r, found, sizeof *found);
+    struct hostent *kept;
+    READING(gethostbyname, other, 10, !(kept = gethostbyname(other)));
+    WRITES(gethostbyname, kept, sizeof *kept);
+    READING(gethostbyname2, local, 10, !(kept = gethostbyname2(local, AF_INET)));
+    WRITES(gethostbyname2, kept, sizeof *kept);
+    int *loopback = NEW(int);
+    *loopback = htonl(INADDR_LOOPBACK);
+    anew();
+    kept = gethostbyaddr(loopback, sizeof *loopback, AF_INET);
+    READS(gethostbyaddr, loopback, sizeof *loopback);
+    WRITES(gethostbyaddr, kept, kept ? sizeof *kept : 0);
+    anew();
+    kept = gethostent();
+    WRITES(gethostent, kept, kept ? sizeof *kept : 0);
+    OUT_IF_THERE(gethostent_r, struct hostent *, gethostent_r(host, buffer, 4096, out, error));
+    OUT_IF_THERE(getprotoent_r, struct protoent *, getprotoent_r(NEW(struct protoent), buffer, 4096, out));
+    OUT_IF_THERE(ether_hostton, struct ether_addr, ether_hostton(local, out));
+    char *line = strdup("01:02:03:04:05:06 here"), *address = calloc(1, 64), *there = calloc(1, 64);
+    READING(ether_line, line, 23, ether_line(line, (struct ether_addr *)address, there));
+    WRITES(ether_line, address, 6);
+    WRITES(ether_line, there, 5);
+    TEXT_IF_THERE(ether_ntohost, ether_ntohost(out, (struct ether_addr *)address));
     sigset_t *set = NEW(sigset_t);
     OUT(sigandset, sigset_t, sigandset(out, set, set));
     OUT(sigorset, sigset_t, sigorset(out, set, set));
@@ -182,14 +246,43 @@ static void numbers(void)
     double *sine = NEW(double);
     OUT(sincos, double, (sincos(large, sine, out), *sine < 0.38));
     WRITES(sincos, sine, sizeof *sine);
+    volatile long double longest = 2.75;
+    long double *long_sine = NEW(long double);
+    OUT(modfl, long double, modfl(longest, out) != 0.75);
+    OUT(frexpl, int, frexpl(longest, out) != 0.6875);
+    OUT(remquol, int, remquol(longest, 2, out) != 0.75);
+    OUT(lgammal_r, int, lgammal_r(longest, out) < 0.4);
+    OUT(sincosl, long double, (sincosl(longest, long_sine, out), *long_sine < 0.38));
+    WRITES(sincosl, long_sine, sizeof *long_sine);
     float *small_sine = NEW(float);
     OUT(sincosf, float, (sincosf(small, small_sine, out), *small_sine < 0.38f));
     WRITES(sincosf, small_sine, sizeof *small_sine);
 }
 
+static void messages(void)
+{
+    struct {
+        long kind;
+        char text[8];
+    } *sent = NEW(typeof(*sent)), *received = NEW(typeof(*sent));
+    struct shmid_ds *block = NEW(struct shmid_ds);
+    int queue = msgget(IPC_PRIVATE, 0600), memory = shmget(IPC_PRIVATE, 4096, 0600);
+    if (queue < 0 || memory < 0) return; /* A container may have no queues. */
+    sent->kind = 1;
+    READING(msgsnd, sent, sizeof sent->kind + 4, msgsnd(queue, sent, 4, 0));
+    anew();
+    if (msgrcv(queue, received, sizeof received->text, 0, 0) != 4) abort();
+    WRITES(msgrcv, received, sizeof received->kind + 4);
+    anew();
+    if (shmctl(memory, IPC_STAT, block)) abort();
+    WRITES(shmctl, block, sizeof *block);
+    msgctl(queue, IPC_RMID, 0), shmctl(memory, IPC_RMID, 0);
+}
+
 int main(void)
 {
     wide();
+    messages();
     encodings();
     patterns();
     directories();

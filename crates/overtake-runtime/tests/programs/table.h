@@ -51,6 +51,13 @@ static void anew(void)
         int failed = (call) != 0;                               \
         WRITES(function, out, failed ? 0 : strlen(out) + 1);    \
     } while (0)
+#define OUT_IF_THERE(function, type, call)                      \
+    do {                                                        \
+        type *out = NEW(type);                                  \
+        anew();                                                 \
+        int failed = (call) != 0;                               \
+        WRITES(function, out, failed ? 0 : sizeof *out);        \
+    } while (0)
 /* The same for a function that reads one more object. */
 #define READING(function, object, bytes, call) \
     do {                                       \
