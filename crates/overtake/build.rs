@@ -111,6 +111,11 @@ fn build(runtime: &Path, rawlog: &Path, package: &Path, library: &Path) {
     for name in ["RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
         cargo.env_remove(name);
     }
+    // Sealing knows the recorder's own frames by this name and leaves them out of call stacks (`overtake-seal/src/stacks.rs`).
+    cargo.env(
+        "CARGO_ENCODED_RUSTFLAGS",
+        format!("--remap-path-prefix={}=/overtake-runtime", runtime.display()),
+    );
     // The outer cargo has everything already.
     if env::var_os("CARGO_NET_OFFLINE").is_none() {
         cargo.env("CARGO_NET_OFFLINE", "true");

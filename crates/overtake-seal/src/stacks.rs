@@ -9,6 +9,9 @@ use rustc_hash::FxHashMap;
 
 use crate::code::Code;
 
+/// Where debug information has the sources of the recorder, which calls signal handlers of the program. The build script of `overtake` says so.
+const RECORDER: &str = "/overtake-runtime/";
+
 /// A node of the tree of calls; node 0 is the empty stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Node(u32);
@@ -133,18 +136,32 @@ impl Stacks {
         code: &mut Code,
         symbols: &mut Symbols,
     ) -> Result<LocationId> {
-        let caller = if node == Node::ROOT {
-            None
-        } else {
-            let (call, parent) = self.nodes[node.0 as usize];
-            Some(self.location(parent, call, 0, code, symbols)?)
-        };
+        let caller = self.caller(node, code, symbols)?;
         let frames = self.frames_of(pc, code, symbols);
         let name = self.fresh_name(&symbols.program.frames[frames[0] as usize]);
         let location = symbols.locations.intern(name.as_bytes())?;
         *symbols.program.sites.entry(location) = Site { frames, caller, bytes };
         self.locations.insert((node, pc), location);
         Ok(location)
+    }
+
+    /// Where the program, not the recorder, made the last call that leads to `node`.
+    fn caller(
+        &mut self,
+        mut node: Node,
+        code: &mut Code,
+        symbols: &mut Symbols,
+    ) -> Result<Option<LocationId>> {
+        while node != Node::ROOT {
+            let (call, parent) = self.nodes[node.0 as usize];
+            let frames = self.frames_of(call, code, symbols);
+            let outermost = frames.last().map(|&frame| &symbols.program.frames[frame as usize]);
+            if !outermost.is_some_and(|frame| frame.file.starts_with(RECORDER)) {
+                return self.location(parent, call, 0, code, symbols).map(Some);
+            }
+            node = parent;
+        }
+        Ok(None)
     }
 
     fn frames_of(&mut self, pc: u64, code: &mut Code, symbols: &mut Symbols) -> Vec<u32> {

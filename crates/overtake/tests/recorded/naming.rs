@@ -67,6 +67,22 @@ fn what_is_not_known_of_a_program_is_left_out() {
 }
 
 #[test]
+fn the_recorder_that_calls_a_handler_is_not_in_its_call_stack() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = directory.path().join("signalled.c");
+    let code = "#include <pthread.h>\n#include <signal.h>\nint shared;\nvoid handler(int signal) { shared = signal; }\n\
+         void *run(void *unused) { signal(SIGUSR1, handler); raise(SIGUSR1); return unused; }\n\
+         int main(void) { pthread_t thread; pthread_create(&thread, 0, run, 0); shared = 2;\n\
+         return pthread_join(thread, 0); }\n";
+    std::fs::write(&source, code).expect("writable");
+    let program = compiled(&source, &directory);
+    let output = overtake().args(["run", "--"]).arg(&program).output().expect("it starts");
+    let report = said(&output);
+    assert!(report.contains("#0 handler ") && report.contains("signalled.c:4:"), "{report}");
+    assert!(!report.contains("signals.rs") && !report.contains("on_signal"), "{report}");
+}
+
+#[test]
 fn functions_are_named_where_debug_information_has_lines_only() {
     let directory = tempfile::tempdir().expect("writable");
     let source = directory.path().join("racy.c");
