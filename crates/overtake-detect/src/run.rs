@@ -9,8 +9,7 @@ use std::ops::Range;
 
 use overtake_rules::LockMode;
 use overtake_trace::{
-    Action, ArrayId, Block, Checked, Checker, Event, EventIndex, EventSource, IdVec, Op, Result, Symbols,
-    VarId, Variable,
+    Action, Block, Checked, Checker, Event, EventIndex, EventSource, Id, Op, Result, Symbols, VarId, Variable,
 };
 
 use crate::access::{AccessKind, At};
@@ -24,10 +23,11 @@ mod tests;
 /// Which heap blocks have been allocated so far: state of the loop, kept from block to block.
 #[derive(Clone, Default, Debug)]
 pub struct LiveBlocks {
-    /// The variables of allocated blocks, with the window in which each was allocated.
-    allocated: IdVec<ArrayId, Option<(VarId, u32)>>,
+    /// A bit for each array: whether it is an allocated block.
+    allocated: Vec<u64>,
+    /// The words of `allocated` that are not zero.
+    touched: Vec<u32>,
     any: bool,
-    window: u32,
     /// No block is noted.
     unwanted: bool,
 }
@@ -43,11 +43,11 @@ impl LiveBlocks {
         (self.unwanted, self.any) = (true, false);
     }
 
-    /// Forgets all blocks, in O(1): another window of the trace begins.
+    /// Forgets all blocks: another window of the trace begins.
     pub(crate) fn begin_window(&mut self) {
-        if self.any {
-            self.any = false;
-            self.window = self.window.wrapping_add(1);
+        self.any = false;
+        for word in self.touched.drain(..) {
+            self.allocated[word as usize] = 0;
         }
     }
 
@@ -55,7 +55,14 @@ impl LiveBlocks {
         if !self.unwanted
             && let Variable::Block(array) = symbols.variables.get(block)
         {
-            *self.allocated.entry(array) = Some((block, self.window));
+            let (word, bit) = (array.index() / 64, array.index() % 64);
+            if word >= self.allocated.len() {
+                self.allocated.resize(word + 1, 0);
+            }
+            if self.allocated[word] == 0 {
+                self.touched.push(word as u32);
+            }
+            self.allocated[word] |= 1 << bit;
             self.any = true;
         }
     }
@@ -64,8 +71,8 @@ impl LiveBlocks {
     #[inline]
     fn block_of(&self, symbols: &Symbols, var: VarId) -> Option<VarId> {
         let array = symbols.variables.array_of(var)?;
-        let (block, window) = (*self.allocated.get(array)?)?;
-        (window == self.window).then_some(block)
+        let word = *self.allocated.get(array.index() / 64)?;
+        if word >> (array.index() % 64) & 1 == 1 { symbols.variables.block_of(array) } else { None }
     }
 }
 

@@ -53,8 +53,10 @@ impl DescriptorVariables {
             later => format!("file descriptor {descriptor}~{later}"),
         };
         let array = symbols.variables.intern_array(name.as_bytes())?;
-        *symbols.program.memory.entry(array) =
-            Memory { kind: MemoryKind::Descriptor, bytes: 0, thread, allocated_at };
+        symbols
+            .program
+            .memory
+            .set(array, Memory { kind: MemoryKind::Descriptor, bytes: 0, thread, allocated_at });
         let var = symbols.variables.push_element(array, 0)?;
         self.open.insert(descriptor, var);
         Ok(var)

@@ -463,7 +463,7 @@ impl AddressSpace {
                     let array = context.symbols.variables.intern_array(name.as_bytes())?;
                     self.of_modules.insert(path.to_owned(), array);
                     let memory = Memory { kind: MemoryKind::Mapped, ..Memory::default() };
-                    *context.symbols.program.memory.entry(array) = memory;
+                    context.symbols.program.memory.set(array, memory);
                     array
                 }
             };
@@ -508,7 +508,7 @@ impl Area {
         let variables = &mut context.symbols.variables;
         let array = variables.intern_array(name.as_bytes())?;
         self.array = Some(array);
-        *context.symbols.program.memory.entry(array) = self.memory;
+        context.symbols.program.memory.set(array, self.memory);
         if matches!(self.memory.kind, MemoryKind::Heap | MemoryKind::Mapped) {
             variables.set_length(array, self.memory.bytes);
         }

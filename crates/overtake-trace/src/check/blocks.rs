@@ -1,20 +1,45 @@
 //! Blocks of memory: each is allocated once, and freed at most once by each thread (two threads that free one block race). When a block
 //! is allocated again, that is a new block with elements of its own.
 
+use std::num::NonZeroU32;
+
 use super::{Checker, Mode, Repair, skip};
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::event::Event;
-use crate::id::{ArrayId, EventIndex, ThreadId, VarId};
+use crate::id::{ArrayId, EventIndex, VarId};
 use crate::symbols::{Symbols, Variable};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct ArrayState {
+    freed_by: Option<Packed>,
+    incarnation: Option<Packed>,
+    window: u32,
     allocated: bool,
-    freed_by: Option<ThreadId>,
     /// Accessed after a gap. If no allocation was seen, it is among the missing events.
     used: bool,
-    incarnation: Option<ArrayId>,
-    window: u32,
+}
+
+const _: () = assert!(size_of::<ArrayState>() == 16, "programs make millions of blocks");
+
+/// A number that takes four bytes also where there may be none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Packed(NonZeroU32);
+
+impl Packed {
+    /// Tables have fewer than 4,294,967,295 entries.
+    fn of(number: u32) -> Option<Packed> {
+        number.checked_add(1).and_then(NonZeroU32::new).map(Packed)
+    }
+
+    fn number(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
+impl ArrayState {
+    fn incarnation(&self) -> Option<ArrayId> {
+        self.incarnation.map(|array| ArrayId(array.number()))
+    }
 }
 
 impl Checker {
@@ -26,7 +51,7 @@ impl Checker {
         index: EventIndex,
     ) -> Result<Event> {
         let array = block_array(symbols, block, index)?;
-        let mut current = self.array(array).incarnation.unwrap_or(array);
+        let mut current = self.array(array).incarnation().unwrap_or(array);
         let ArrayState { allocated, used, .. } = *self.array(current);
         if allocated {
             self.mend(Repair::ReusedBlock, index, || {
@@ -36,7 +61,7 @@ impl Checker {
         if allocated || used {
             current = symbols.variables.fresh_array(array)?;
             self.arrays.grow_to(symbols.variables.array_count());
-            self.array(array).incarnation = Some(current);
+            self.array(array).incarnation = Packed::of(current.0);
             self.any_reused_blocks = true;
             self.ordinary.leave_accesses_out(true);
         }
@@ -54,15 +79,15 @@ impl Checker {
         let array = block_array(symbols, block, index)?;
         // Mid-trace and after a gap, a block may have been allocated by an event that is not there.
         let is_mid_trace = self.mode == Mode::RepairMidTrace || self.gaps.are_any();
-        let current = self.array(array).incarnation.unwrap_or(array);
+        let current = self.array(array).incarnation().unwrap_or(array);
         let state = self.array(current);
-        if !(state.allocated || is_mid_trace) || state.freed_by == Some(event.thread()) {
+        if !(state.allocated || is_mid_trace) || state.freed_by == Packed::of(event.thread().0) {
             self.mend(Repair::UnallocatedFree, index, || {
                 format!("{} freed but not allocated", block_name(symbols, array))
             })?;
             return Ok(skip(event));
         }
-        (state.allocated, state.freed_by) = (true, Some(event.thread()));
+        (state.allocated, state.freed_by) = (true, Packed::of(event.thread().0));
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 
@@ -79,7 +104,7 @@ impl Checker {
         if let Variable::Element { array, index } = symbols.variables.get(var)
             && let Some(state) = self.arrays.get(array)
             && state.window == self.window
-            && let Some(current) = state.incarnation
+            && let Some(current) = state.incarnation()
         {
             return symbols.variables.intern_element(current, index);
         }

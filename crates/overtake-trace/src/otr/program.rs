@@ -144,7 +144,7 @@ fn take_program(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Program>
     take_numbered(cursor, |cursor, number| {
         let memory = take_memory(cursor, ids)?;
         if let Some(array) = ids.array(number) {
-            *program.memory.entry(array) = memory;
+            program.memory.set(array, memory);
         }
         Ok(())
     })?;

@@ -2,13 +2,15 @@
 //!
 //! Names enter here in the reader and leave here in the report; between the two there are only ids.
 
+mod common;
 mod names;
-mod numbers;
+pub(crate) mod numbers;
 mod program;
 mod variables;
 
 use rustc_hash::FxHashMap;
 
+pub use common::Common;
 pub use names::Names;
 pub use program::{Frame, Memory, MemoryKind, Module, Program, Site, ThreadFacts};
 pub use variables::{ArrayFacts, Variable, Variables};

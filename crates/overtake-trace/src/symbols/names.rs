@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
+use super::numbers::Numbers;
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::id::Id;
 
@@ -14,7 +15,7 @@ use crate::id::Id;
 pub struct Names<I> {
     text: Vec<u8>,
     /// End of each name in `text`; a name starts where the previous one ends.
-    ends: Vec<u64>,
+    ends: Numbers,
     /// Positions of the first `indexed` names, by hash. The others are added before the next look-up.
     index: HashTable<u32>,
     indexed: usize,
@@ -23,7 +24,13 @@ pub struct Names<I> {
 
 impl<I> Default for Names<I> {
     fn default() -> Self {
-        Names { text: Vec::new(), ends: Vec::new(), index: HashTable::new(), indexed: 0, id: PhantomData }
+        Names {
+            text: Vec::new(),
+            ends: Numbers::default(),
+            index: HashTable::new(),
+            indexed: 0,
+            id: PhantomData,
+        }
     }
 }
 
@@ -109,7 +116,7 @@ impl<I: Id> Names<I> {
 
     /// Whether there are no names.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
     /// All names in id order.
@@ -140,9 +147,9 @@ impl<I: Id> Names<I> {
 }
 
 #[inline]
-fn name_at<'a>(text: &'a [u8], ends: &[u64], at: usize) -> &'a [u8] {
-    let start = if at == 0 { 0 } else { ends[at - 1] };
-    &text[start as usize..ends[at] as usize]
+fn name_at<'a>(text: &'a [u8], ends: &Numbers, at: usize) -> &'a [u8] {
+    let start = if at == 0 { 0 } else { ends.get(at - 1) };
+    &text[start as usize..ends.get(at) as usize]
 }
 
 #[inline]

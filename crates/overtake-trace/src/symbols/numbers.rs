@@ -1,15 +1,14 @@
-//! A number for each variable, in little room: neighbours are elements of one array, with indices at equal distances if a loop accesses them first.
+//! Long lists of numbers in little room, where neighbours often are at equal distances: the elements of an array, if a loop accesses them first; names
+//! of equal length; what many blocks have in common.
 //!
 //! Numbers stand in pages of [`PAGE`]. A page of numbers at equal distances has the first one and the distance, any other page has all of its numbers, in
 //! four bytes each as long as they fit.
 
-use crate::id::{Id, VarId};
-
 const PAGE: usize = 64;
 
-/// Numbers by variable.
+/// A list of numbers.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     pages: Vec<Page>,
     len: usize,
 }
@@ -28,6 +27,19 @@ impl Page {
             Page::Even { first, step } => first.wrapping_add(step.wrapping_mul(place as u64)),
             Page::Small(numbers) => u64::from(numbers[place]),
             Page::Large(numbers) => numbers[place],
+        }
+    }
+
+    /// Changes one of the `count` numbers of the page.
+    fn set(&mut self, place: usize, count: usize, number: u64) {
+        match self {
+            Page::Small(numbers) if u32::try_from(number).is_ok() => numbers[place] = number as u32,
+            Page::Large(numbers) => numbers[place] = number,
+            _ if self.get(place) == number => {}
+            _ => {
+                self.spread(count);
+                self.set(place, count, number);
+            }
         }
     }
 
@@ -62,26 +74,46 @@ impl Page {
 
 impl Numbers {
     #[inline]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The number of a variable.
+    /// The number at a place.
     #[inline]
-    pub(super) fn get(&self, var: VarId) -> u64 {
-        self.pages[var.index() / PAGE].get(var.index() % PAGE)
+    pub(crate) fn get(&self, at: usize) -> u64 {
+        self.pages[at / PAGE].get(at % PAGE)
     }
 
-    /// Gives the next variable its number.
+    /// Appends a number.
     #[inline]
-    pub(super) fn push(&mut self, number: u64) -> VarId {
+    pub(crate) fn push(&mut self, number: u64) {
         let (page, place) = (self.len / PAGE, self.len % PAGE);
         match self.pages.get_mut(page) {
             Some(page) => page.push(place, number),
             None => self.pages.push(Page::Even { first: number, step: 0 }),
         }
         self.len += 1;
-        VarId::from_index(self.len - 1)
+    }
+
+    /// Sets the number at a place. Where the list did not reach that far, it gets the number `between` for the places in between.
+    pub(crate) fn set(&mut self, at: usize, number: u64, between: u64) {
+        if let Some(page) = self.pages.get_mut(at / PAGE).filter(|_| at < self.len) {
+            return page.set(at % PAGE, PAGE.min(self.len - at / PAGE * PAGE), number);
+        }
+        while self.len < at {
+            self.push(between);
+        }
+        self.push(number);
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = u64> {
+        (0..self.len).map(|at| self.get(at))
+    }
+}
+
+impl PartialEq for Numbers {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
     }
 }
 
@@ -101,18 +133,38 @@ mod tests {
         for start in 0..numbers.len() {
             let mut table = Numbers::default();
             for (at, &number) in numbers[start..].iter().enumerate() {
-                assert_eq!(table.push(number), VarId::from_index(at));
-                assert_eq!(table.get(VarId::from_index(at)), number);
+                table.push(number);
+                assert_eq!((table.len(), table.get(at)), (at + 1, number));
             }
-            let kept = (0..table.len()).map(|at| table.get(VarId::from_index(at)));
-            assert!(kept.eq(numbers[start..].iter().copied()), "from {start} on");
+            assert!(table.iter().eq(numbers[start..].iter().copied()), "from {start} on");
+        }
+    }
+
+    #[test]
+    fn numbers_can_be_set_in_any_order() {
+        let mut random = 1_u64;
+        let mut next = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % bound
+        };
+        for bound in [2, 3, 1 << 20, u64::MAX] {
+            let (mut table, mut plain) = (Numbers::default(), Vec::new());
+            for _ in 0..2_000 {
+                let (at, number) = (next(plain.len() as u64 + 5) as usize, next(7).wrapping_mul(bound / 2));
+                if at >= plain.len() {
+                    plain.resize(at + 1, 9);
+                }
+                plain[at] = number;
+                table.set(at, number, 9);
+            }
+            assert!(table.iter().eq(plain.iter().copied()), "numbers around {bound}");
         }
     }
 
     #[test]
     fn a_sweep_takes_no_room_for_each_of_its_variables() {
         let mut table = Numbers::default();
-        (0..6_400).for_each(|at| _ = table.push(8 * at));
+        (0..6_400).for_each(|at| table.push(8 * at));
         assert_eq!(table.pages.len(), 100);
         assert!(table.pages.iter().all(|page| matches!(page, Page::Even { first: _, step: 8 })));
     }

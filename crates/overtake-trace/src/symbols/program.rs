@@ -2,6 +2,7 @@
 //!
 //! Traces from text have none of this; everything here is optional and empty for them.
 
+use super::common::Common;
 use crate::id::{ArrayId, Id, IdVec, LocationId, ThreadId};
 
 /// One function on a call stack, as debug information describes it.
@@ -33,7 +34,7 @@ pub struct Site {
 }
 
 /// What kind of memory an array stands for.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum MemoryKind {
     /// Not known, or not from a recording.
@@ -64,7 +65,7 @@ impl MemoryKind {
 }
 
 /// What is known of the memory behind an array.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Memory {
     /// What kind of memory it is.
     pub kind: MemoryKind,
@@ -110,7 +111,7 @@ pub struct Program {
     /// Facts about threads.
     pub threads: IdVec<ThreadId, ThreadFacts>,
     /// Facts about the memory behind arrays.
-    pub memory: IdVec<ArrayId, Memory>,
+    pub memory: Common<ArrayId, Memory>,
     /// Modules that frames are from.
     pub modules: Vec<Module>,
     /// What is missing from the recording, a sentence each.

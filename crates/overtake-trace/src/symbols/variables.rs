@@ -3,8 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Position, Result};
-use crate::id::{ArrayId, Id, IdVec, VarId};
+use crate::id::{ArrayId, Id, VarId};
 
+use super::common::Common;
 use super::names::Names;
 use super::numbers::Numbers;
 
@@ -43,11 +44,17 @@ pub struct Variables {
     scalars: Names<ScalarId>,
     scalar_vars: Vec<VarId>,
     arrays: Names<ArrayId>,
-    facts: IdVec<ArrayId, ArrayFacts>,
+    /// By array: the number of elements, where it is known.
+    lengths: Common<ArrayId, Option<u64>>,
+    /// By array: the variable that stands for the whole block, or [`NO_BLOCK`].
+    blocks: Numbers,
     /// The elements among the first `indexed` variables, by array and index. The others are added before the next look-up.
     elements: FxHashMap<(ArrayId, u64), VarId>,
     indexed: usize,
 }
+
+/// In the table of blocks: the array is none.
+const NO_BLOCK: u64 = u64::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ScalarId(u32);
@@ -82,8 +89,10 @@ impl Owner {
 impl PartialEq for Variables {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()
-            && self.facts == other.facts
             && self.arrays == other.arrays
+            && (0..self.arrays.len())
+                .map(ArrayId::from_index)
+                .all(|array| self.array_facts(array) == other.array_facts(array))
             && (0..self.len()).all(|at| self.get(VarId::from_index(at)) == other.get(VarId::from_index(at)))
     }
 }
@@ -128,7 +137,6 @@ impl Variables {
         if array.0 >= Owner::FIRST_SPECIAL {
             return Err(Error::new(ErrorKind::TooLarge, Position::Nowhere, "more than 4294967294 arrays"));
         }
-        self.facts.grow_to(self.arrays.len());
         Ok(array)
     }
 
@@ -152,27 +160,38 @@ impl Variables {
 
     /// The variable that stands for the whole of `array`: the operand of `alloc` and `free`.
     pub fn intern_block(&mut self, array: ArrayId) -> Result<VarId> {
-        if let Some(block) = self.facts[array].block {
+        if let Some(block) = self.block_of(array) {
             return Ok(block);
         }
         let block = self.push(Shape::Block(array))?;
-        self.facts[array].block = Some(block);
+        self.set_block(array, block);
         Ok(block)
+    }
+
+    /// The variable that stands for the whole of `array`, if there is one.
+    #[inline]
+    pub fn block_of(&self, array: ArrayId) -> Option<VarId> {
+        let at = array.index();
+        let block = if at < self.blocks.len() { self.blocks.get(at) } else { NO_BLOCK };
+        (block != NO_BLOCK).then_some(VarId(block as u32))
+    }
+
+    fn set_block(&mut self, array: ArrayId, block: VarId) {
+        self.blocks.set(array.index(), u64::from(block.0), NO_BLOCK);
     }
 
     /// A new array without elements, whose name is derived from that of `array`: for a block that reuses an old block's name.
     pub fn fresh_array(&mut self, array: ArrayId) -> Result<ArrayId> {
         let base = self.arrays.name(array).to_vec();
         let fresh = self.arrays.intern_fresh(&base)?;
-        self.facts.grow_to(self.arrays.len());
-        self.facts[fresh].length = self.facts[array].length;
+        self.lengths.set(fresh, self.array_facts(array).length);
         Ok(fresh)
     }
 
     /// Notes the number of elements of `array`; the largest number given counts.
     pub fn set_length(&mut self, array: ArrayId, length: u64) {
-        let known = &mut self.facts[array].length;
-        *known = Some(known.unwrap_or(0).max(length));
+        let known = self.array_facts(array).length.unwrap_or(0);
+        self.lengths.set(array, Some(known.max(length)));
     }
 
     /// What `var` stands for.
@@ -207,12 +226,12 @@ impl Variables {
 
     #[inline]
     fn owner(&self, var: VarId) -> Owner {
-        Owner(self.owners.get(var) as u32)
+        Owner(self.owners.get(var.index()) as u32)
     }
 
     #[inline]
     fn shape(&self, var: VarId) -> Shape {
-        let detail = self.details.get(var);
+        let detail = self.details.get(var.index());
         match self.owner(var) {
             Owner::NAMED => Shape::Named(ScalarId(detail as u32)),
             Owner::BLOCK => Shape::Block(ArrayId(detail as u32)),
@@ -227,7 +246,7 @@ impl Variables {
 
     /// What is known of an array.
     pub fn array_facts(&self, array: ArrayId) -> ArrayFacts {
-        self.facts[array]
+        ArrayFacts { length: self.lengths.get(array).copied().flatten(), block: self.block_of(array) }
     }
 
     /// The number of arrays.
@@ -267,7 +286,7 @@ impl Variables {
 
     /// The number of block variables.
     pub fn block_count(&self) -> usize {
-        self.facts.iter().filter(|facts| facts.block.is_some()).count()
+        self.blocks.iter().filter(|&block| block != NO_BLOCK).count()
     }
 
     /// Appends a named location from a file, without a check that it is new.
@@ -285,13 +304,13 @@ impl Variables {
     /// Appends a block variable from a file; the array must be there.
     pub(crate) fn push_block_unindexed(&mut self, array: ArrayId) {
         let block = self.push_unchecked(Shape::Block(array));
-        self.facts[array].block = Some(block);
+        self.set_block(array, block);
     }
 
     /// Appends an array from a file, without a check that it is new.
     pub(crate) fn push_array_unindexed(&mut self, name: &[u8], length: Option<u64>) {
         self.arrays.push_unindexed(name);
-        self.facts.push(ArrayFacts { length, block: None });
+        self.lengths.set(ArrayId::from_index(self.arrays.len() - 1), length);
     }
 
     fn index_elements(&mut self) {
@@ -321,7 +340,8 @@ impl Variables {
             Shape::Block(array) => (Owner::BLOCK, u64::from(array.0)),
         };
         self.owners.push(u64::from(owner.0));
-        self.details.push(detail)
+        self.details.push(detail);
+        VarId::from_index(self.details.len() - 1)
     }
 }
 

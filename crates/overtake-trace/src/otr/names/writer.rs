@@ -9,7 +9,7 @@ use crate::id::{ArrayId, Id, LocationId, LockId, MarkerId, SyncId, ThreadId, Var
 use crate::otr::layout::MAX_CHUNK_NAMES;
 use crate::otr::program::{self, PIECE_BYTES};
 use crate::otr::wire::{put_bytes, put_varint};
-use crate::symbols::{Program, Symbols, Variable};
+use crate::symbols::{Common, Program, Symbols, Variable};
 
 /// Takes finished symbol chunks: payload and number of entries.
 pub(in crate::otr) type ChunkSink<'a> = dyn FnMut(&[u8], usize) -> Result<()> + 'a;
@@ -21,7 +21,7 @@ pub(in crate::otr) struct NameWriter {
     written: [usize; Table::ALL.len()],
     /// The trace is said to be a recording, or was not one so far.
     is_announced: bool,
-    lengths: Vec<Option<u64>>,
+    lengths: Common<ArrayId, Option<u64>>,
     content: Vec<u8>,
     entries: usize,
     payload: Vec<u8>,
@@ -41,7 +41,7 @@ impl NameWriter {
             compressor: None,
             written: Default::default(),
             is_announced: false,
-            lengths: Vec::new(),
+            lengths: Common::default(),
             content: Vec::new(),
             entries: 0,
             payload: Vec::new(),
@@ -121,14 +121,12 @@ impl NameWriter {
         allocated: impl Iterator<Item = ArrayId>,
     ) -> Vec<(ArrayId, u64)> {
         let fresh = self.lengths.len()..symbols.variables.array_count();
-        self.lengths.resize(fresh.end, None);
         let mut found = Vec::new();
         for array in fresh.map(ArrayId::from_index).chain(allocated) {
             let length = symbols.variables.array_facts(array).length;
-            let known = &mut self.lengths[array.index()];
-            if let Some(length) = length.filter(|&length| *known != Some(length)) {
-                *known = Some(length);
-                found.push((array, length));
+            if self.lengths.get(array) != Some(&length) {
+                self.lengths.set(array, length);
+                found.extend(length.map(|length| (array, length)));
             }
         }
         found
