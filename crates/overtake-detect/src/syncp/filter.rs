@@ -20,17 +20,17 @@
 //! With hundreds of threads, clocks of last writes are left out when they take [`MOST_BYTES`]: then fewer variables are found to be ordered.
 //! **Cost.** O(1) per access that learns nothing, O(threads) for one that does.
 
-use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock};
+use overtake_clock::{Epoch, Snapshots, ThreadClock};
 use overtake_trace::{
     EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId, VarId, Variable,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::guards::{GuardId, Guards, Standing};
+use super::facts::{Marks, VarFacts};
+use super::guards::{Guards, Standing};
 use crate::access::{AccessKind, At};
 use crate::detector::LockMode;
 use crate::links::Finder;
-use crate::locks::SetId;
 use crate::posts::Posts;
 use crate::visitor::{Touch, Visitor};
 
@@ -253,58 +253,6 @@ pub(crate) struct Survey {
     posts: IdVec<SyncId, Posts>,
 }
 
-#[derive(Clone, Copy, Default, Debug)]
-struct VarFacts {
-    last_write: Stamp,
-    /// The latest read since, if it is ordered after all others.
-    read: Epoch,
-    /// What keeps accesses apart, if one of them was under a lock and the variable is not open.
-    guard: GuardId,
-    /// The locks that protect all accesses since its divide.
-    common: SetId,
-    matters: bool,
-    many_readers: bool,
-    /// Some accesses are kept apart by neither order nor locks.
-    is_open: bool,
-    /// Some access is not atomic.
-    has_plain: bool,
-}
-
-const _: () = assert!(size_of::<VarFacts>() == 32);
-
-impl VarFacts {
-    /// The access that comes after all others so far, if there is one; none of them matters. No epoch if there is no access.
-    fn latest(&self) -> Option<Epoch> {
-        let latest = if self.read.is_some() { self.read } else { self.last_write.epoch };
-        (!self.many_readers).then_some(latest)
-    }
-
-    /// Whether an access under these locks changes the guard or needs a new one, as long as accesses are ordered.
-    #[inline]
-    fn needs_guard(&self, protecting: SetId) -> bool {
-        self.common != protecting || (protecting == SetId::EMPTY && self.guard != GuardId::NONE)
-    }
-
-    fn be_guarded(
-        &mut self,
-        guards: &mut Guards,
-        clock: &ThreadClock,
-        protecting: SetId,
-        standing: Standing,
-    ) {
-        if self.guard == GuardId::NONE {
-            (self.guard, self.common) = guards.begin(self.latest());
-        }
-        self.common = guards.ordered(self.guard, clock, (self.common, protecting), standing);
-    }
-
-    /// Takes the common locks of accesses that are not ordered, or nothing if some are not kept apart.
-    fn keep_apart(&mut self, common: Option<SetId>) {
-        self.common = common.unwrap_or_default();
-        self.is_open = common.is_none();
-    }
-}
-
 impl Survey {
     /// A survey that finds out what can be dropped, or, without a filter, about threads only.
     pub(crate) fn new(filter: bool) -> Survey {
@@ -325,10 +273,10 @@ impl Survey {
     pub(crate) fn into_census(self) -> Census {
         let mut census = self.census;
         for (var, facts) in self.variables.enumerate() {
-            if facts.matters {
+            if facts.marks.has(Marks::MATTERS) {
                 census.variables.set(var.index());
             }
-            if facts.is_open && facts.has_plain {
+            if facts.marks.has(Marks::IS_OPEN) && facts.marks.has(Marks::HAS_PLAIN) {
                 census.open.set(var.index());
             }
         }
@@ -387,30 +335,31 @@ impl Survey {
         let own_or_none = |epoch: Epoch| !epoch.is_some() || epoch.thread == at.thread.0;
         let sees_own = own_or_none(facts.last_write.epoch) || (facts.read.is_some() && !kind.writes());
         let is_alone = own_or_none(facts.read) && sees_own;
-        if !is_alone || kind == AccessKind::Rmw || facts.matters || facts.many_readers {
+        if !is_alone || kind == AccessKind::Rmw || facts.marks.has(Marks::MATTERS | Marks::MANY_READERS) {
             return false;
         }
         let protecting = self.guards.protecting(at.thread, kind);
-        if facts.needs_guard(protecting) {
+        if self.guards.must_note(facts.marks.guard(), protecting) {
             facts.be_guarded(&mut self.guards, &self.clocks[at.thread], protecting, Standing::AfterAll);
         }
-        facts.has_plain |= !kind.is_atomic();
+        facts.marks.set_if_plain(kind);
         facts.read = if kind.writes() { Epoch::NONE } else { self.clocks[at.thread].epoch() };
         true
     }
 
     fn judge_one(&mut self, at: At, var: VarId, kind: AccessKind) {
-        let was_ordered = !self.variables[var].matters;
+        let was_ordered = !self.variables[var].marks.has(Marks::MATTERS);
         if was_ordered {
             self.judge(at.thread, var, kind);
         }
         let facts = &mut self.variables[var];
-        facts.has_plain |= !kind.is_atomic();
-        if facts.matters {
-            if !was_ordered && !facts.is_open {
+        facts.marks.set_if_plain(kind);
+        if facts.marks.has(Marks::MATTERS) {
+            if let Some(guard) = facts.marks.guard().filter(|_| !was_ordered) {
                 let protecting = self.guards.protecting(at.thread, kind);
-                let locks = (facts.common, protecting);
-                facts.keep_apart(self.guards.beside(facts.guard, &self.clocks[at.thread], locks));
+                if !self.guards.beside(guard, &self.clocks[at.thread], protecting) {
+                    facts.marks.open();
+                }
             }
             // Accesses before this one were ordered, so none was the second of a race.
             self.census.threads[at.thread].last_needed = Some(at.index);
@@ -434,31 +383,35 @@ impl Survey {
         let mut ordered = clock.covers(facts.last_write.epoch);
         if kind.writes() {
             ordered &= clock.covers(facts.read);
-            if facts.many_readers {
+            if facts.marks.has(Marks::MANY_READERS) {
                 ordered &= readers[&var].iter().all(|&read| clock.covers(read));
             }
         }
         if !ordered {
-            facts.matters = true;
+            facts.marks.set(Marks::MATTERS);
             let others = readers.remove(&var).unwrap_or_default();
             let last = [facts.last_write.epoch, facts.read].into_iter().chain(others);
-            facts.keep_apart(guards.part(facts.guard, clock, (facts.common, protecting), last));
+            // Without a guard, the access that this one stands beside was under no lock.
+            if !facts.marks.guard().is_some_and(|guard| guards.part(guard, clock, protecting, last)) {
+                facts.marks.open();
+            }
             return;
         }
-        if facts.needs_guard(protecting) {
-            let is_after_all = kind.writes() || (clock.covers(facts.read) && !facts.many_readers);
+        if guards.must_note(facts.marks.guard(), protecting) {
+            let has_many = facts.marks.has(Marks::MANY_READERS);
+            let is_after_all = kind.writes() || (clock.covers(facts.read) && !has_many);
             let standing = if is_after_all { Standing::AfterAll } else { Standing::AfterConflicting };
             facts.be_guarded(guards, clock, protecting, standing);
         }
         if kind.writes() {
             facts.read = Epoch::NONE;
-            if std::mem::take(&mut facts.many_readers) {
+            if facts.marks.take(Marks::MANY_READERS) {
                 readers.remove(&var);
             }
         } else if clock.covers(facts.read) {
             facts.read = clock.epoch();
         } else {
-            facts.many_readers = true;
+            facts.marks.set(Marks::MANY_READERS);
             let readers = readers.entry(var).or_default();
             readers.retain(|read| read.thread != thread.0);
             readers.push(clock.epoch());
@@ -548,8 +501,7 @@ impl Visitor for Survey {
     fn release(&mut self, at: At, lock: LockId, mode: LockMode) {
         self.use_lock(at, lock);
         if !self.census.everything {
-            let Survey { guards, variables, .. } = self;
-            guards.release(at.thread, lock, mode, variables.iter().map(|facts| facts.common));
+            self.guards.release(at.thread, lock, mode);
         }
     }
 

@@ -10,8 +10,7 @@
 //! that comes after all earlier ones is so as well, and becomes the divide where no common lock protects it. Any other access makes the
 //! variable open, unless all accesses that it conflicts with come first and do so for every access so far (then it only leaves no common locks).
 //! **Loses.** A variable whose accesses are protected in pairs by different locks counts as open: the trace is read again.
-//! **Cost.** A comparison of two numbers for an access under the locks of the one before: the common locks are with the variable, and the divide
-//! apart from it.
+//! **Cost.** A comparison of two numbers for an access under the locks of the one before: the common locks of all guards lie together.
 
 use overtake_clock::{Epoch, ThreadClock};
 use overtake_trace::{LockId, ThreadId};
@@ -34,15 +33,21 @@ pub(super) enum Standing {
 pub(super) struct GuardId(u32);
 
 impl GuardId {
-    /// No access was under a lock.
-    pub(super) const NONE: GuardId = GuardId(u32::MAX);
-}
+    /// Its number has no more bits.
+    const BITS: u32 = 27;
 
-impl Default for GuardId {
-    fn default() -> Self {
-        GuardId::NONE
+    pub(super) fn from_number(number: u32) -> GuardId {
+        GuardId(number)
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self.0
     }
 }
+
+/// There are more than enough guards already.
+#[derive(Debug)]
+pub(super) struct TooMany;
 
 #[derive(Debug)]
 struct Guard {
@@ -56,6 +61,8 @@ struct Guard {
 pub(super) struct Guards {
     held: HeldLocks,
     guards: Vec<Guard>,
+    /// The common locks of each guard.
+    common: Vec<SetId>,
     unused: Vec<GuardId>,
     list_bytes: usize,
 }
@@ -69,17 +76,10 @@ impl Guards {
         self.held.acquire(thread, lock, mode);
     }
 
-    /// A lock is given back. `common` are the common locks of all variables.
-    pub(super) fn release(
-        &mut self,
-        thread: ThreadId,
-        lock: LockId,
-        mode: LockMode,
-        common: impl Iterator<Item = SetId>,
-    ) {
+    pub(super) fn release(&mut self, thread: ThreadId, lock: LockId, mode: LockMode) {
         self.held.release(thread, lock, mode);
         if self.held.wants_collection() {
-            self.held.collect(common.filter(|&set| set != SetId::EVERYTHING));
+            self.held.collect(self.common.iter().copied().filter(|&set| set != SetId::EVERYTHING));
         }
     }
 
@@ -89,79 +89,77 @@ impl Guards {
         self.held.of(thread).protecting(kind.writes())
     }
 
-    /// A guard, and the common locks, for a variable whose accesses so far were under no lock. `divide` is the one of them that comes after
-    /// all others, if there is such.
-    pub(super) fn begin(&mut self, divide: Option<Epoch>) -> (GuardId, SetId) {
-        let common = if divide.is_some() { SetId::EVERYTHING } else { SetId::EMPTY };
-        (self.insert(Guard { divide: divide.unwrap_or_default(), last: Vec::new() }), common)
+    /// Whether an access under these locks changes the guard or needs a new one, as long as accesses are ordered.
+    #[inline]
+    pub(super) fn must_note(&self, guard: Option<GuardId>, protecting: SetId) -> bool {
+        let common = guard.map(|id| self.common[id.0 as usize]);
+        common.is_some() && protecting == SetId::EMPTY || common.unwrap_or_default() != protecting
     }
 
-    fn insert(&mut self, guard: Guard) -> GuardId {
-        match self.unused.pop() {
-            Some(id) => {
-                self.guards[id.0 as usize] = guard;
-                id
-            }
+    /// A guard for a variable whose accesses so far were under no lock. `divide` is the one of them that comes after all others, if there
+    /// is such.
+    pub(super) fn begin(&mut self, divide: Option<Epoch>) -> Result<GuardId, TooMany> {
+        let common = if divide.is_some() { SetId::EVERYTHING } else { SetId::EMPTY };
+        let guard = Guard { divide: divide.unwrap_or_default(), last: Vec::new() };
+        let id = match self.unused.pop() {
+            Some(id) => id,
+            None if self.guards.len() >> GuardId::BITS != 0 => return Err(TooMany),
             None => {
-                self.guards.push(guard);
+                self.guards.push(Guard { divide: Epoch::NONE, last: Vec::new() });
+                self.common.push(SetId::EMPTY);
                 GuardId(self.guards.len() as u32 - 1)
             }
-        }
+        };
+        (self.guards[id.0 as usize], self.common[id.0 as usize]) = (guard, common);
+        Ok(id)
     }
 
-    /// Notes an access by the thread of `clock`, under the locks `protecting`. All accesses so far stood after those that they conflict with, and so does this one.
-    /// Returns the common locks.
+    /// Notes an access by the thread of `clock`, under the locks `protecting`. All accesses so far stood after those that they conflict with, and so
+    /// does this one.
     pub(super) fn ordered(
         &mut self,
-        guard: GuardId,
+        id: GuardId,
         clock: &ThreadClock,
-        (common, protecting): (SetId, SetId),
+        protecting: SetId,
         standing: Standing,
-    ) -> SetId {
-        let common = self.held.sets.intersect(common, protecting);
-        if common == SetId::EMPTY && standing == Standing::AfterAll {
-            self.guards[guard.0 as usize].divide = clock.epoch();
-            return SetId::EVERYTHING;
+    ) {
+        let common = &mut self.common[id.0 as usize];
+        *common = self.held.sets.intersect(*common, protecting);
+        if *common == SetId::EMPTY && standing == Standing::AfterAll {
+            self.guards[id.0 as usize].divide = clock.epoch();
+            *common = SetId::EVERYTHING;
         }
-        common
     }
 
-    /// Notes the first access that stands beside another one. `last` are the accesses so far that no other one comes after. Returns the common
-    /// locks, or nothing if the variable is open; its guard is gone then.
+    /// Notes the first access that stands beside another one. `last` are the accesses so far that no other one comes after. Returns whether locks and
+    /// order still keep accesses apart; if not, the guard is gone.
     pub(super) fn part(
         &mut self,
         id: GuardId,
         clock: &ThreadClock,
-        locks: (SetId, SetId),
+        protecting: SetId,
         last: impl Iterator<Item = Epoch>,
-    ) -> Option<SetId> {
-        if id == GuardId::NONE {
-            return None; // the access that it stands beside was under no lock
-        }
+    ) -> bool {
         let guard = &mut self.guards[id.0 as usize];
         guard.last = last.filter(|epoch| epoch.is_some()).collect();
         self.list_bytes += guard.last.capacity() * size_of::<Epoch>();
-        self.beside(id, clock, locks)
+        self.beside(id, clock, protecting)
     }
 
     /// Notes a further access; returns the same.
     #[inline]
-    pub(super) fn beside(
-        &mut self,
-        id: GuardId,
-        clock: &ThreadClock,
-        (common, protecting): (SetId, SetId),
-    ) -> Option<SetId> {
-        let Guards { held, guards, list_bytes, .. } = self;
-        let guard = &mut guards[id.0 as usize];
-        let mut common = held.sets.intersect(common, protecting);
-        if common == SetId::EMPTY || !clock.covers(guard.divide) {
+    pub(super) fn beside(&mut self, id: GuardId, clock: &ThreadClock, protecting: SetId) -> bool {
+        let Guards { held, guards, common, list_bytes, .. } = self;
+        let (guard, common) = (&mut guards[id.0 as usize], &mut common[id.0 as usize]);
+        *common = held.sets.intersect(*common, protecting);
+        if *common == SetId::EMPTY || !clock.covers(guard.divide) {
             if !guard.last.iter().all(|&access| clock.covers(access)) {
                 *list_bytes -= std::mem::take(&mut guard.last).capacity() * size_of::<Epoch>();
+                *common = SetId::EMPTY;
                 self.unused.push(id);
-                return None;
+                return false;
             }
-            (guard.divide, common) = (clock.epoch(), SetId::EVERYTHING);
+            (guard.divide, *common) = (clock.epoch(), SetId::EVERYTHING);
         }
         let own = clock.epoch();
         match guard.last.iter_mut().find(|access| access.thread == own.thread) {
@@ -172,12 +170,13 @@ impl Guards {
                 *list_bytes += (guard.last.capacity() - before) * size_of::<Epoch>();
             }
         }
-        Some(common)
+        true
     }
 
     pub(super) fn state_bytes(&self) -> usize {
         self.held.state_bytes()
             + self.guards.capacity() * size_of::<Guard>()
+            + self.common.capacity() * size_of::<SetId>()
             + self.unused.capacity() * size_of::<GuardId>()
             + self.list_bytes
     }

@@ -38,6 +38,7 @@ mod clocks;
 mod closure;
 mod collect;
 mod core;
+mod facts;
 mod filter;
 mod follow;
 mod full;
