@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use overtake_rawlog::{
     BriefAccess, Decoder, LOG_IS_FULL, OLDEST_READABLE_VERSION, PieceHeader, Record, ThreadHeader, VERSION,
@@ -46,8 +47,8 @@ pub struct Log {
 /// The log of one thread.
 #[derive(Clone, Debug)]
 pub struct ThreadLog {
-    /// The file that it is in.
-    pub path: PathBuf,
+    /// The file that it is in, as those of all threads.
+    pub path: Arc<Path>,
     /// Number in order of creation.
     pub number: u32,
     /// The kernel's thread id.
@@ -184,14 +185,14 @@ fn reason(number: i32) -> String {
 
 impl ThreadLog {
     pub(crate) fn new(
-        path: &Path,
+        path: Arc<Path>,
         number: u32,
         header: Option<ThreadHeader>,
         extents: Vec<Extent>,
     ) -> ThreadLog {
         let known = |of: fn(&ThreadHeader) -> u64| header.as_ref().map_or(0, of);
         ThreadLog {
-            path: path.to_owned(),
+            path,
             number,
             tid: header.map_or(0, |header| header.tid),
             stack: known(|header| header.stack_low)..known(|header| header.stack_high),

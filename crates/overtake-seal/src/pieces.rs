@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use overtake_rawlog::{
     FILE_MAGIC, FileHeader, LARGE_TAIL_BYTES, PAGE_BYTES, PIECE_HEADER_BYTES, PIECE_MAGIC, PieceHeader,
@@ -227,6 +228,7 @@ impl Finder {
 
     fn complete(self, path: &Path) -> io::Result<Contents> {
         let Finder { mut contents, maps, threads, .. } = self;
+        let path: Arc<Path> = path.into();
         contents.maps = maps.into_values().collect();
         for (number, FoundThread { chunks, header }) in threads {
             let mut extents = Vec::with_capacity(chunks.len());
@@ -243,7 +245,7 @@ impl Finder {
                 extents.push(Extent { start, ..extent });
                 start += extent.bytes;
             }
-            let mut thread = ThreadLog::new(path, number, header, extents);
+            let mut thread = ThreadLog::new(path.clone(), number, header, extents);
             thread.starts_late = starts_late && contents.dropped_bytes > 0;
             contents.threads.push(thread);
         }
