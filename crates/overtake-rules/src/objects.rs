@@ -10,7 +10,7 @@
 //! | semaphore: a token is taken | a wait for the oldest object whose token is still there; nothing for a token that was there from the start |
 //! | barrier: a thread arrives | a post of the object of the round |
 //! | barrier: a thread leaves | a wait for the object of the round in which it arrived |
-//! | condition variable: a signal, a broadcast | a post of a new object; nothing if it is certain that nobody waits |
+//! | condition variable: a signal, a broadcast | a post of an object that no other thread posts; nothing if it is certain that nobody waits |
 //! | condition variable: a waiter wakes | a wait for the object of the latest signal |
 //! | descriptor: a write, a send | a post of the object of its channel |
 //! | descriptor: a read, a receive | a wait for the object of its channel |

@@ -106,7 +106,7 @@ struct Merger {
     leaks: Leaks,
     requests: Requests,
     threads: Threads,
-    /// Synchronisation objects that are created or destroyed at some time: using them reads them.
+    /// Synchronisation objects that are created or destroyed while there are other threads: using them reads them.
     mortal: FxHashSet<u64>,
     /// Which objects are mortal or in the heap, as far as it was asked lately: addresses, and how areas had changed by then.
     mortality: [(u64, u64, bool); 64],
@@ -128,6 +128,7 @@ struct Merger {
 impl Merger {
     fn new(log: &Log, scan: &mut Scan, modules: Modules) -> Result<Merger> {
         let cuts: Cuts = std::mem::take(&mut scan.cuts);
+        let mortal = scan.mortal(log, log.is_complete() && modules.take_compiled_code());
         let mut symbols = Symbols::default();
         symbols.program.pid = log.pid;
         symbols.program.command = log.command.clone();
@@ -157,7 +158,7 @@ impl Merger {
             leaks: Leaks::default(),
             requests: Requests::default(),
             threads: Threads::default(),
-            mortal: std::mem::take(&mut scan.mortal),
+            mortal,
             mortality: [(0, u64::MAX, false); 64],
             is_complete: log.is_complete(),
             is_child: false,
@@ -495,7 +496,7 @@ impl Merger {
             }
             RecordKind::BarrierLeave => objects.barrier_leave(address, thread, symbols)?.map(Action::Wait),
             RecordKind::CondSignal if self.is_complete && !objects.has_waiters(address) => None,
-            RecordKind::CondSignal => Some(Action::Post(objects.signal(address, symbols, describe)?)),
+            RecordKind::CondSignal => Some(Action::Post(objects.signal(address, thread, symbols, describe)?)),
             RecordKind::CondWait => {
                 objects.begin_wait(address, describe);
                 None

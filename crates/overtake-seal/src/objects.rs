@@ -46,6 +46,8 @@ struct Object {
     semaphore: Semaphore<VecDeque<SyncId>>,
     barrier: Barrier<BTreeMap<ThreadId, u64>>,
     condition: Condition<SyncId>,
+    /// What each thread posts when it signals the condition variable.
+    signals: BTreeMap<ThreadId, SyncId>,
     /// Threads that may be waiting for it, as a condition variable.
     waiters: u64,
     /// It was destroyed and not created again.
@@ -429,15 +431,21 @@ impl Objects {
         self.at.get(&address).is_some_and(|object| object.waiters > 0)
     }
 
-    /// A condition variable is signalled. Returns the object of this signal.
+    /// A condition variable is signalled. Returns the object that the thread posts. It is the same at each of its signals: whoever waits
+    /// for the latest one comes after what that thread did before it anyway.
     pub(crate) fn signal(
         &mut self,
         address: u64,
+        thread: ThreadId,
         symbols: &mut Symbols,
         describe: impl FnOnce() -> String,
     ) -> Result<SyncId> {
         let object = self.object(address, describe);
-        let signal = object.next_generation(symbols)?;
+        let signal = match object.signals.get(&thread) {
+            Some(&signal) => signal,
+            None => object.next_generation(symbols)?,
+        };
+        object.signals.insert(thread, signal);
         object.condition.signal(signal);
         Ok(signal)
     }

@@ -51,8 +51,8 @@ pub(crate) struct Scan {
     joins: FxHashMap<u64, u64>,
     /// The largest stamp of all.
     pub(crate) last_stamp: u64,
-    /// Addresses of synchronisation objects that the program creates or destroys.
-    pub(crate) mortal: FxHashSet<u64>,
+    /// When synchronisation objects were created or destroyed last, by address.
+    changed: FxHashMap<u64, u64>,
     /// Where bytes are that a thread wrote again after their recorded write.
     pub(crate) rewritten: Rewritten,
     /// Chunks that do not match their checksums, for people.
@@ -158,7 +158,9 @@ impl Scan {
         self.has_unchecked_memory |= other.has_unchecked_memory;
         self.forks.extend(other.forks);
         self.joins.extend(other.joins);
-        self.mortal.extend(other.mortal);
+        for (address, time) in other.changed {
+            self.note_change(address, time);
+        }
         self.rewritten.extend(other.rewritten);
         for (number, (order, name)) in other.names {
             self.name_thread(number, order, name);
@@ -168,6 +170,27 @@ impl Scan {
     /// The latest time at which a thread may have ended. Its log may end earlier.
     pub(crate) fn end_of(&self, number: u32) -> u64 {
         self.joins.get(&u64::from(number)).copied().unwrap_or(self.last_stamp)
+    }
+
+    fn note_change(&mut self, address: u64, time: u64) {
+        let latest = self.changed.entry(address).or_default();
+        *latest = time.max(*latest);
+    }
+
+    /// Addresses of synchronisation objects that the program creates or destroys when a use of them may be unordered with that. What the first
+    /// thread does before it starts another one comes before all that others do, if each of them was started by a recorded thread, and if
+    /// `has_all_forks`.
+    pub(crate) fn mortal(&self, log: &Log, has_all_forks: bool) -> FxHashSet<u64> {
+        let first =
+            self.threads.iter().map(|thread| thread.start).enumerate().min_by_key(|(_, start)| *start);
+        let is_started = |(at, thread): (usize, &ThreadLog)| {
+            Some(at) == first.map(|(at, _)| at) || self.forks.contains_key(&u64::from(thread.number))
+        };
+        let are_descendants = has_all_forks && log.threads.iter().enumerate().all(is_started);
+        let first_fork = self.forks.values().min().copied().unwrap_or(u64::MAX);
+        let alone_until = if are_descendants { first_fork } else { 0 };
+        let mortal = self.changed.iter().filter(|(_, time)| **time >= alone_until);
+        mortal.map(|(&address, _)| address).collect()
     }
 
     /// Names a thread; the name that was given last counts.
@@ -246,7 +269,7 @@ impl Scan {
                     self.joins.insert(record.value, last);
                 }
                 kind if makes_or_ends_object(kind) => {
-                    self.mortal.insert(record.value);
+                    self.note_change(record.value, last);
                 }
                 RecordKind::WriteAgain | RecordKind::WriteAgainRange => {
                     self.rewritten.insert(record.value, bytes);
@@ -255,6 +278,7 @@ impl Scan {
                 _ => {}
             }
         }
+        scan.stamps.shrink_to_fit(); // there may be a million threads
         scan.last = last.max(scan.start);
         self.last_stamp = self.last_stamp.max(last);
         self.damage.extend(reader.damaged().iter().map(|chunk| {

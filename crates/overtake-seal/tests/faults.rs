@@ -224,3 +224,23 @@ fn a_block_in_the_place_of_a_freed_one_is_used_without_fault() {
     log.sync_with(0, K::Alloc, 0, HEAP, 16).write(0, HEAP + 8, 8).sync(0, K::Free, HEAP);
     assert_eq!(faults(&log), [""; 0]);
 }
+
+#[test]
+fn uses_of_an_object_that_was_made_before_there_were_other_threads_are_left_out() {
+    let uses = |forks: &[u64], more: &[(usize, K)]| {
+        let mut log = LogMaker::new(3);
+        log.sync(0, K::ThreadStart, 0).sync(0, K::Forget, LOCK);
+        forks.iter().for_each(|&child| _ = log.sync(0, K::Fork, child));
+        for thread in 1..3 {
+            log.sync(thread, K::ThreadStart, 0);
+            log.sync(thread, K::Acquire, LOCK).sync(thread, K::Release, LOCK);
+        }
+        more.iter().for_each(|&(thread, kind)| _ = log.sync(thread, kind, LOCK));
+        log.sealed().lines().iter().filter(|line| line.contains("load.relaxed(memory[36864])")).count()
+    };
+    assert_eq!(uses(&[1, 2], &[]), 0);
+    assert_eq!(uses(&[1, 2], &[(1, K::Acquire), (1, K::Release)]), 0);
+    assert_eq!(uses(&[1, 2], &[(0, K::Destroy)]), 2, "destroying it may race with its uses");
+    assert_eq!(uses(&[1, 2], &[(2, K::Forget)]), 2, "making it again may race with its uses");
+    assert_eq!(uses(&[1], &[]), 2, "nobody knows that the second thread comes after the making");
+}

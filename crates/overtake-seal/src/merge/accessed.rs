@@ -11,7 +11,7 @@ use crate::scan::{makes_or_ends_object, uses_object};
 
 impl Merger {
     /// Writes the access of an operation to its object or descriptor: creating or destroying an object writes it, using it reads it.
-    /// Reads of locks that are never created or destroyed, and that are not in a heap block, are left out.
+    /// Reads of locks that are not in a heap block, and neither created nor destroyed while there are other threads, are left out.
     pub(super) fn touch_object(
         &mut self,
         record: &Record,
@@ -40,7 +40,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Whether the object at an address is created, destroyed or freed at some time. What was found out last is kept until areas change.
+    /// Whether the object at an address is created, destroyed or freed when other threads may use it. What was found out last is kept until areas change.
     fn is_mortal(&mut self, address: u64) -> bool {
         let slot = (address / 8) as usize % self.mortality.len();
         let changes = self.memory.changes();
