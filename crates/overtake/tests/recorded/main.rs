@@ -4,6 +4,7 @@
 mod advice;
 mod arrays;
 mod compiling;
+mod counts;
 mod meanwhile;
 mod naming;
 #[path = "../support/mod.rs"]
