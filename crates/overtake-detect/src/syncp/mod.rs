@@ -22,7 +22,7 @@
 //! | `shared.rs` | `syncp` by several workers |
 //! | `collect.rs` | what can be forgotten |
 //! | `follow.rs` | the closed clocks fed with events, for other analyses |
-//! | `filter.rs`, `guards.rs` | the first pass: variables and locks that cannot matter, and variables that locks protect |
+//! | `filter.rs`, `facts.rs`, `guards.rs` | the first pass: variables and locks that cannot matter, and variables that locks protect |
 //!
 //! Witnesses are built and checked in `../witness/`, which computes closed sets by the clocks of this folder.
 //!
