@@ -6,7 +6,8 @@ use crate::id::{EventIndex, Id, LocationId};
 use crate::symbols::Sizes;
 
 /// The lengths of the tables, which all ids of an event must be below.
-pub(super) struct Limits {
+#[derive(Clone, Debug)]
+pub struct Limits {
     threads: usize,
     locations: usize,
     /// The limit of operands for each operation: a look-up costs less than a jump that depends on the operation.
@@ -14,7 +15,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn new(sizes: &Sizes) -> Limits {
+    /// Tables of these lengths.
+    pub fn new(sizes: &Sizes) -> Limits {
         let operands = Op::ALL.map(|op| match op.operand_kind() {
             OperandKind::Variable => sizes.variables,
             OperandKind::Lock => sizes.locks,
@@ -26,11 +28,16 @@ impl Limits {
         Limits { threads: sizes.threads, locations: sizes.locations, operands }
     }
 
-    /// W1.
+    /// Refuses an event with an id outside of its table.
     #[inline]
-    pub(super) fn check(&self, event: &Event, index: EventIndex) -> Result<()> {
-        let is_known = event.thread().index() < self.threads && self.hold(event);
-        if is_known { Ok(()) } else { Err(unknown_id(event, index)) }
+    pub fn check(&self, event: &Event, index: EventIndex) -> Result<()> {
+        if self.hold_all(event) { Ok(()) } else { Err(unknown_id(event, index)) }
+    }
+
+    /// Whether all ids of an event are within their tables.
+    #[inline(always)]
+    pub fn hold_all(&self, event: &Event) -> bool {
+        (event.thread().index() < self.threads) & self.hold(event)
     }
 
     /// W1, except for the thread.
