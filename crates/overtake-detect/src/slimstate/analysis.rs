@@ -3,7 +3,7 @@
 use overtake_trace::{Checked, Symbols};
 
 use super::SlimState;
-use super::commit::ArrayLimits;
+use super::limits::ArrayLimits;
 use super::naming::Naming;
 use crate::detector::Detector;
 use crate::findings::Findings;
@@ -56,6 +56,7 @@ struct Second {
 
 impl Pass for Second {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
+        blocks.leave_out(); // a block is no element: its races have their names
         visit(&mut self.naming, blocks, checked);
     }
 

@@ -10,16 +10,17 @@
 //!   I2  With a prefix, `base` is layers, and the last of them is the part of the elements that do not stand alone.
 //!   I3  Elements below `floor` are never accessed here, so nothing depends on their parts. They are there so that blocks and remainders of all
 //!       stretches are counted from element 0. Labels count only the others.
-//! **Limits.** Lengths come from the input. So a partition never has more parts than the trace has variables, labels no more
-//! entries than twice that, and own cells are those of variables.
+//! **Limits.** Lengths come from the input. So a partition never has more parts than the trace has named elements of the array, labels no more
+//! entries than eight times that, and own cells are those of variables.
 
 use overtake_trace::VarId;
 
 use super::cells::{Accessor, CellId, Cells};
 use super::extended::Classes;
 use super::footprint::Taken;
-use super::labelled::Labelled;
-use super::own::{Own, PAGE};
+use super::labelled::{Frozen, Labelled};
+use super::limits::Room;
+use super::own::PAGE;
 use super::partition::Partition;
 use super::range::StridedRange;
 use super::reports::{PartSink, Unheard};
@@ -27,6 +28,9 @@ use crate::hb::history::RaceSink;
 
 /// How many labels take about as much as a cell.
 pub(super) const LABELS_PER_CELL: u64 = 32;
+
+/// So many labels are worth it for each element that the trace has named.
+const LABELS_PER_ELEMENT: u64 = 8;
 
 /// Labels are for every eighth element at most: recorded memory has a word of so many bytes.
 const MOST_SHIFT: u32 = 3;
@@ -40,32 +44,8 @@ const FEW_ALIKE: u64 = 4;
 /// Footprints on labels that are shorter than this are not worth collecting.
 const SHORT: u64 = 4;
 
-/// After this many short footprints more than long ones, labels are looked up access by access.
+/// After this many short footprints more than long ones, which count more the longer they are, labels are looked up access by access.
 const MANY_SHORT: u32 = 32;
-
-/// What the representation of arrays may be.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ArrayLimits {
-    /// Arrays shorter than this are not compressed.
-    pub(super) small: u64,
-    /// Stretches from this length on may be labelled instead of fine, and there are all partitions; `None`: those of the paper only.
-    pub(super) labels_from: Option<u64>,
-    /// Whether parts are sets of any form that footprints split, and nothing else.
-    pub(super) sets: bool,
-    /// Whether footprints are sets of any form.
-    pub(super) set_footprints: bool,
-    /// Most arrays that a thread keeps accesses to unjudged.
-    pub(super) most_pending: usize,
-    /// Variables of the trace so far.
-    pub(super) variables: u64,
-}
-
-/// Where cells come from, and how many there may be.
-pub(super) struct Room<'a> {
-    pub(super) cells: &'a mut Cells,
-    pub(super) own: &'a mut Own,
-    pub(super) limits: ArrayLimits,
-}
 
 /// How elements find their cells, or found them before they stood alone.
 #[derive(Debug)]
@@ -78,6 +58,8 @@ enum Base {
     Layers(Vec<(u64, CellId)>),
     /// A cell per class of elements.
     Classes(Box<Classes>),
+    /// The same, of classes that change no more.
+    Frozen(Frozen),
 }
 
 /// Who is judged when elements of a stretch are accessed.
@@ -104,7 +86,7 @@ pub(super) struct Segment {
     base: Base,
     /// How many elements are settled.
     settled: u64,
-    /// Short footprints on labels, less the long ones.
+    /// Short footprints on labels, less as many as would be in the long ones.
     short: u32,
 }
 
@@ -213,7 +195,7 @@ impl Segment {
         let (start, end) = (self.start, self.end());
         self.short = match local.len() < SHORT && !room.limits.sets {
             true => self.short + 1,
-            false => self.short.saturating_sub(1),
+            false => self.short.saturating_sub((local.len() / SHORT).try_into().unwrap_or(u32::MAX)),
         };
         let Base::Classes(classes) = &mut self.base else { return };
         if !footprint.continues {
@@ -351,8 +333,13 @@ impl Segment {
             return;
         }
         self.mode = Mode::Fine;
-        if self.length <= room.limits.variables {
-            room.cells.make_room(self.length - self.settled + 2 * PAGE as u64); // the first and last pages have others, too
+        self.base = match std::mem::replace(&mut self.base, Base::Nothing) {
+            Base::Classes(classes) => Base::Frozen(classes.freeze(room.cells)),
+            base => base,
+        };
+        let to_come = room.limits.elements.min(self.length).saturating_sub(self.settled);
+        if to_come > PAGE as u64 {
+            room.cells.make_room(to_come + 2 * PAGE as u64); // the first and last pages have others, too
         }
     }
 
@@ -363,6 +350,7 @@ impl Segment {
             Base::Parts(partition, _) => partition.parts(self.length),
             Base::Layers(layers) => layers.len() as u64,
             Base::Classes(classes) => classes.populated() as u64,
+            Base::Frozen(frozen) => frozen.cells() as u64,
         };
         base + self.settled
     }
@@ -417,13 +405,15 @@ impl Segment {
     /// Changes to a finer partition, which is precise for `local`. Instead of elements that stand alone there may be labels, and instead of parts where
     /// labels take less than their cells.
     fn adopt(&mut self, refined: Partition, local: StridedRange, room: &mut Room<'_>) {
-        let few = room.limits.variables.max(FEW);
+        let few = room.limits.elements.max(FEW);
         let parts = refined.parts(self.length);
         if let (Mode::Parts, Some(least)) = (self.mode, room.limits.labels_from) {
             let labelled = self.labelled(local, room.cells);
             let labels = labelled.labels();
             let is_prefix = matches!(refined, Partition::Prefix(_));
-            if (least..=2 * few).contains(&labels) && (is_prefix || parts > labels / LABELS_PER_CELL) {
+            if (least..=LABELS_PER_ELEMENT * few).contains(&labels)
+                && (is_prefix || parts > labels / LABELS_PER_CELL)
+            {
                 return self.label(labelled, room);
             }
             // Parts of a single element are no better than elements that stand alone.
@@ -581,6 +571,7 @@ impl Segment {
             Base::Parts(partition, first) => Some(first.plus(partition.part_of(local))),
             Base::Layers(layers) => layers.iter().find(|(end, _)| local < *end).map(|&(_, cell)| cell),
             Base::Classes(classes) => classes.cell_of(local),
+            Base::Frozen(frozen) => frozen.cell_of(local),
         }
     }
 
@@ -593,6 +584,7 @@ impl Segment {
                 layers.into_iter().for_each(|(_, cell)| cells.give_back(cell, 1));
             }
             Base::Classes(classes) => classes.give_back(cells),
+            Base::Frozen(frozen) => frozen.give_back(cells),
         }
     }
 }

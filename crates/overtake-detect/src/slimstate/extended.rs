@@ -26,13 +26,12 @@ use overtake_clock::Epoch;
 use rustc_hash::FxHashMap;
 
 use super::cells::{Accessor, CellId, Cells};
+use super::class::{Class, ClassStep, Noticing, WAYS, Way};
 use super::commit::LABELS_PER_CELL;
-use super::labelled::Labelled;
+use super::labelled::{Frozen, Labelled};
 use super::partition::Partition;
 use super::range::StridedRange;
-use crate::access::Access;
 use crate::hb::history::RaceSink;
-use crate::race::Verdict;
 
 /// What labels can name.
 const MOST_CLASSES: u64 = 1 << 16;
@@ -65,37 +64,6 @@ pub(super) enum Followed {
     Yes,
     /// It is done, and its element was the last of a class: there may be only one class now.
     AsLast,
-}
-
-/// Where members of a class went in an epoch.
-#[derive(Clone, Copy, Default, Debug)]
-struct ClassStep {
-    epoch: Epoch,
-    class: u16,
-    generation: u32,
-    /// The footprint that was judged when it was found, or the last one before.
-    footprint: u32,
-}
-
-#[derive(Debug)]
-struct Class {
-    cell: CellId,
-    members: u64,
-    generation: u32,
-    /// Whether it is in the list of abandoned classes. It may have got members again.
-    abandoned: bool,
-    /// Whether it has not been given back.
-    live: bool,
-    /// The fingerprint of its history.
-    fingerprint: u64,
-    after_read: ClassStep,
-    after_write: ClassStep,
-}
-
-impl Class {
-    fn forget_steps(&mut self) {
-        (self.after_read, self.after_write) = (ClassStep::default(), ClassStep::default());
-    }
 }
 
 /// The classes of a stretch of an array.
@@ -205,7 +173,7 @@ impl Classes {
         self.labels[..of.floor_label()].fill(0);
         cells.index_bytes += self.labels.capacity() * size_of::<u16>();
         let counted = |of: Labelled| of.labels() - of.floor_label() as u64;
-        self.classes[usize::from(class)].members += counted(of) - counted(before);
+        self.classes[usize::from(class)].members += (counted(of) - counted(before)) as u32;
         self.of = of;
         true
     }
@@ -306,7 +274,7 @@ impl Classes {
     fn labels_as_parts(&mut self) -> Option<Partition> {
         let floor = self.of.floor_label();
         let (labels, length) = (&self.labels[floor..], self.labels.len() as u64);
-        if self.classes[usize::from(*labels.first()?)].members == labels.len() as u64 {
+        if self.classes[usize::from(*labels.first()?)].members as usize == labels.len() {
             return Some(Partition::Coarse);
         }
         if self.moves < length {
@@ -329,7 +297,7 @@ impl Classes {
         is_regular.then_some(Partition::Block(block))
     }
 
-    /// Judges accesses to every `step`th element from `index` to `last`, which have labels, as long as their classes are the same. Returns where
+    /// Judges accesses to every `step`th element from `index` to `last`, which have labels, as long as it is known where members of their classes go. Returns where
     /// it stopped; `None`, without effect, if there would be too many classes.
     pub(super) fn judge_run(
         &mut self,
@@ -341,39 +309,60 @@ impl Classes {
         races: &mut impl RaceSink<CellId>,
     ) -> Option<u64> {
         let shift = self.of.shift;
-        let (index, last, step) = (index >> shift, last >> shift, (step >> shift).max(1));
-        let from = self.labels[index as usize];
-        let mut at = index;
-        let to = match self.known_step(from, accessor, cells) {
-            Some(to) => to,
-            None => {
-                let to = self.find_target(from, accessor, cells, races)?;
-                self.labels[index as usize] = to;
-                at += step;
-                if self.known_step(from, accessor, cells).is_none() {
-                    self.move_members(from, to, 1, cells);
-                    return Some(at << shift); // a race, which is judged for each element
-                }
-                to
-            }
-        };
-        while at <= last && self.labels[at as usize] == from {
+        let (mut at, last, step) = (index >> shift, last >> shift, (step >> shift).max(1));
+        let from = self.labels[at as usize];
+        if self.known_step(from, accessor, cells).is_none() {
+            let to = self.find_target(from, accessor, cells, races)?;
             self.labels[at as usize] = to;
-            at += step;
+            self.classes[usize::from(to)].members += 1;
+            self.leave(from, to, 1, cells);
+            at += step; // if it was a race, it is judged for each element
         }
-        self.move_members(from, to, (at - index) / step, cells);
-        Some(at << shift)
+        Some(self.follow_steps(at, last, step, accessor, cells) << shift)
     }
 
-    /// Counts elements that went from one class to another.
-    fn move_members(&mut self, from: u16, to: u16, count: u64, cells: &mut Cells) {
-        if from == to {
-            return;
+    /// Moves every `step`th element from `at` to `last` to the class where members of its class go, until that is not known. Returns where it stopped.
+    fn follow_steps(
+        &mut self,
+        mut at: u64,
+        last: u64,
+        step: u64,
+        accessor: Accessor<'_>,
+        cells: &mut Cells,
+    ) -> u64 {
+        let mut ways = [Way::default(); WAYS];
+        while at <= last {
+            let label = self.labels[at as usize];
+            let way = &mut ways[usize::from(label) % WAYS];
+            if way.from != label || way.count == 0 {
+                let Some(to) = self.known_step(label, accessor, cells) else { break };
+                let before = std::mem::replace(way, Way { from: label, to, count: 0 });
+                if before.count > 0 {
+                    self.leave(before.from, before.to, before.count, cells);
+                }
+            }
+            let before = way.count;
+            while at <= last && self.labels[at as usize] == label {
+                self.labels[at as usize] = way.to;
+                way.count += 1;
+                at += step;
+            }
+            // A class that has members is not given back, so those that come count at once.
+            self.classes[usize::from(way.to)].members += (way.count - before) as u32;
         }
-        self.moves += count;
-        self.classes[usize::from(to)].members += count;
+        for Way { from, to, count } in ways.into_iter().filter(|way| way.count > 0) {
+            self.leave(from, to, count, cells);
+        }
+        at
+    }
+
+    /// Members that another class has already count no longer in this one.
+    fn leave(&mut self, from: u16, to: u16, count: u64, cells: &mut Cells) {
         let left = &mut self.classes[usize::from(from)];
-        left.members -= count;
+        left.members -= count as u32;
+        if from != to {
+            self.moves += count;
+        }
         if left.members == 0 {
             self.abandon(from, cells);
         }
@@ -542,28 +531,37 @@ impl Classes {
         self.free.push(class);
     }
 
+    /// The classes and labels as they are.
+    pub(super) fn freeze(self, cells: &mut Cells) -> Frozen {
+        cells.index_bytes -= self.index_bytes();
+        let kept = self.classes.into_iter().map(|class| match class.members {
+            0 => {
+                if class.live {
+                    cells.give_back(class.cell, 1);
+                }
+                None
+            }
+            _ => Some(class.cell),
+        });
+        let frozen = Frozen::new(self.of, self.labels, kept.collect());
+        cells.index_bytes += frozen.index_bytes();
+        frozen
+    }
+
+    /// Bytes of all but the cells themselves.
+    fn index_bytes(&self) -> usize {
+        self.labels.capacity() * size_of::<u16>()
+            + self.classes.capacity() * size_of::<Class>()
+            + self.by_history.capacity() * size_of::<(u64, u16)>()
+    }
+
     /// Gives everything back.
     pub(super) fn give_back(self, cells: &mut Cells) {
+        cells.index_bytes -= self.index_bytes();
         for (at, class) in self.classes.iter().enumerate() {
             if !self.free.contains(&(at as u16)) {
                 cells.give_back(class.cell, 1);
             }
         }
-        cells.index_bytes -= self.labels.capacity() * size_of::<u16>()
-            + self.classes.capacity() * size_of::<Class>()
-            + self.by_history.capacity() * size_of::<(u64, u16)>();
-    }
-}
-
-/// Passes races on and remembers that there was one.
-struct Noticing<'a, Sink> {
-    races: &'a mut Sink,
-    raced: bool,
-}
-
-impl<Sink: RaceSink<CellId>> RaceSink<CellId> for Noticing<'_, Sink> {
-    fn race(&mut self, cell: CellId, verdict: Verdict, first: Access, second: Access) {
-        self.raced = true;
-        self.races.race(cell, verdict, first, second);
     }
 }

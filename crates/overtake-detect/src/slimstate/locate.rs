@@ -4,13 +4,16 @@
 use overtake_trace::{ArrayId, Id, ThreadId, VarId, Variable, Variables};
 
 use super::cells::CellId;
-use super::commit::Room;
+use super::limits::Room;
 use super::own::PAGE;
 use super::pages::{PageContent, Row, VarPage, distance_after, page_variables};
 use super::shadow::Shadow;
 use super::{ArrayKind, HUGE, SlimState};
 use crate::access::AccessKind;
 use crate::visitor::Touch;
+
+/// Most bytes of an element of recorded memory.
+const BYTES: u64 = 8;
 
 /// Where the state is that an access changes.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +46,7 @@ impl SlimState {
         match self.pages[var.index() / PAGE].content() {
             PageContent::Cells(first) => Located::Cell(first.plus((var.index() % PAGE) as u64)),
             PageContent::Elements(row) => {
-                if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) {
+                if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes(), Some(row)) {
                     return Located::Collected;
                 }
                 let row = &self.rows[row as usize];
@@ -51,7 +54,7 @@ impl SlimState {
             }
             PageContent::Anything => match self.reports.own.cell(var) {
                 Some(cell) => Located::Cell(cell),
-                None if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes()) => {
+                None if !kind.is_atomic() && self.pending[thread].follow(var, kind.writes(), None) => {
                     Located::Collected
                 }
                 None => self.look_up(var, variables),
@@ -64,8 +67,11 @@ impl SlimState {
         let mut done = 0;
         while done < count {
             let var = VarId(first.var.0 + done);
-            if let PageContent::Cells(_) = self.pages[var.index() / PAGE].content() {
-                break;
+            let page = var.index() / PAGE;
+            match self.pages[page].content() {
+                PageContent::Elements(_) => {}
+                PageContent::Anything if !self.reports.own.has_page(page) => {}
+                PageContent::Cells(_) | PageContent::Anything => break,
             }
             let in_page = count.min(done + (PAGE - var.index() % PAGE) as u32) - done;
             let taken = self.pending[thread].follow_sweep(var, in_page, first.kind.writes());
@@ -146,11 +152,18 @@ impl SlimState {
     fn meet_array(&mut self, array: ArrayId, index: u64, var: VarId, variables: &Variables) -> Option<u32> {
         let length = variables.array_facts(array).length;
         let distance = distance_after(array, var, index, variables).unwrap_or(1);
+        self.named.count(variables);
+        let small = self.limits.small;
+        // In recorded memory lengths are bytes: a structure with three words has no more than three elements.
+        let has_few = |length: u64| length / BYTES < small && self.named.of(array) < small;
         let kind = match length {
-            Some(length) if length / distance < self.limits.small => ArrayKind::Small,
+            Some(length) if length / distance < small || has_few(length) => ArrayKind::Small,
             _ if self.shadows.len() as u32 == VarPage::ELEMENTS - 1 => ArrayKind::Small,
             _ => {
                 let length = length.map(|length| length.min(HUGE));
+                if self.shadows.len() == self.shadows.capacity() {
+                    self.shadows.reserve_exact(4 + self.shadows.len() / 8); // doubling would take more than short arrays save
+                }
                 self.shadows.push(Shadow::new(array, length, self.limits));
                 ArrayKind::Shadowed(self.shadows.len() as u32 - 1)
             }

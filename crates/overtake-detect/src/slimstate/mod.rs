@@ -10,12 +10,13 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `range.rs`, `footprint.rs` | strided ranges, and what threads have accessed and is not judged yet |
+//! | `range.rs`, `footprint.rs`, `pending.rs` | strided ranges, and what threads have accessed and is not judged yet |
 //! | `partition.rs` | partitions and how footprints refine them: the paper's table |
 //! | `cells.rs` | the cells, which are FastTrack's |
 //! | `locate.rs` | where the state of a variable is |
 //! | `commit.rs`, `shadow.rs` | footprints meet partitions; arrays of unknown length |
-//! | `extended.rs`, `labelled.rs` | parts of any form, by labels (unless `--partitions paper`) |
+//! | `extended.rs`, `class.rs`, `labelled.rs` | parts of any form, by labels (unless `--partitions paper`) |
+//! | `limits.rs`, `named.rs` | how much may be kept |
 //! | `reports.rs`, `naming.rs`, `analysis.rs` | races; if there are any, a second pass finds the accesses that they are between |
 //!
 //! **Commit points.** Everything pending of a thread is judged before each synchronisation operation of it, acquires too (an
@@ -23,7 +24,8 @@
 //! buffer is full; at the end of the trace. A footprint that cannot take an access is judged at once. Relaxed atomics
 //! change no clock and are no commit points. Neither is `free`: it conflicts with accesses by the block's variable, which
 //! is not an element.
-//! **Differs from the paper.** Unless `--partitions paper` asks for the paper's partitions, there are more of them, and parts whose histories have become the same
+//! **Differs from the paper.** Unless `--partitions paper` asks for the paper's partitions, there are more of them, a thread may have several footprints
+//! of a kind on an array, and parts whose histories have become the same
 //! are one part again. Small arrays (shorter than `--small-array`, which is the paper's threshold by default) and, where the length is unknown, as many first elements
 //! are variables like any other. Cells of single elements are made in pages, on first need. An array with an atomically
 //! accessed element becomes fine. Lengths that are not known grow (`shadow.rs`).
@@ -34,20 +36,26 @@
 
 mod analysis;
 mod cells;
+mod class;
 mod commit;
 mod extended;
 mod footprint;
 mod labelled;
+mod limits;
 mod locate;
+mod named;
 mod naming;
 mod own;
 mod pages;
 mod partition;
+mod pending;
 mod range;
 mod reports;
 mod shadow;
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
 
 use overtake_clock::Epoch;
 use overtake_trace::{
@@ -56,13 +64,15 @@ use overtake_trace::{
 
 pub(crate) use self::analysis::start;
 use self::cells::{Accessor, CellId, Cells, PackedAt, observed};
-use self::commit::{ArrayLimits, Room};
 use self::extended::Followed;
-use self::footprint::{Collected, Pending, Taken, Touched, united};
+use self::footprint::{Taken, united};
+use self::limits::{ArrayLimits, Room};
 use self::locate::{Element, Located};
+use self::named::Named;
 use self::naming::FoundRaces;
 use self::own::PAGE;
-use self::pages::{Row, VarPage};
+use self::pages::{Order, Row, VarPage};
+use self::pending::{Collected, MOST_STREAMS, Most, Pending};
 use self::reports::{OnElement, OnPart, OnVariable, Reports};
 use self::shadow::Shadow;
 use crate::access::{AccessKind, At};
@@ -89,8 +99,12 @@ impl ArrayLimits {
             labels_from,
             sets: options.partitions == Partitions::Sets,
             set_footprints: options.set_footprints,
-            most_pending: usize::try_from(options.commit_buffer).unwrap_or(usize::MAX),
+            most: Most {
+                arrays: usize::try_from(options.commit_buffer).unwrap_or(usize::MAX),
+                streams: if labels_from.is_some() { MOST_STREAMS } else { 1 },
+            },
             variables: 0,
+            elements: 0,
         }
     }
 }
@@ -129,9 +143,12 @@ pub(crate) struct SlimState {
     /// Variables that are elements in order, by the pages that are in them.
     rows: Vec<Row>,
     pending: IdVec<ThreadId, Pending>,
+    /// Of footprints that are sets of any form, the ranges that were not the latest, each with its array and whether it was written.
+    kept: IdVec<ThreadId, Vec<(u32, bool, Taken)>>,
     blocks: IdVec<ThreadId, ReadBlocks>,
     reports: Reports,
     limits: ArrayLimits,
+    named: Named,
     /// How many elements are divided in each of the [`MODES`], once that was counted.
     elements: [u64; MODES.len()],
 }
@@ -146,9 +163,11 @@ impl SlimState {
             shadows: Vec::new(),
             rows: Vec::new(),
             pending: IdVec::new(),
+            kept: IdVec::new(),
             blocks: IdVec::new(),
             reports: Reports::default(),
             limits,
+            named: Named::default(),
             elements: [0; MODES.len()],
         }
     }
@@ -248,10 +267,11 @@ impl SlimState {
         let (at, Element { shadow, index }) = (at.at(), element);
         let clock = self.clocks.thread(at.thread);
         let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(at, kind) };
+        let limits = self.limits_of(shadow);
         let entry = &mut self.shadows[shadow as usize];
         let segment = entry.segment(index, &mut self.cells);
         let Reports { own, found } = &mut self.reports;
-        let mut room = Room { cells: &mut self.cells, own, limits: self.limits };
+        let mut room = Room { cells: &mut self.cells, own, limits };
         segment.judge_element(index, var, accessor, &mut room, &mut OnElement { var, found });
         entry.look_again();
     }
@@ -267,28 +287,29 @@ impl SlimState {
         variables: &Variables,
     ) {
         let (at, Element { shadow, index }) = (at.at(), element);
+        self.named.count(variables);
         let page = var.index() / PAGE;
-        let row = self.pages[page].row().map(|row| &self.rows[row as usize]);
-        let row = row.map(|row| (row.end(page).saturating_mul(PAGE as u32), row.distance));
+        let row = self.pages[page].row().map(|row| self.rows[row as usize].order(row, page));
         let entry = &mut self.shadows[shadow as usize];
         let ordered = |before| row.unwrap_or_else(|| entry.in_order((index, var), before, variables));
         let pending = &mut self.pending[at.thread];
-        let most = self.limits.most_pending;
+        let most = self.limits.most;
         match pending.collect(shadow, (index, var), at, kind.writes(), ordered, most) {
             Collected::Taken => {}
-            Collected::NoStep => {
-                let Some(footprint) = pending.footprint(shadow, kind.writes(), most) else { return };
-                let before = footprint.take();
-                footprint.extend(index, var, at);
-                match before {
-                    Some(before) if self.limits.set_footprints => pending.keep(shadow, kind.writes(), before),
-                    Some(before) => self.commit_footprint(shadow, &before, kind),
-                    None => {}
-                }
+            Collected::Instead(before) if self.limits.set_footprints => {
+                self.kept[at.thread].push((shadow, kind.writes(), before));
             }
+            Collected::Instead(before) => self.commit_footprint(shadow, &before, kind),
             Collected::Full => {
                 self.commit(at.thread);
-                self.pending[at.thread].collect(shadow, (index, var), at, kind.writes(), |_| (0, 1), most);
+                self.pending[at.thread].collect(
+                    shadow,
+                    (index, var),
+                    at,
+                    kind.writes(),
+                    |_| Order::UNKNOWN,
+                    most,
+                );
             }
         }
     }
@@ -317,9 +338,10 @@ impl SlimState {
             Located::Cell(cell) => return Some(cell),
             Located::Shared(element) => element,
         };
+        let limits = self.limits_of(shadow);
         let entry = &mut self.shadows[shadow as usize];
         let segment = entry.segment(index, &mut self.cells);
-        let mut room = Room { cells: &mut self.cells, own: &mut self.reports.own, limits: self.limits };
+        let mut room = Room { cells: &mut self.cells, own: &mut self.reports.own, limits };
         segment.make_fine(&mut room);
         let cell = segment.settle(index, touch.var, &mut room);
         entry.look_again();
@@ -329,39 +351,38 @@ impl SlimState {
     /// Judges everything that a thread has pending.
     #[inline]
     fn commit(&mut self, thread: ThreadId) {
-        while !self.pending[thread].is_empty() {
-            self.commit_one(thread);
+        if !self.pending[thread].is_empty() {
+            self.commit_pending(thread);
         }
     }
 
-    /// Judges what a thread has pending on one array, writes first: reads of the same elements are then known.
+    /// Judges footprints, those that were written first: reads of the same elements are then known.
     #[inline(never)]
-    fn commit_one(&mut self, thread: ThreadId) {
-        let Some(mut touched) = self.pending[thread].pop() else { return };
-        let before = std::mem::take(&mut touched.before);
-        if !before.is_empty() {
-            return self.commit_sets(touched, before);
+    fn commit_pending(&mut self, thread: ThreadId) {
+        if self.limits.set_footprints {
+            return self.commit_sets(thread);
         }
-        if let Some(footprint) = touched.writes.take() {
-            self.commit_footprint(touched.shadow, &footprint, AccessKind::Write);
-        }
-        if let Some(footprint) = touched.reads.take() {
-            self.commit_footprint(touched.shadow, &footprint, AccessKind::Read);
+        while let Some((shadow, writes, footprint)) = self.pending[thread].pop() {
+            let kind = if writes { AccessKind::Write } else { AccessKind::Read };
+            self.commit_footprint(shadow, &footprint, kind);
         }
     }
 
     /// Judges footprints that are sets of any form.
     #[cold]
-    fn commit_sets(&mut self, mut touched: Touched, before: Vec<(bool, Taken)>) {
-        let (mut writes, mut reads) = (Vec::new(), Vec::new());
-        for (written, range) in before {
-            if written { writes.push(range) } else { reads.push(range) }
+    fn commit_sets(&mut self, thread: ThreadId) {
+        let mut ranges = std::mem::take(&mut self.kept[thread]);
+        while let Some(range) = self.pending[thread].pop() {
+            ranges.push(range);
         }
-        writes.extend(touched.writes.take());
-        reads.extend(touched.reads.take());
-        for (ranges, kind) in [(writes, AccessKind::Write), (reads, AccessKind::Read)] {
+        let mut sets: BTreeMap<(u32, bool), Vec<Taken>> = BTreeMap::new();
+        for (shadow, writes, range) in ranges {
+            sets.entry((shadow, writes)).or_default().push(range);
+        }
+        for ((shadow, writes), ranges) in sets.into_iter().rev() {
+            let kind = if writes { AccessKind::Write } else { AccessKind::Read };
             for range in united(ranges) {
-                self.commit_footprint(touched.shadow, &range, kind);
+                self.commit_footprint(shadow, &range, kind);
             }
         }
     }
@@ -369,11 +390,17 @@ impl SlimState {
     fn commit_footprint(&mut self, shadow: u32, footprint: &Taken, kind: AccessKind) {
         let clock = self.clocks.thread(footprint.at.thread);
         let accessor = Accessor { clock, epoch: clock.epoch(), access: observed(footprint.at, kind) };
+        let limits = self.limits_of(shadow);
         let entry = &mut self.shadows[shadow as usize];
         let extent = Extent { array: entry.array, first: 0, end: 0, step: 1 };
         let Reports { own, found } = &mut self.reports;
-        let mut room = Room { cells: &mut self.cells, own, limits: self.limits };
+        let mut room = Room { cells: &mut self.cells, own, limits };
         entry.commit(footprint, accessor, &mut room, &mut OnPart { extent, found });
+    }
+
+    /// The limits of an array.
+    fn limits_of(&self, shadow: u32) -> ArrayLimits {
+        ArrayLimits { elements: self.named.of(self.shadows[shadow as usize].array), ..self.limits }
     }
 
     /// The races of elements, whose accesses are still to be named.
@@ -427,6 +454,9 @@ impl Detector for SlimState {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
         self.pending.grow_to(sizes.threads);
+        if self.limits.set_footprints {
+            self.kept.grow_to(sizes.threads);
+        }
         self.blocks.grow_to(sizes.threads);
         let pages = sizes.variables.div_ceil(PAGE);
         if pages > self.pages.len() {
@@ -504,14 +534,17 @@ impl Detector for SlimState {
 
     fn state_bytes(&self) -> usize {
         let pending: usize = self.pending.iter().map(Pending::heap_bytes).sum();
+        let kept: usize =
+            self.kept.iter().map(|kept| kept.capacity() * size_of::<(u32, bool, Taken)>()).sum();
         let tables = self.pages.capacity() * size_of::<VarPage>()
             + self.reports.own.heap_bytes()
             + self.arrays.table_bytes()
+            + self.named.heap_bytes()
             + self.shadows.capacity() * size_of::<Shadow>()
             + self.rows.capacity() * size_of::<Row>()
             + self.pending.table_bytes()
             + self.blocks.table_bytes()
             + self.reports.found.heap_bytes();
-        self.clocks.state_bytes() + self.cells.state_bytes() + pending + tables
+        self.clocks.state_bytes() + self.cells.state_bytes() + pending + kept + tables
     }
 }

@@ -2,7 +2,7 @@
 //! stand alone. They are found by variable, so what a trace does not name has no cell, however long its arrays are.
 //!
 //! **State.** Per page of variables two sets of them, and, once some of them are needed, a cell for each. A page of which few are
-//! needed has cells for these: recorded arrays have a variable for the whole block among their elements.
+//! needed has cells for these, in runs that double: recorded arrays have a variable for the whole block among their elements.
 //! **Invariants.**
 //!   I1  The history of a variable that is settled is that of its own cell, to the end.
 
@@ -24,6 +24,8 @@ const FEW: usize = if PAGE < 8 { 1 } else { 4 };
 enum PageCells {
     /// Of these variables, by their places in the page.
     Few(Box<[(u8, CellId)]>),
+    /// Of more of them: in a run of cells, by the places in the page, each with its number in the run.
+    Many { first: CellId, used: u8, room: u8, numbers: Box<[u8; PAGE]> },
     /// Of all, from this one on.
     All(CellId),
 }
@@ -42,36 +44,97 @@ fn listed(few: &[(u8, CellId)], offset: u64) -> Option<CellId> {
     few.iter().find(|(place, _)| u64::from(*place) == offset).map(|&(_, cell)| cell)
 }
 
-impl OwnPage {
-    /// The cell of a place, made if need be.
-    fn cell(&mut self, offset: u64, cells: &mut Cells) -> CellId {
-        match &mut self.cells {
-            PageCells::All(first) => first.plus(offset),
-            PageCells::Few(few) => {
-                if let Some(cell) = listed(few, offset) {
-                    return cell;
-                }
-                if few.len() == FEW {
-                    return self.cells_of_all(cells).plus(offset);
-                }
-                let cell = cells.allocate(1);
-                *few = few.iter().copied().chain([(offset as u8, cell)]).collect();
-                cell
+/// No cell.
+const NO_NUMBER: u8 = u8::MAX;
+
+impl PageCells {
+    /// The cell of a place that has one.
+    #[inline]
+    fn get(&self, offset: u64) -> Option<CellId> {
+        match self {
+            PageCells::All(first) => Some(first.plus(offset)),
+            PageCells::Few(few) => listed(few, offset),
+            PageCells::Many { first, numbers, .. } => {
+                let number = numbers[offset as usize];
+                (number != NO_NUMBER).then(|| first.plus(u64::from(number)))
             }
         }
     }
 
+    /// The cells that places have.
+    fn each(&self) -> impl Iterator<Item = (u64, CellId)> {
+        (0..PAGE as u64).filter_map(|offset| Some((offset, self.get(offset)?)))
+    }
+
+    /// Gives all cells back whose histories are elsewhere now.
+    fn give_back(&self, cells: &mut Cells) {
+        match self {
+            PageCells::Few(few) => few.iter().for_each(|&(_, cell)| cells.give_back(cell, 1)),
+            PageCells::Many { first, room, .. } => cells.give_back(*first, u64::from(*room)),
+            PageCells::All(first) => cells.give_back(*first, PAGE as u64),
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            PageCells::Few(few) => size_of_val(&few[..]),
+            PageCells::Many { .. } => PAGE,
+            PageCells::All(_) => 0,
+        }
+    }
+}
+
+impl OwnPage {
+    /// The cell of a place, made if need be.
+    fn cell(&mut self, offset: u64, cells: &mut Cells) -> CellId {
+        if let Some(cell) = self.cells.get(offset) {
+            return cell;
+        }
+        match &mut self.cells {
+            PageCells::All(first) => first.plus(offset),
+            PageCells::Few(few) if few.len() < FEW => {
+                let cell = cells.allocate(1);
+                *few = few.iter().copied().chain([(offset as u8, cell)]).collect();
+                cell
+            }
+            PageCells::Many { first, used, room, numbers } if *used < *room => {
+                numbers[offset as usize] = *used;
+                *used += 1;
+                first.plus(u64::from(*used - 1))
+            }
+            PageCells::Many { room, .. } if usize::from(*room) > PAGE / 4 => {
+                self.cells_of_all(cells).plus(offset)
+            }
+            PageCells::Few(_) | PageCells::Many { .. } => {
+                self.make_room(cells);
+                self.cell(offset, cells)
+            }
+        }
+    }
+
+    /// Makes room for twice as many cells.
+    fn make_room(&mut self, cells: &mut Cells) {
+        let used = self.cells.each().count() as u8;
+        let room = 2 * used;
+        let (first, mut numbers) = (cells.allocate(u64::from(room)), Box::new([NO_NUMBER; PAGE]));
+        for ((offset, cell), number) in self.cells.each().zip(0..) {
+            cells.fill(cell, first.plus(u64::from(number)));
+            numbers[offset as usize] = number;
+        }
+        self.cells.give_back(cells);
+        self.cells = PageCells::Many { first, used, room, numbers };
+    }
+
     /// The first cell of the page, which has a cell for each variable from now on.
     fn cells_of_all(&mut self, cells: &mut Cells) -> CellId {
-        let few = match &mut self.cells {
-            PageCells::All(first) => return *first,
-            PageCells::Few(few) => std::mem::take(few),
-        };
-        let first = cells.allocate(PAGE as u64);
-        for (place, cell) in few {
-            cells.fill(cell, first.plus(u64::from(place)));
-            cells.give_back(cell, 1);
+        if let PageCells::All(first) = self.cells {
+            return first;
         }
+        let first = cells.allocate(PAGE as u64);
+        for (offset, cell) in self.cells.each() {
+            cells.fill(cell, first.plus(offset));
+        }
+        self.cells.give_back(cells);
         self.cells = PageCells::All(first);
         first
     }
@@ -110,10 +173,7 @@ impl Own {
         if page.settled >> offset & 1 == 0 {
             return None;
         }
-        match &page.cells {
-            PageCells::All(first) => Some(first.plus(offset)),
-            PageCells::Few(few) => listed(few, offset),
-        }
+        page.cells.get(offset)
     }
 
     /// Whether a variable that is settled is an element with a shadow.
@@ -199,11 +259,8 @@ impl Own {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        let few = self.pages.iter().map(|page| match &page.cells {
-            PageCells::Few(few) => size_of_val(&few[..]),
-            PageCells::All(_) => 0,
-        });
         let tables = self.positions.capacity() * size_of::<u32>();
-        tables + self.pages.capacity() * size_of::<OwnPage>() + few.sum::<usize>()
+        let beside: usize = self.pages.iter().map(|page| page.cells.heap_bytes()).sum();
+        tables + self.pages.capacity() * size_of::<OwnPage>() + beside
     }
 }

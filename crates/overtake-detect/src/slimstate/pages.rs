@@ -8,6 +8,9 @@ use super::HUGE;
 use super::cells::CellId;
 use super::own::PAGE;
 
+/// So many arrays that are filled at once may have their variables in turn.
+const MOST_WOVEN: u32 = 4;
+
 /// What the variables of a page are, in four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct VarPage(u32);
@@ -54,6 +57,23 @@ impl VarPage {
     }
 }
 
+/// Variables that are elements of an array in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Order {
+    /// Up to this one, and without it, they are known to be.
+    pub(super) end: u32,
+    /// How far each element is from the one before.
+    pub(super) distance: u64,
+    /// How far each variable is from the one before. A program that fills two arrays at once has every second one in each.
+    pub(super) stride: u32,
+    /// The row that they are in, and all that are in it after them.
+    pub(super) row: Option<u32>,
+}
+
+impl Order {
+    pub(super) const UNKNOWN: Order = Order { end: 0, distance: 1, stride: 1, row: None };
+}
+
 /// Variables in a row: elements of one array at equal distances. An array whose elements were first accessed in order is one row; of a matrix that is accessed in part,
 /// each row may be one.
 #[derive(Clone, Debug)]
@@ -95,8 +115,14 @@ impl Row {
         }
     }
 
+    /// The order of the variables from a page on; `row` is the number of this row.
+    pub(super) fn order(&self, row: u32, page: usize) -> Order {
+        let end = self.end(page).saturating_mul(PAGE as u32);
+        Order { end, distance: self.distance, stride: 1, row: Some(row) }
+    }
+
     /// Up to which page, and without that one, variables are in the row if those of this page are.
-    pub(super) fn end(&self, page: usize) -> u32 {
+    fn end(&self, page: usize) -> u32 {
         let page = page as u32;
         if self.pages.contains(&page) { self.pages.end } else { page + 1 }
     }
@@ -104,7 +130,17 @@ impl Row {
 
 /// How far after an element of an array that of the next variable is, if it is.
 pub(super) fn distance_after(array: ArrayId, var: VarId, index: u64, variables: &Variables) -> Option<u64> {
-    let next = VarId(var.0.checked_add(1)?);
+    distance_beyond(array, (index, var), 1, variables)
+}
+
+/// How far after an element of an array that of the variable so far on is, if it is.
+fn distance_beyond(
+    array: ArrayId,
+    (index, var): (u64, VarId),
+    stride: u32,
+    variables: &Variables,
+) -> Option<u64> {
+    let next = VarId(var.0.checked_add(stride)?);
     match (next.index() < variables.len()).then(|| variables.get(next))? {
         Variable::Element { array: its, index: after } if its == array => {
             after.checked_sub(index).filter(|&distance| distance > 0)
@@ -113,35 +149,39 @@ pub(super) fn distance_after(array: ArrayId, var: VarId, index: u64, variables: 
     }
 }
 
-/// Whether the variable before an element of an array is the element that is so far before it.
+/// Whether the variable before an element of an array in such an order is the element before it.
 pub(super) fn is_step(
     array: ArrayId,
     (index, var): (u64, VarId),
-    distance: u64,
+    order: Order,
     variables: &Variables,
 ) -> bool {
     let before = |var: u32| variables.get(VarId(var));
-    index
-        .checked_sub(distance)
-        .is_some_and(|index| var.0.checked_sub(1).map(before) == Some(Variable::Element { array, index }))
+    index.checked_sub(order.distance).is_some_and(|index| {
+        var.0.checked_sub(order.stride).map(before) == Some(Variable::Element { array, index })
+    })
 }
 
-/// Up to which variable, and without it, those from an element of an array on are its elements at equal distances, and the distance. So many after the first are looked at.
+/// Which variables from an element of an array on are its elements at equal distances. So many after the first are looked at.
 pub(super) fn in_order_after(
     array: ArrayId,
     (index, var): (u64, VarId),
     most: u32,
     variables: &Variables,
-) -> (u32, u64) {
-    let Some(distance) = distance_after(array, var, index, variables) else { return (0, 1) };
+) -> Order {
+    let found = (1..=MOST_WOVEN)
+        .find_map(|stride| Some((stride, distance_beyond(array, (index, var), stride, variables)?)));
+    let Some((stride, distance)) = found else { return Order::UNKNOWN };
     let is_next = |ahead: &u32| {
         let index = index.saturating_add(distance.saturating_mul(u64::from(*ahead)));
-        let var = var.index() + *ahead as usize;
+        let var = var.index() + *ahead as usize * stride as usize;
         index < HUGE
             && var < variables.len()
             && variables.get(VarId::from_index(var)) == Variable::Element { array, index }
     };
-    (var.0 + 1 + (1..=most).take_while(is_next).count() as u32, distance)
+    let count = 1 + (1..=most).take_while(is_next).count() as u32;
+    let end = var.0.saturating_add(count.saturating_mul(stride));
+    Order { end, distance, stride, row: None }
 }
 
 /// The variables of a page, if the trace has all of them yet.

@@ -5,15 +5,14 @@
 //! all of it touches logarithmically many stretches. Elements beyond a known length are further stretches as well. Stretches that are
 //! alike become one again.
 
-use std::ops::Range;
-
 use overtake_trace::{ArrayId, VarId, Variables};
 
 use super::cells::{Accessor, Cells};
-use super::commit::{ArrayLimits, Room, Segment};
+use super::commit::Segment;
 use super::extended::Classes;
 use super::footprint::Taken;
-use super::pages::{in_order_after, is_step};
+use super::limits::{ArrayLimits, Room};
+use super::pages::{Order, in_order_after, is_step};
 use super::reports::PartSink;
 
 /// How much longer the first stretch of an array of unknown length is than a small array. Stretches that are too short for labels would let elements stand alone.
@@ -36,8 +35,8 @@ pub(super) struct Shadow {
     reach: u64,
     /// The row of variables that was found last.
     pub(super) latest_row: Option<u32>,
-    /// Variables beside pages of elements that are known to be elements in order, and how far each is from the one before.
-    ordered: (Range<u32>, u64),
+    /// Variables beside pages of elements that are known to be elements in order, from the first of them on.
+    ordered: (u32, Order),
 }
 
 /// After so many elements in order it is worth looking whether those that follow are the variables that follow.
@@ -58,29 +57,28 @@ impl Shadow {
             has_alone: false,
             reach: 0,
             latest_row: None,
-            ordered: (0..0, 1),
+            ordered: (0, Order::UNKNOWN),
         }
     }
 
-    /// Up to which variable, and without it, those from an element on are elements in order, as far as that is known, and how far each is from the one before. If `before`
-    /// elements came in order, as many are looked at.
-    pub(super) fn in_order(
-        &mut self,
-        element: (u64, VarId),
-        before: u32,
-        variables: &Variables,
-    ) -> (u32, u64) {
-        let (known, distance) = &mut self.ordered;
+    /// Which variables from an element on are elements in order, as far as that is known. If `before` elements came in order, as many are looked at.
+    pub(super) fn in_order(&mut self, element: (u64, VarId), before: u32, variables: &Variables) -> Order {
         let var = element.1.0;
-        if !known.contains(&var) && before >= LEAST_IN_ORDER {
-            let (end, its_distance) = in_order_after(self.array, element, before, variables);
-            let continues = known.end == var
-                && *distance == its_distance
-                && is_step(self.array, element, its_distance, variables);
-            *known = if continues { known.start } else { var }..end;
-            *distance = its_distance;
+        if !self.is_in_order(var) && before >= LEAST_IN_ORDER {
+            let (from, known) = self.ordered;
+            let found = in_order_after(self.array, element, before, variables);
+            let continues = Order { end: found.end, ..known } == found
+                && known.end == var
+                && is_step(self.array, element, found, variables);
+            self.ordered = (if continues { from } else { var }, found);
         }
-        if known.contains(&var) { (known.end, *distance) } else { (0, 1) }
+        if self.is_in_order(var) { self.ordered.1 } else { Order::UNKNOWN }
+    }
+
+    /// Whether a variable is known to be an element in order.
+    fn is_in_order(&self, var: u32) -> bool {
+        let (from, Order { end, stride, .. }) = self.ordered;
+        (from..end).contains(&var) && (var - from).is_multiple_of(stride)
     }
 
     /// Whether the element is a variable like any other.

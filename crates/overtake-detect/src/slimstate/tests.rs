@@ -7,9 +7,11 @@ use overtake_oracle::{Pair, for_each_random_trace, happens_before_races, same, v
 use overtake_trace::{EventIndex, LocationId, ThreadId, Trace, VarId, Variable};
 
 use super::SlimState;
-use super::commit::ArrayLimits;
-use super::footprint::{Collected, Pending};
+use super::footprint::Taken;
+use super::limits::ArrayLimits;
+use super::pages::Order;
 use super::partition::Partition;
+use super::pending::{Collected, MOST_STREAMS, Most, Pending};
 use super::range::StridedRange;
 use crate::access::At;
 use crate::findings::RaceGroup;
@@ -166,36 +168,84 @@ fn ranges_take_exactly_what_keeps_them_strided() {
 /// How many arrays a thread may have accesses to that are not judged.
 const MOST: usize = 100;
 
+/// Accesses of one thread to array 7, whose variables 100 to 107 are known to be elements 0 to 7 in order; further ones are not.
+#[derive(Default)]
+struct Accesses {
+    pending: Pending,
+    count: u64,
+}
+
+impl Accesses {
+    fn at(index: u64) -> At {
+        At { index: EventIndex(index), thread: ThreadId(0), location: LocationId::UNKNOWN }
+    }
+
+    /// Reads an element. Returns the footprint that has to be judged.
+    fn read(&mut self, index: u64, streams: usize) -> Option<Taken> {
+        self.count += 1;
+        let var = VarId(100 + index as u32);
+        if self.pending.follow(var, false, None) {
+            return None;
+        }
+        let order = |_| Order { end: 108, ..Order::UNKNOWN };
+        let most = Most { arrays: MOST, streams };
+        match self.pending.collect(7, (index, var), Self::at(self.count - 1), false, order, most) {
+            Collected::Instead(before) => Some(before),
+            Collected::Taken => None,
+            Collected::Full => panic!("there is room"),
+        }
+    }
+}
+
 #[test]
 fn footprints_hold_what_was_accessed_and_the_buffer_has_an_end() {
-    let at = |index| At { index: EventIndex(index), thread: ThreadId(0), location: LocationId::UNKNOWN };
-    let mut pending = Pending::default();
-    // Variables 100 to 107 are known to be elements 0 to 7 in order; further ones are not.
-    let access = |pending: &mut Pending, index: u64, step: u64| {
-        let var = VarId(100 + index as u32);
-        pending.follow(var, false)
-            || pending.collect(7, (index, var), at(step), false, |_| (108, 1), MOST) == Collected::Taken
-    };
-    let accesses = [3, 4, 5, 6, 7, 8, 2, 6, 9, 4, 11, 10];
-    let taken: Vec<_> =
-        accesses.into_iter().zip(0..).map(|(index, step)| access(&mut pending, index, step)).collect();
-    let mut expected = [true; 12];
-    expected[10] = false;
-    assert_eq!(taken, expected);
-    let footprint = pending.footprint(7, false, MOST).expect("accesses");
-    let taken = footprint.take().expect("accesses");
-    let range = StridedRange { first: 2, last: 10, step: 1 };
+    let mut accesses = Accesses::default();
+    for index in [3, 4, 5, 6, 7, 8, 2, 6, 9, 4] {
+        assert!(accesses.read(index, 1).is_none(), "{index}");
+    }
+    let taken = accesses.read(11, 1).expect("the range would have a hole");
+    let range = StridedRange { first: 2, last: 9, step: 1 };
     assert_eq!((taken.range, taken.at.index), (range, EventIndex(0)));
     let elements: BTreeMap<_, _> = taken.elements(3, 10).collect();
     assert!(elements.into_iter().eq((3..10).map(|index| (index, VarId(100 + index as u32)))));
-    assert!(footprint.take().is_none());
-    for shadow in 0..MOST as u32 {
-        assert!(pending.footprint(shadow, true, MOST).is_some());
+    assert!(accesses.read(10, 1).is_none());
+    let Accesses { mut pending, .. } = accesses;
+    let (array, writes, taken) = pending.pop().expect("accesses");
+    assert_eq!((array, writes, taken.range), (7, false, StridedRange { first: 10, last: 11, step: 1 }));
+    assert!(pending.pop().is_none() && pending.is_empty());
+    let most = Most { arrays: MOST, streams: 1 };
+    let mut write = |shadow: u32| {
+        pending.collect(shadow, (0, VarId(shadow)), Accesses::at(0), true, |_| Order::UNKNOWN, most)
+    };
+    for shadow in (0..MOST as u32).chain(0..MOST as u32) {
+        assert!(matches!(write(shadow), Collected::Taken), "{shadow}");
     }
-    assert_eq!(pending.collect(u32::MAX, (0, VarId(0)), at(0), true, |_| (0, 1), MOST), Collected::Full);
-    assert!(pending.footprint(7, true, MOST).is_some());
-    while pending.pop().is_some() {}
-    assert_eq!(pending.collect(u32::MAX, (0, VarId(0)), at(0), true, |_| (0, 1), MOST), Collected::Taken);
+    assert!(matches!(write(u32::MAX), Collected::Full));
+    let arrays: Vec<_> = std::iter::from_fn(|| pending.pop()).map(|(array, ..)| array).collect();
+    assert!(arrays.into_iter().eq((0..MOST as u32).rev()));
+}
+
+#[test]
+fn a_thread_may_walk_along_an_array_in_several_places() {
+    // A merge of two runs, which reads the lower one of both first elements again and again.
+    let mut accesses = Accesses::default();
+    for index in [0, 40, 0, 1, 40, 1, 2, 40, 41, 2, 41, 42, 2, 3, 4, 5, 6, 7, 8, 42, 43] {
+        assert!(accesses.read(index, MOST_STREAMS).is_none(), "{index}");
+    }
+    // Further places; the one that was left first makes room.
+    let mut judged = Vec::new();
+    for index in [80, 81, 44, 120, 121, 9, 160, 161, 45] {
+        judged.extend(accesses.read(index, MOST_STREAMS).map(|taken| (taken.range.first, taken.range.last)));
+    }
+    assert_eq!(judged, [(80, 81)]);
+    let mut ranges = BTreeSet::new();
+    while let Some((_, _, taken)) = accesses.pending.pop() {
+        let elements: Vec<_> = taken.elements(0, u64::MAX).collect();
+        assert!(elements.iter().all(|&(index, var)| var.0 == 100 + index as u32));
+        assert_eq!(elements.len() as u64, taken.range.len());
+        ranges.insert((taken.range.first, taken.range.last, taken.range.step));
+    }
+    assert_eq!(ranges, BTreeSet::from([(0, 9, 1), (40, 45, 1), (120, 121, 1), (160, 161, 1)]));
 }
 
 /// The detector with its log after a trace in blocks of a few events, and how much state it had at most.
@@ -212,7 +262,9 @@ fn limits() -> [ArrayLimits; 7] {
     let all: Vec<_> = usual.into_iter().chain(sets.into_iter().flatten()).collect();
     std::array::from_fn(|at| {
         let ((small, labels_from, most_pending), sets, set_footprints) = all[at];
-        ArrayLimits { small, labels_from, sets, set_footprints, most_pending, variables: 0 }
+        let streams = if labels_from.is_some() { MOST_STREAMS } else { 1 };
+        let most = Most { arrays: most_pending, streams };
+        ArrayLimits { small, labels_from, sets, set_footprints, most, variables: 0, elements: 0 }
     })
 }
 
