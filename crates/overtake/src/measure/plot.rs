@@ -196,8 +196,10 @@ fn draw_curve(curve: &Curve, number: usize, axes: &[Axis; 2], out: &mut String) 
     let line: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let _ = writeln!(
         out,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-        line.join(" ")
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{}/>",
+        line.join(" "),
+        // A curve may lie upon another one, which is seen through its gaps.
+        ["", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 4\""][number % 3]
     );
     for (x, y) in &places {
         let _ = write!(out, "{}", point(number, *x, *y, colour));

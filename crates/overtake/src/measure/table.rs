@@ -96,9 +96,15 @@ impl Table {
         let text = self.lines(|cell| latex(&cell.shown()), latex, " & ", "", " \\\\");
         let (heading, rows) = text.split_once('\n').unwrap_or((&text, ""));
         let columns = format!("l{}", "r".repeat(self.columns.len().saturating_sub(1)));
+        let label =
+            if self.name.is_empty() { String::new() } else { format!("\\label{{tab:{}}}\n", self.name) };
+        let note = match self.note.as_str() {
+            "" => String::new(),
+            note => format!("\n\\smallskip\\footnotesize {}\n", latex(note)),
+        };
         format!(
-            "\\begin{{table}}\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{heading}\n\\midrule\n{rows}\\bottomrule\n\
-             \\end{{tabular}}\n\\end{{table}}\n",
+            "\\begin{{table}}\n\\caption{{{}}}\n{label}\\centering\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{heading}\n\\midrule\n{rows}\\bottomrule\n\
+             \\end{{tabular}}\n{note}\\end{{table}}\n",
             latex(&self.title)
         )
     }
@@ -133,7 +139,11 @@ impl Table {
         // An option of a detector stands below its name, so that a table with several of them fits on a page.
         let heading = |text: &str| format!("<th>{}</th>", html(text).replace(" --", "<br>--"));
         let text = self.lines(cell, heading, "", "<tr>", "</tr>");
-        format!("<h3>{}</h3>\n<table>\n{text}</table>\n{}", html(&self.title), html(&self.note_as("", "\n")))
+        let note = match self.note.as_str() {
+            "" => String::new(),
+            note => format!("<p class=\"note\">{}</p>\n", html(note)),
+        };
+        format!("<h3>{}</h3>\n<div class=\"table\"><table>\n{text}</table></div>\n{note}", html(&self.title))
     }
 
     fn note_as(&self, before: &str, after: &str) -> String {
@@ -167,6 +177,11 @@ fn latex(text: &str) -> String {
             '~' => out.push_str("\\textasciitilde{}"),
             '^' => out.push_str("\\textasciicircum{}"),
             '\\' => out.push_str("\\textbackslash{}"),
+            '<' => out.push_str("\\textless{}"),
+            '>' => out.push_str("\\textgreater{}"),
+            '|' => out.push_str("\\textbar{}"),
+            // Two in a row would be a dash.
+            '-' if out.ends_with('-') => out.push_str("{}-"),
             other => out.push(other),
         }
         out
@@ -200,6 +215,8 @@ mod tests {
             table.markdown()
         );
         assert!(table.latex().contains("trace & hb\\_1 & 50 \\% \\\\"), "{}", table.latex());
+        assert!(table.latex().contains("\\textbar{}\\textless{}c\\textgreater{}"), "{}", table.latex());
+        assert_eq!(latex("hb --window 3"), "hb -{}-window 3");
         assert!(table.html().contains("<td>a,&quot;b&quot;|&lt;c&gt;</td>"), "{}", table.html());
         assert!(table.html().contains("<td>3 (40 %)</td>"), "{}", table.html());
     }

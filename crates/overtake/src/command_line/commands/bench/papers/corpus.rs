@@ -124,7 +124,7 @@ const ARRAYS: [&str; 10] = [
 impl Corpus {
     /// The given traces, which may be directories of traces, or else generated ones of this many events.
     pub(super) fn new(traces: &[PathBuf], events: u64) -> Result<Corpus, Error> {
-        let files: Vec<_> = traces_of(traces)?.into_iter().map(Workload::file).collect();
+        let files = distinct(traces_of(traces)?.into_iter().map(Workload::file).collect());
         let program = |&shape: &&str| {
             Workload::shape(shape, "", |parameters| {
                 parameters.events = events;
@@ -155,17 +155,46 @@ impl Corpus {
     }
 }
 
+/// Names traces of the same name by their paths: what is measured is kept by name.
+fn distinct(mut files: Vec<Workload>) -> Vec<Workload> {
+    let names: Vec<_> = files.iter().map(|file| file.name.clone()).collect();
+    for file in &mut files {
+        if let Origin::File(path) = &file.origin
+            && names.iter().filter(|name| **name == file.name).count() > 1
+        {
+            file.name = path.display().to_string();
+        }
+    }
+    files
+}
+
 /// What stands in for the programs of a paper.
 pub(super) fn note(workloads: &[Workload]) -> String {
-    match workloads.iter().all(Workload::is_generated) && !workloads.is_empty() {
-        true => "Generated traces stand in for the programs of the paper.".to_owned(),
-        false => String::new(),
-    }
+    let origin = match workloads {
+        [] => return String::new(),
+        workloads if workloads.iter().all(Workload::is_generated) => "Generated traces",
+        _ => "The traces that were given",
+    };
+    format!("{origin} stand in for the programs of the paper.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn traces_of_the_same_name_are_told_apart() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for name in ["first", "second"] {
+            std::fs::create_dir(directory.path().join(name)).expect("it can be made");
+            std::fs::write(directory.path().join(name).join("a.std"), "T0|w(x)|1\n")
+                .expect("it can be written");
+        }
+        let corpus = Corpus::new(&["first", "second"].map(|name| directory.path().join(name)), 1000);
+        let names: Vec<_> = corpus.expect("a corpus").programs.into_iter().map(|file| file.name).collect();
+        assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
+        assert!(names[0].ends_with("a.std"), "{names:?}");
+    }
 
     #[test]
     fn a_directory_stands_for_its_traces_in_the_order_of_their_names() {
@@ -175,9 +204,10 @@ mod tests {
         }
         let corpus = Corpus::new(&[directory.path().to_owned()], 1000).expect("a corpus");
         assert_eq!(corpus.programs.iter().map(|workload| &workload.name).collect::<Vec<_>>(), ["a", "b"]);
-        assert!(note(&corpus.programs).is_empty());
+        assert!(note(&corpus.programs).contains("were given"));
         assert!(Corpus::new(&[directory.path().join("none")], 1000).is_err());
-        assert!(!note(&Corpus::new(&[], 1000).expect("a corpus").programs).is_empty());
+        assert!(note(&Corpus::new(&[], 1000).expect("a corpus").programs).contains("Generated"));
+        assert!(note(&[]).is_empty());
     }
 
     #[test]

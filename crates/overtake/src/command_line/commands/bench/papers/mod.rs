@@ -32,6 +32,7 @@ struct Paper {
     /// The name on the command line.
     name: &'static str,
     title: &'static str,
+    source: &'static str,
     exhibits: fn(&Corpus, &mut Figures<'_>) -> Vec<Exhibit>,
 }
 
@@ -39,22 +40,31 @@ const PAPERS: [Paper; 5] = [
     Paper {
         name: "short-races",
         title: "Efficient Dynamic Algorithms to Predict Short Races",
+        source: "Zhang, Viswanathan; arXiv 2603.03141, 2026",
         exhibits: short_races::exhibits,
     },
     Paper {
         name: "slimstate",
         title: "Array Shadow State Compression for Precise Dynamic Race Detection",
+        source: "Wilcox, Finch, Flanagan, Freund; ASE 2015",
         exhibits: slimstate::exhibits,
     },
     Paper {
         name: "complexity",
-        title: "Fine-grained complexity of race detection",
+        title: "Dynamic Data-Race Detection Through the Fine-Grained Lens",
+        source: "Kulkarni, Mathur, Pavlogiannis; CONCUR 2021",
         exhibits: complexity::exhibits,
     },
-    Paper { name: "tester", title: "Dynamic Race Detection with O(1) Samples", exhibits: tester::exhibits },
+    Paper {
+        name: "tester",
+        title: "Dynamic Race Detection with O(1) Samples",
+        source: "Al Thokair, Zhang, Mathur, Viswanathan; POPL 2023",
+        exhibits: tester::exhibits,
+    },
     Paper {
         name: "sync-preserving",
         title: "Optimal Prediction of Synchronization-Preserving Races",
+        source: "Mathur, Pavlogiannis, Viswanathan; POPL 2021",
         exhibits: sync_preserving::exhibits,
     },
 ];

@@ -10,7 +10,8 @@ use super::{Exhibit, Paper};
 const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1c2024; \
     background: #fff; }\nsection { margin-bottom: 3rem; }\n.table { overflow-x: auto; }\ntable { border-collapse: collapse; \
     font-variant-numeric: tabular-nums; font-size: 13px; }\nth, td { padding: 2px 10px; text-align: right; border-bottom: 1px solid #e3dfd7; \
-    white-space: nowrap; }\nth { vertical-align: bottom; }\nth:first-child, td:first-child { text-align: left; }\nsvg { max-width: 100%; height: auto; }\n";
+    white-space: nowrap; }\nth { vertical-align: bottom; }\nth:first-child, td:first-child { text-align: left; }\nsvg { max-width: 100%; height: auto; }\nfigure { margin: 1rem 0 0; }\n\
+    .note, .files { margin: 4px 0 0; font-size: 13px; color: #555; }\n";
 
 /// Writes every exhibit, and the page of all, whose path is returned.
 pub(super) fn write(papers: &[(&'static Paper, Vec<Exhibit>)], directory: &Path) -> Result<PathBuf, Error> {
@@ -23,8 +24,8 @@ pub(super) fn write(papers: &[(&'static Paper, Vec<Exhibit>)], directory: &Path)
     for (paper, exhibits) in papers {
         let _ = write!(
             page,
-            "<section>\n<h2>{}</h2>\n<p><code>overtake bench papers {}</code></p>\n",
-            paper.title, paper.name
+            "<section>\n<h2>{}</h2>\n<p>{}<br><code>overtake bench papers {}</code></p>\n",
+            paper.title, paper.source, paper.name
         );
         for exhibit in exhibits {
             match exhibit {
@@ -32,12 +33,18 @@ pub(super) fn write(papers: &[(&'static Paper, Vec<Exhibit>)], directory: &Path)
                     store(directory, &table.name, "csv", &table.csv())?;
                     store(directory, &table.name, "md", &table.markdown())?;
                     store(directory, &table.name, "tex", &table.latex())?;
-                    let _ = writeln!(page, "<div class=\"table\">{}</div>", table.html());
+                    page.push_str(&table.html());
+                    page.push_str(&files(
+                        paper,
+                        &table.name,
+                        &[("csv", "CSV"), ("md", "Markdown"), ("tex", "LaTeX")],
+                    ));
                 }
                 Exhibit::Plot(plot) => {
                     let svg = plot.svg();
                     store(directory, &plot.name, "svg", &svg)?;
                     let _ = writeln!(page, "<figure>{svg}</figure>");
+                    page.push_str(&files(paper, &plot.name, &[("svg", "SVG")]));
                 }
             }
         }
@@ -45,6 +52,13 @@ pub(super) fn write(papers: &[(&'static Paper, Vec<Exhibit>)], directory: &Path)
     }
     page.push_str("</html>\n");
     store(directory, "index", "html", &page)
+}
+
+/// What makes an exhibit alone, and its files.
+fn files(paper: &Paper, name: &str, kinds: &[(&str, &str)]) -> String {
+    let exhibit = name.strip_prefix(paper.name).and_then(|rest| rest.strip_prefix('-')).unwrap_or(name);
+    let links = kinds.iter().map(|(extension, kind)| format!(" · <a href=\"{name}.{extension}\">{kind}</a>"));
+    format!("<p class=\"files\"><code>{}.{exhibit}</code>{}</p>\n", paper.name, links.collect::<String>())
 }
 
 fn store(directory: &Path, name: &str, extension: &str, text: &str) -> Result<PathBuf, Error> {

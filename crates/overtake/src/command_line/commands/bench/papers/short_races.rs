@@ -1,9 +1,9 @@
 //! Short races: windows against the full detectors.
 
-use overtake::measure::{Cell, Curve, Measured, Plot, Scale, Setup};
+use overtake::measure::{Cell, Curve, Measured, Plot, Scale, Setup, Table};
 use overtake_detect::{Allowance, Judge};
 
-use super::corpus::Corpus;
+use super::corpus::{self, Corpus};
 use super::{Exhibit, Figures, by_trace, geometric_mean, share};
 
 /// Windows as parts of the trace.
@@ -35,6 +35,7 @@ pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibi
         table("short-races-variables", "Racy variables", |measured| Cell::Count(measured.racy_variables)),
     ];
     exhibits.push(budget(corpus, figures));
+    exhibits.push(Exhibit::Table(yardstick(corpus, figures)));
     exhibits.extend(sweep(corpus, figures));
     exhibits
 }
@@ -53,6 +54,51 @@ fn budget(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
     by_trace(("short-races-budget", title), &corpus.programs, &setups, figures, |measured| {
         Cell::Count(measured.racy_events)
     })
+}
+
+/// What a window saves beside the yardstick of the paper: all accesses matter, and nothing is forgotten. Beside it `syncp` as it is here.
+fn yardstick(corpus: &Corpus, figures: &mut Figures<'_>) -> Table {
+    let columns = ["trace", "N", "window", "as printed: seconds", "KiB"].into_iter().map(str::to_owned);
+    let ways = ["with a window", "syncp", "short-syncp"];
+    let of_ways = ways.iter().flat_map(|way| ["time", "state"].map(|what| format!("{way}: {what}")));
+    let title = "A window of a tenth of the trace beside syncp as printed (no filter, nothing forgotten)";
+    let mut table = Table::new("short-races-yardstick", title, columns.chain(of_ways));
+    let mut ratios = vec![Vec::new(); 2 * ways.len()];
+    for workload in &corpus.programs {
+        let window = (workload.events.unwrap_or(corpus.events) / 10).max(2);
+        let label = format!("--window {window}");
+        let setups = [
+            figures.setup("syncp", "--no-filter", |options| options.no_filter = true),
+            figures.setup("short-syncp", &format!("--no-filter {label}"), |options| {
+                (options.no_filter, options.window) = (true, window);
+            }),
+            figures.setup("syncp", "", |_| ()),
+            figures.setup("short-syncp", &label, |options| options.window = window),
+        ];
+        let measured: Vec<_> =
+            setups.into_iter().flatten().map(|setup| figures.of(workload, setup)).collect();
+        let [printed, ways @ ..] = &measured[..] else { continue };
+        let partial = |cell: Cell| match printed.is_partial {
+            true => Cell::Partial(Box::new(cell), printed.coverage()),
+            false => cell,
+        };
+        let mut row = vec![workload.name.as_str().into(), Cell::Count(printed.events), Cell::Count(window)];
+        row.push(partial(Cell::Figure(printed.seconds, 3)));
+        row.push(partial(Cell::Count(printed.state_bytes.div_ceil(1024))));
+        for (way, ratios) in ways.iter().zip(ratios.chunks_mut(2)) {
+            let time = share(way.seconds, printed.seconds);
+            let state = share(way.state_bytes as f64, printed.state_bytes as f64);
+            ratios[0].push(time);
+            ratios[1].push(state);
+            row.extend([Cell::Figure(time, 2), Cell::Figure(state, 2)]);
+        }
+        table.rows.push(row);
+    }
+    let mut means = vec!["geometric mean".into(), Cell::Empty, Cell::Empty, Cell::Empty, Cell::Empty];
+    means.extend(ratios.into_iter().map(|ratios| Cell::Figure(geometric_mean(ratios.into_iter()), 2)));
+    table.rows.push(means);
+    table.note = corpus::note(&corpus.programs);
+    table
 }
 
 /// Races and time as the window grows to the whole trace.

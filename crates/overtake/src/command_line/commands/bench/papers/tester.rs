@@ -10,7 +10,7 @@ const DISTANCES: [f64; 6] = [0.04, 0.01, 0.001, 0.0001, 0.00001, 0.000_002];
 const EPSILONS: [f64; 4] = [0.005, 0.01, 0.02, 0.05];
 const SEEDS: u64 = 10;
 /// Lengths as multiples of the usual one.
-const LENGTHS: [u64; 4] = [1, 4, 16, 64];
+const LENGTHS: [u64; 4] = [1, 8, 64, 512];
 
 pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
     let mut exhibits = vec![success(corpus, figures), times(corpus, figures), epsilons(corpus, figures)];
@@ -84,7 +84,8 @@ fn success(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
 
 /// Time against the length of the trace.
 fn times(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
-    let curves = figures.setups(&["rpt", "pacer", "fasttrack"]).into_iter().map(|setup| {
+    let coarse = figures.setup("rpt", "--epsilon 0.05", |options| options.epsilon = 0.05);
+    let curves = figures.setups(&["rpt", "pacer", "fasttrack"]).into_iter().chain(coarse).map(|setup| {
         let points = LENGTHS.iter().filter_map(|&times| {
             let events = times * corpus.events;
             let workload = Workload::shape("lock-heavy", &format!("length-{events}"), |parameters| {
