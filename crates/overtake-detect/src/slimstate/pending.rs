@@ -162,12 +162,16 @@ impl Pending {
         most: Most,
     ) -> Collected {
         let Some(position) = self.position(shadow, most.arrays) else { return Collected::Full };
-        if self.has(position, index, writes) {
-            return Collected::Taken;
-        }
         self.count_steps(writes);
         self.clock = self.clock.wrapping_add(1);
-        let (stream, before) = self.take(position, (index, var), at, writes, most.streams);
+        // Most often it is the footprint that took the access before.
+        let latest = self.touched[position].latest[usize::from(writes)];
+        let goes_on = self.may_go_on(latest, index) && self.extend(latest, (index, var), at, writes);
+        let (stream, before) = match goes_on {
+            true => (latest, None),
+            false if self.has(position, index, writes) => return Collected::Taken,
+            false => self.take(position, (index, var), at, writes, most.streams),
+        };
         self.streams[stream as usize].used = self.clock;
         self.touched[position].latest[usize::from(writes)] = stream;
         let Footprint { range, piece, .. } = &self.streams[stream as usize].footprint;
@@ -178,7 +182,16 @@ impl Pending {
         before.map_or(Collected::Taken, Collected::Instead)
     }
 
-    /// Whether a footprint has an element, as far as steps of runs are counted.
+    /// Whether a footprint has steps, of which an element may be a further one, or has just this element.
+    #[inline]
+    fn may_go_on(&self, number: u32, index: u64) -> bool {
+        self.streams.get(number as usize).is_some_and(|stream| {
+            let StridedRange { first, last, .. } = stream.footprint.range;
+            first != last || first == index
+        })
+    }
+
+    /// Whether a footprint has an element.
     #[inline]
     fn has(&self, position: usize, index: u64, writes: bool) -> bool {
         let mut next = self.touched[position].first;
@@ -203,16 +216,17 @@ impl Pending {
         let latest = self.touched[position].latest[usize::from(writes)];
         let (numbers, count) = self.footprints_of(position, writes);
         let own = &numbers[..count];
-        let is_single = |range: StridedRange| range.first == range.last && range.first != element.0;
-        // It is a further step of a footprint, or repeats one.
+        // It is a further step of a footprint.
         for &number in own {
-            if !is_single(self.range(number)) && self.extend(number, element, at, writes) {
+            if self.may_go_on(number, element.0) && self.extend(number, element, at, writes) {
                 return (number, None);
             }
         }
         // The second element decides about the steps, so a near one is best.
-        let is_near = |range: StridedRange| is_single(range) && range.first.abs_diff(element.0) <= NEAR;
-        let near = own.iter().copied().find(|&number| is_near(self.range(number)));
+        let is_near = |&number: &u32| {
+            !self.may_go_on(number, element.0) && self.range(number).first.abs_diff(element.0) <= NEAR
+        };
+        let near = own.iter().copied().find(is_near);
         let second = near.or_else(|| own.iter().copied().find(|&number| number == latest));
         if let Some(number) = second
             && self.extend(number, element, at, writes)
