@@ -33,7 +33,6 @@
 
 mod chunked;
 mod epoch;
-mod knowledge;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -42,7 +41,6 @@ mod vector;
 
 pub use chunked::{ChunkedClock, Tick};
 pub use epoch::{Epoch, Time};
-pub use knowledge::Knowledge;
 pub use snapshot::{SnapshotId, Snapshots, Stamp};
 pub use thread::ThreadClock;
 pub use vector::VectorClock;

@@ -1,7 +1,6 @@
 //! The clock of a running thread.
 
 use crate::epoch::{Epoch, Time};
-use crate::knowledge::Knowledge;
 use crate::snapshot::{SnapshotId, Snapshots, Stamp};
 use crate::vector::VectorClock;
 
@@ -229,17 +228,5 @@ impl ThreadClock {
     #[inline]
     pub fn heap_bytes(&self) -> usize {
         self.learned.heap_bytes()
-    }
-}
-
-impl Knowledge for ThreadClock {
-    #[inline]
-    fn epoch(&self) -> Epoch {
-        ThreadClock::epoch(self)
-    }
-
-    #[inline(always)]
-    fn covers(&self, epoch: Epoch) -> bool {
-        ThreadClock::covers(self, epoch)
     }
 }

@@ -13,9 +13,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use overtake_detect::{EventSet, Findings, MOST_THREADS, Outcome};
+use overtake_detect::{EventSet, Findings, Outcome};
 use overtake_trace::{Block, Landmarks, OtrFile, Part, Repairs};
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::Probe;
@@ -26,14 +25,13 @@ use timely::worker::Worker;
 
 use crate::letters::{Audience, Letter, Nothing, exchange_marks, gather};
 use crate::owners::{Owners, Slice};
-use crate::parcel::{Commons, Content, Parcel, pack};
+use crate::parcel::{Content, Parcel, SpareParts, pack};
 use crate::slices::{Told, from_lists, lists};
-use crate::sorting::Sorter;
-use crate::station::{Station, Way};
+use crate::station::Station;
 use crate::{Answer, Task, WorkerFacts};
 
 /// Rounds that a worker may be ahead of the slowest one.
-pub(crate) const AHEAD: u64 = 4;
+const AHEAD: u64 = 4;
 
 /// A slice of a job that is judged, now or by an earlier job.
 struct Judged {
@@ -47,7 +45,7 @@ pub(crate) fn work(
     worker: &mut Worker,
     task: &Task,
     per_process: usize,
-    commons: &Arc<Commons>,
+    spare: &Arc<SpareParts>,
 ) -> Result<Option<Answer>, String> {
     let of = task.slices.max(1);
     let mut kept = take_from_shelf(worker, task);
@@ -62,7 +60,7 @@ pub(crate) fn work(
             judged.push(Judged { told, is_new: false });
             continue;
         }
-        let share = judge_slice(worker, task, per_process, commons, Slice { number, of })?;
+        let share = judge_slice(worker, task, per_process, spare, Slice { number, of })?;
         let Some(told) = share.results(worker)? else { continue };
         if number + 1 == of {
             judged.push(Judged { told, is_new: true });
@@ -88,10 +86,10 @@ fn judge_slice(
     worker: &mut Worker,
     task: &Task,
     per_process: usize,
-    commons: &Arc<Commons>,
+    spare: &Arc<SpareParts>,
     slice: Slice,
 ) -> Result<Share, String> {
-    let mut share = match Share::new(worker, task, per_process, commons, slice) {
+    let mut share = match Share::new(worker, task, per_process, spare, slice) {
         Ok(share) => share,
         // Others must hear of it, or they would wait.
         Err(reason) => {
@@ -125,31 +123,18 @@ fn processor_time() -> u64 {
     text.split_whitespace().next().and_then(|nanoseconds| nanoseconds.parse().ok()).unwrap_or(0)
 }
 
-/// Whether one worker follows the synchronisation for all: every detector judges accesses alone, there are few threads, and what the follower finds out need not go to
-/// another process.
-fn can_go_by_moments(task: &Task, peers: usize, per_process: usize) -> bool {
-    peers > 1
-        && per_process == peers
-        && task.file.sizes().threads <= MOST_THREADS
-        && task.detectors.iter().all(|entry| entry.goes_by_moments())
-}
-
 /// What one worker reads and judges.
-pub(crate) struct Share {
-    pub(crate) file: Arc<OtrFile>,
-    pub(crate) owners: Owners,
-    pub(crate) station: Rc<RefCell<Station>>,
-    pub(crate) index: usize,
-    pub(crate) peers: usize,
+struct Share {
+    file: Arc<OtrFile>,
+    owners: Owners,
+    station: Rc<RefCell<Station>>,
+    index: usize,
+    peers: usize,
     /// Workers in each process.
     per_process: usize,
     /// Room for a block that is read.
-    pub(crate) block: Block,
-    pub(crate) commons: Arc<Commons>,
-    /// If one worker follows the synchronisation for all.
-    pub(crate) sorter: Option<Sorter>,
-    /// How many blocks had been taken before this reading, in others.
-    pub(crate) taken_before: u64,
+    block: Block,
+    spare: Arc<SpareParts>,
     bytes_sent: u64,
     events_sent: u64,
     /// The events of the own blocks that go to all workers, from the second pass on.
@@ -164,22 +149,20 @@ impl Share {
         worker: &Worker,
         task: &Task,
         per_process: usize,
-        commons: &Arc<Commons>,
+        spare: &Arc<SpareParts>,
         slice: Slice,
     ) -> Result<Share, String> {
         let start = processor_time();
         let (index, peers) = (worker.index(), worker.peers());
-        let symbols = task.file.symbols().map_err(|error| error.to_string())?;
+        let symbols = task.file.symbols().map_err(|error| error.to_string())?.clone();
         let workers = u16::try_from(peers)
             .map_err(|_| format!("expected at most {} workers, found {peers}", u16::MAX))?;
-        let owners = Owners::new(symbols, workers, index as u16, slice);
-        let sorter = can_go_by_moments(task, peers, per_process).then(|| Sorter::new(&symbols.sizes()));
-        let way = if sorter.is_some() { Way::ByMoments } else { Way::Following };
-        let own = (way == Way::Following && (peers > 1 || slice.of > 1)).then(|| owners.own(index as u16));
-        let station = Station::new(task, own, way, index == 0, commons)?;
+        let owners = Owners::new(&symbols, workers, index as u16, slice);
+        let own = (peers > 1 || slice.of > 1).then(|| owners.own(index as u16));
+        let station =
+            Station::new(task, own, symbols, index == 0, spare).map_err(|error| error.to_string())?;
         let (file, station) = (Arc::clone(&task.file), Rc::new(RefCell::new(station)));
-        let (block, commons) = (Block::default(), Arc::clone(commons));
-        let taken_before = commons.blocks_taken.load(Ordering::Relaxed);
+        let (block, spare) = (Block::default(), Arc::clone(spare));
         let (bytes_sent, events_sent, marked) = (0, 0, None);
         Ok(Share {
             file,
@@ -189,9 +172,7 @@ impl Share {
             peers,
             per_process,
             block,
-            commons,
-            sorter,
-            taken_before,
+            spare,
             bytes_sent,
             events_sent,
             marked,
@@ -222,7 +203,7 @@ impl Share {
         Ok(true)
     }
 
-    pub(crate) fn blocks(&self) -> u32 {
+    fn blocks(&self) -> u32 {
         self.file.block_count() as u32
     }
 
@@ -230,9 +211,6 @@ impl Share {
     fn pass(&mut self, worker: &mut Worker) {
         if self.peers == 1 && self.slice.of == 1 {
             return self.pass_alone();
-        }
-        if self.sorter.is_some() {
-            return self.pass_by_moments(worker);
         }
         let probe = ProbeHandle::new();
         let station = Rc::clone(&self.station);
@@ -285,7 +263,7 @@ impl Share {
             // Whoever gets nothing knows that something did not arrive.
             return self.station.borrow_mut().stop(error.to_string());
         }
-        let mut parts: Vec<Part> = (0..self.peers).map(|_| self.commons.parts.take()).collect();
+        let mut parts: Vec<Part> = (0..self.peers).map(|_| self.spare.take()).collect();
         self.owners.split(&self.block, self.marked.as_ref(), &mut parts);
         for (to, part) in parts.into_iter().enumerate() {
             let content = if to / self.per_process == self.index / self.per_process {
@@ -293,7 +271,7 @@ impl Share {
             } else {
                 self.events_sent += part.places.len() as u64;
                 let bytes = pack(&part);
-                self.commons.parts.put(part);
+                self.spare.put(part);
                 self.bytes_sent += bytes.len() as u64;
                 Content::Packed(bytes)
             };
@@ -332,7 +310,7 @@ impl Share {
 
 /// A parcel arrives. One that cannot be read leaves a hole, which is noticed at the end.
 fn receive(station: &mut Station, Parcel { block, content, .. }: Parcel) {
-    match content.part(&station.commons().parts) {
+    match content.part(station.spare()) {
         Some(part) => station.take(block, part),
         None => station.stop(format!("what arrived of block {block} is not what was sent")),
     }

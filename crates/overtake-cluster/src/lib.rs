@@ -1,15 +1,14 @@
 //! Detectors whose work is shared by the cores of a machine, or by several machines.
 //!
-//! The engine is timely dataflow. Workers read the blocks of a sealed trace, and send each access to the worker of its variable. What
-//! synchronises goes to one worker, which finds out what threads know at each moment and tells the others, if the detectors ask for no more than that
-//! ([`Distribution::ByMoments`](overtake_detect::Distribution)). Else it goes to all workers. So each worker sees, in trace order, everything that orders threads and all
+//! The engine is timely dataflow. Worker `i` of `n` reads every `n`-th block of a sealed trace, and sends each access to the worker of
+//! its variable; what synchronises goes to all workers. So each worker sees, in trace order, everything that orders threads and all
 //! accesses to its own variables, which is all that a detector looks at that judges every variable for itself
 //! ([`Distribution::ByVariable`](overtake_detect::Distribution)). Where reads of a variable order the accesses of others, workers mark these reads and
 //! read the trace again ([`Distribution::Linked`](overtake_detect::Distribution)). What the workers found is put together in the order of the
 //! sequential run, so that races, their order and all counts are the same, however many workers there are and whoever is faster.
 //!
-//! **What bounds it.** One worker follows all synchronisation, or every worker does: the time of `n` workers is at least that of the
-//! synchronisation. `docs/scale.md` has measurements.
+//! **What bounds it.** Every worker follows all synchronisation: the time of `n` workers is at least that of the synchronisation,
+//! and a `n`-th of the rest. `docs/scale.md` has measurements.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -17,23 +16,17 @@
 //! | `parcel.rs` | what is sent, and how it is packed for other processes |
 //! | `station.rs` | the detectors of one worker |
 //! | `dataflow.rs` | who reads what, where it goes, and how workers agree |
-//! | `following.rs` | the dataflow in which one worker follows the synchronisation for all |
-//! | `sorting.rs` | what each worker gets of a block then |
-//! | `guide.rs` | what the follower knows, and which blocks wait for being judged |
 //! | `letters.rs` | what workers tell each other between two readings |
 //! | `slices.rs` | variables that are judged one slice after the other, and what is kept of finished ones |
 //! | `sockets.rs` | connections between processes |
 #![forbid(unsafe_code)]
 
 mod dataflow;
-mod following;
-mod guide;
 mod letters;
 mod owners;
 mod parcel;
 mod slices;
 mod sockets;
-mod sorting;
 mod station;
 #[cfg(test)]
 mod tests;
@@ -137,10 +130,8 @@ impl Task {
             _ => timely::Config::process(workers),
         };
         let file = Arc::clone(&self.file);
-        let commons = Arc::default();
-        // Before workers ask for the names, all at once. If they cannot be read, the workers say so.
-        let _ = file.symbols();
-        let guards = timely::execute(config, move |worker| dataflow::work(worker, &self, workers, &commons));
+        let spare = Arc::default();
+        let guards = timely::execute(config, move |worker| dataflow::work(worker, &self, workers, &spare));
         let guards = guards.map_err(Obstacle::Failed)?;
         let answer = brought_home(guards, &file, &Loss::default(), watch)?;
         answer.ok_or_else(|| Obstacle::Failed("the workers ended without an answer".into()))
@@ -162,10 +153,9 @@ impl Task {
         let connected = initialize_networking_from_sockets(own, lines, processes.own, threads, hooks);
         let (builders, sockets) = connected.map_err(|error| Obstacle::Failed(error.to_string()))?;
         let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
-        let (file, commons) = (Arc::clone(&self.file), Arc::default());
-        let _ = file.symbols();
+        let (file, spare) = (Arc::clone(&self.file), Arc::default());
         let guards = execute_from(builders, Box::new(sockets), WorkerConfig::default(), move |worker| {
-            dataflow::work(worker, &self, threads, &commons)
+            dataflow::work(worker, &self, threads, &spare)
         });
         brought_home(guards.map_err(Obstacle::Failed)?, &file, &loss, watch)
     }

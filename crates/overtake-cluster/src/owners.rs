@@ -1,7 +1,7 @@
 //! Which worker a variable belongs to, and what each worker gets of a block.
 //!
 //! An access of an element of a heap block also reads the block, and a free writes it. So all elements of such a block belong to the
-//! worker of the block. Other variables are dealt out one by one, or where they are many in pieces of 256 neighbours: arrays by parts,
+//! worker of the block. Other variables are dealt out one by one, or where they are many in pieces of 64 neighbours: arrays by parts,
 //! and what is used together is mostly judged together.
 //!
 //! A job may judge the variables in several *slices*, one after the other. The variables of a slice are the same for any number of workers. While a slice is
@@ -13,7 +13,7 @@ use overtake_trace::{
 };
 
 /// Neighbours that belong to one worker, as a power of two, in traces of so many variables.
-const PIECE: u32 = 8;
+const PIECE: u32 = 6;
 const MANY: usize = 1 << 16;
 
 /// So few workers get events without a jump that depends on the event.
@@ -91,12 +91,6 @@ impl Owners {
             });
         }
         owners
-    }
-
-    /// The worker of a variable, or `nobody` if it belongs to another slice or there is no such variable.
-    #[inline(always)]
-    pub(crate) fn owner(&self, variable: u32, nobody: u32) -> u32 {
-        self.of.get(variable as usize).map_or(nobody, |owner| u32::from(*owner).min(nobody))
     }
 
     /// The variables of a worker.

@@ -3,10 +3,8 @@
 //! Within a process a part changes hands as it is. To another process it goes packed, in 3 to 8 bytes an event: what an event has in
 //! common with the one before takes no room, and numbers are written as differences, seven bits to a byte.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use overtake_detect::{Accesses, Moments};
 use overtake_trace::{Event, EventIndex, LeftOut, LocationId, MemoryOrder, Op, Part, ThreadId};
 use serde::{Deserialize, Serialize};
 
@@ -20,31 +18,21 @@ pub(crate) struct Parcel {
     pub(crate) content: Content,
 }
 
-/// Room that was used before, for the workers of a process: fresh memory would take as much time as the events. Whoever makes something takes
+/// Room for parts that was used before, for the workers of a process: fresh memory would take as much time as the events. Whoever makes a part takes
 /// room from here, and whoever needs it no longer gives it back, so that there is only room for what is on its way.
 #[derive(Default)]
-pub(crate) struct Spare<T>(Mutex<Vec<T>>);
+pub(crate) struct SpareParts(Mutex<Vec<Part>>);
 
-impl<T: Default> Spare<T> {
-    /// Room for one.
-    pub(crate) fn take(&self) -> T {
+impl SpareParts {
+    /// Room for a part.
+    pub(crate) fn take(&self) -> Part {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
     /// Gives room back.
-    pub(crate) fn put(&self, room: T) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+    pub(crate) fn put(&self, part: Part) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(part);
     }
-}
-
-/// What the workers of a process have in common.
-#[derive(Default)]
-pub(crate) struct Commons {
-    pub(crate) parts: Spare<Part>,
-    pub(crate) accesses: Spare<Accesses>,
-    pub(crate) moments: Spare<Moments>,
-    /// How many blocks were taken to be read, where each is read by whoever has time.
-    pub(crate) blocks_taken: AtomicU64,
 }
 
 /// The events of a parcel.
@@ -52,32 +40,17 @@ pub(crate) struct Commons {
 pub(crate) enum Content {
     /// Packed, for any worker.
     Packed(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// As they are, for a worker of the same process. Behind the others: numbers of variants do not count those that are never written.
+    /// As they are, for a worker of the same process. The last one: numbers of variants do not count those that are never written.
     #[serde(skip)]
     Part(Part),
-    /// Accesses with their moments, for a worker of the same process.
-    #[serde(skip)]
-    Accesses(Accesses),
-}
-
-/// The moments of a block on their way to a worker of the same process.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Dispatch {
-    /// The worker.
-    pub(crate) to: u32,
-    /// The number of the block.
-    pub(crate) block: u32,
-    #[serde(skip)]
-    pub(crate) moments: Arc<Moments>,
 }
 
 impl Content {
     /// The events; none if the bytes are no packed part.
-    pub(crate) fn part(self, spare: &Spare<Part>) -> Option<Part> {
+    pub(crate) fn part(self, spare: &SpareParts) -> Option<Part> {
         match self {
             Content::Part(part) => Some(part),
             Content::Packed(bytes) => unpack(&bytes, spare.take()),
-            Content::Accesses(_) => None,
         }
     }
 }
@@ -242,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_arrives_takes_the_room_of_what_was_judged() {
-        let spare = Spare::default();
+        let spare = SpareParts::default();
         for seed in 0..50 {
             let arrived = Content::Packed(pack(&part(seed))).part(&spare).expect("a packed part");
             spare.put(arrived);

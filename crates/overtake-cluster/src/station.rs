@@ -8,14 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use overtake_detect::{Accesses, Analysis, Moments, News, OptionError, Outcome, OwnVariables, Strictness};
-use overtake_trace::{
-    Block, Checker, EventIndex, Landmarks, Misuses, OtrFile, Part, Repair, Repairs, Symbols,
-};
+use overtake_detect::{Analysis, News, OptionError, Outcome, OwnVariables, Strictness};
+use overtake_trace::{Block, Checker, EventIndex, Landmarks, Misuses, Part, Repair, Repairs, Symbols};
 
 use crate::Task;
-use crate::guide::{Docket, Guide};
-use crate::parcel::Commons;
+use crate::parcel::SpareParts;
 
 /// Repairs that depend on synchronisation alone: every worker makes them.
 const OF_EVERY_WORKER: [Repair; 5] = [
@@ -43,21 +40,7 @@ pub(crate) struct Station {
     first_reading: Option<(Repairs, Misuses)>,
     /// Places from which the trace can be read again, noted by the first worker in the first reading.
     landmarks: Option<Landmarks>,
-    commons: Arc<Commons>,
-    /// If one worker follows the synchronisation for all: what it knows, and what this one has to judge.
-    guide: Guide,
-    docket: Docket,
-    file: Arc<OtrFile>,
-    way: Way,
-}
-
-/// How a worker learns what threads know.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
-    /// It follows all synchronisation.
-    Following,
-    /// The first worker tells it.
-    ByMoments,
+    spare: Arc<SpareParts>,
 }
 
 /// What a worker gets of a block.
@@ -75,41 +58,32 @@ pub(crate) struct Job {
 }
 
 impl Station {
-    /// Starts the detectors of a worker that has these variables, or all of them.
+    /// Starts the detectors of a worker that has these variables, or all of them, for a trace with these names.
     pub(crate) fn new(
         task: &Task,
         own: Option<OwnVariables>,
-        way: Way,
+        symbols: Symbols,
         is_first: bool,
-        commons: &Arc<Commons>,
-    ) -> Result<Station, String> {
+        spare: &Arc<SpareParts>,
+    ) -> Result<Station, OptionError> {
         let jobs = task.detectors.iter().map(|entry| {
-            let judging = entry.judging_analysis().filter(|_| way == Way::ByMoments);
-            let analysis = match (judging, &own) {
-                (Some(judging), _) => judging,
-                (None, Some(own)) => entry.shared_analysis(&task.options, own.clone())?,
-                (None, None) => entry.analysis(&task.options)?,
+            let analysis = match &own {
+                Some(own) => entry.shared_analysis(&task.options, own.clone())?,
+                None => entry.analysis(&task.options)?,
             };
             Ok(Job { analysis, outcome: Outcome::AnotherPass, time: Duration::ZERO, peak_state_bytes: 0 })
         });
-        let jobs = jobs.collect::<Result<_, OptionError>>().map_err(|error| error.to_string())?;
-        let symbols = task.file.symbols().map_err(|error| error.to_string())?;
-        let changes_names = way == Way::Following || is_first;
         Ok(Station {
             strictness: task.strictness,
             checker: task.strictness.checker(),
-            symbols: if changes_names { symbols.clone() } else { Symbols::default() },
-            jobs,
+            symbols,
+            jobs: jobs.collect::<Result<_, _>>()?,
             next: 0,
             waiting: BTreeMap::new(),
             obstacle: None,
             first_reading: None,
             landmarks: is_first.then(Landmarks::default),
-            commons: Arc::clone(commons),
-            guide: Guide::default(),
-            docket: Docket::default(),
-            file: Arc::clone(&task.file),
-            way,
+            spare: Arc::clone(spare),
         })
     }
 
@@ -119,7 +93,7 @@ impl Station {
         while let Some(mut part) = self.waiting.remove(&self.next) {
             self.next += 1;
             self.judge(Piece::Part(&mut part));
-            self.commons.parts.put(part);
+            self.spare.put(part);
         }
     }
 
@@ -145,89 +119,10 @@ impl Station {
             job.timed(|analysis| analysis.feed(&checked));
         }
         let next = EventIndex(checked.first().0 + checked.len() as u64);
-        self.note_checked(next);
-    }
-
-    /// The checker has seen all events before `next`.
-    fn note_checked(&mut self, next: EventIndex) {
         if let Some(landmarks) = self.landmarks.as_mut().filter(|_| self.first_reading.is_none()) {
             landmarks.note(&self.checker, next);
         }
         self.check_repairs();
-    }
-
-    /// Takes the follower's part of a block. Returns the moments of the blocks that can be followed now.
-    pub(crate) fn follow(&mut self, block: u32, part: Part) -> Vec<(u32, Arc<Moments>)> {
-        self.guide.take(block, part);
-        let mut told = Vec::new();
-        while let Some((block, mut part)) = self.guide.next() {
-            if self.obstacle.is_some() {
-                break;
-            }
-            let mut moments = self.commons.moments.take();
-            let checked = match self.checker.check_part(&mut part, &mut self.symbols) {
-                Ok(checked) => checked,
-                Err(error) => {
-                    self.stop(error.to_string());
-                    break;
-                }
-            };
-            let next = EventIndex(checked.first().0 + checked.len() as u64);
-            self.guide.skeleton.follow(&checked, &mut moments);
-            self.note_checked(next);
-            self.commons.parts.put(part);
-            told.push((block, Arc::new(moments)));
-        }
-        told
-    }
-
-    /// How many blocks were followed.
-    pub(crate) fn followed(&self) -> u32 {
-        self.guide.followed()
-    }
-
-    /// Takes the accesses of a block, and judges what can be judged now.
-    pub(crate) fn take_accesses(&mut self, block: u32, accesses: Accesses) {
-        self.docket.take_accesses(block, accesses);
-        self.judge_accesses();
-    }
-
-    /// Takes the moments of a block, and judges what can be judged now.
-    pub(crate) fn take_moments(&mut self, block: u32, moments: Arc<Moments>) {
-        self.docket.take_moments(block, moments);
-        self.judge_accesses();
-    }
-
-    fn judge_accesses(&mut self) {
-        while let Some((accesses, moments)) = self.docket.next() {
-            let Ok(symbols) = self.file.symbols() else { break }; // read by whoever started this worker
-            let skeleton_bytes = self.guide.skeleton.state_bytes();
-            for job in &mut self.jobs {
-                job.timed(|analysis| analysis.judge(&accesses, &moments, symbols));
-                let bytes = job.analysis.state_bytes() + skeleton_bytes;
-                job.peak_state_bytes = job.peak_state_bytes.max(bytes);
-            }
-            self.commons.accesses.put(accesses);
-            if let Some(moments) = Arc::into_inner(moments) {
-                self.commons.moments.put(moments);
-            }
-        }
-    }
-
-    /// How many blocks this worker has done with.
-    fn done(&self) -> u32 {
-        match self.way {
-            Way::Following => self.next,
-            Way::ByMoments => self.docket.judged(),
-        }
-    }
-
-    /// The names of the trace, as detectors see them.
-    fn names(&self) -> &Symbols {
-        match self.way {
-            Way::Following => &self.symbols,
-            Way::ByMoments => self.file.symbols().unwrap_or(&self.symbols),
-        }
     }
 
     /// Whether all repairs so far are such that workers agree on them.
@@ -255,8 +150,8 @@ impl Station {
 
     /// All blocks were taken. What the detectors that are at work have to say to those of others.
     pub(crate) fn news(&mut self, blocks: u32) -> Vec<News> {
-        if self.done() != blocks {
-            self.stop(format!("block {} of the trace did not arrive", self.done()));
+        if self.next != blocks {
+            self.stop(format!("block {} of the trace did not arrive", self.next));
         }
         if self.first_reading.is_none() {
             self.first_reading = Some((self.checker.repairs().clone(), self.checker.misuses().clone()));
@@ -268,29 +163,24 @@ impl Station {
         if self.obstacle.is_some() {
             return Vec::new();
         }
-        let mut jobs = std::mem::take(&mut self.jobs);
-        let working = jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass);
-        let news = working.map(|job| job.timed(|analysis| analysis.news(self.names()))).collect();
-        self.jobs = jobs;
-        news
+        let working = self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass);
+        working.map(|job| job.timed(|analysis| analysis.news(&self.symbols))).collect()
     }
 
     /// Ends the pass with what the detectors of all workers said, by worker and then by detector. Returns whether some detector wants to see the
     /// trace again; fails with the reason if one worker has to do everything, which is then known to all.
     pub(crate) fn end_of_trace(&mut self, said: &[Vec<Vec<u64>>]) -> Result<Outcome, String> {
-        let mut jobs = std::mem::take(&mut self.jobs);
         let mut wants_more = Outcome::Done;
-        let working = jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass);
+        let working = self.jobs.iter_mut().filter(|job| job.outcome == Outcome::AnotherPass);
         for (number, job) in working.enumerate() {
             let words: Vec<_> =
                 said.iter().map(|said| said.get(number).cloned().unwrap_or_default()).collect();
-            job.timed(|analysis| analysis.hear(&words, self.names()))?;
-            job.outcome = job.timed(|analysis| analysis.end_of_trace(self.names()));
+            job.timed(|analysis| analysis.hear(&words, &self.symbols))?;
+            job.outcome = job.timed(|analysis| analysis.end_of_trace(&self.symbols));
             if job.outcome == Outcome::AnotherPass {
                 wants_more = Outcome::AnotherPass;
             }
         }
-        self.jobs = jobs;
         Ok(wants_more)
     }
 
@@ -300,9 +190,9 @@ impl Station {
         self.next = 0;
     }
 
-    /// What the workers of this process have in common.
-    pub(crate) fn commons(&self) -> &Commons {
-        &self.commons
+    /// Room for parts.
+    pub(crate) fn spare(&self) -> &SpareParts {
+        &self.spare
     }
 
     /// The detectors, in the order in which they were given.

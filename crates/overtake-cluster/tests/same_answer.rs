@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use overtake_cluster::{Answer, Obstacle, Processes, Shelf, Task};
-use overtake_detect::{DETECTORS, Driver, Entry, Findings, MOST_THREADS, Options, Outcome, Strictness};
+use overtake_detect::{DETECTORS, Driver, Entry, Findings, Options, Outcome, Strictness};
 use overtake_oracle::random::{Shape, trace};
 use overtake_oracle::random_traces;
 use overtake_trace::{EventIndex, Landmarks, OtrFile, OtrWriter, Trace};
@@ -16,11 +16,6 @@ use tempfile::NamedTempFile;
 /// Every detector that says that workers can share its work.
 fn shared() -> Vec<&'static Entry> {
     DETECTORS.iter().filter(|entry| entry.can_be_shared()).collect()
-}
-
-/// Those of which one worker can follow the synchronisation for all.
-fn by_moments() -> Vec<&'static Entry> {
-    DETECTORS.iter().filter(|entry| entry.goes_by_moments()).collect()
 }
 
 fn sealed(trace: &Trace, block_events: usize) -> NamedTempFile {
@@ -72,10 +67,9 @@ fn compare(found: &Findings, expected: &Findings, what: &str) {
     same(&(found.races(), found.max_distance()), &(expected.races(), expected.max_distance()), what);
 }
 
-/// Compares with the sequential run, in every way that workers share the work. Returns the answer.
+/// Compares with the sequential run. Returns the answer.
 fn compare_all(trace: &Trace, block_events: usize, workers: usize, what: &str) -> Result<Answer, Obstacle> {
     let file = sealed(trace, block_events);
-    compare_task(task(&file, by_moments()), trace, block_events, workers, &format!("{what}, by moments"))?;
     compare_task(task(&file, shared()), trace, block_events, workers, what)
 }
 
@@ -162,12 +156,9 @@ fn slices_find_together_what_the_sequential_run_finds() {
             let trace = trace(shape, seed);
             let (workers, slices) = (1 + (seed as usize + number) % 5, 2 + (seed as u16) % 4);
             let file = sealed(&trace, 32);
-            for detectors in [sliceable(), by_moments()] {
-                let task = Task { slices, ..task(&file, detectors) };
-                let what = format!("shape {number}, seed {seed}, {workers} workers, {slices} slices");
-                compare_task(task, &trace, 32, workers, &what)
-                    .expect("workers can share a well-formed trace");
-            }
+            let task = Task { slices, ..task(&file, sliceable()) };
+            let what = format!("shape {number}, seed {seed}, {workers} workers, {slices} slices");
+            compare_task(task, &trace, 32, workers, &what).expect("workers can share a well-formed trace");
         }
     }
 }
@@ -178,8 +169,7 @@ fn a_trace_that_needs_repairs_has_the_same_answer_in_slices_or_none() {
     for seed in 0..60 {
         let trace = trace(&Shape { variables: 6, ..Shape::ill_formed() }.with_events(60), seed);
         let file = sealed(&trace, 16);
-        let detectors = if seed % 2 == 0 { sliceable() } else { by_moments() };
-        let task = Task { slices: 3, ..task(&file, detectors) };
+        let task = Task { slices: 3, ..task(&file, sliceable()) };
         match compare_task(task, &trace, 16, 1 + seed as usize % 3, &format!("seed {seed}")) {
             Ok(_) => shared += 1,
             Err(Obstacle::Alone(_)) => refused += 1,
@@ -247,21 +237,6 @@ fn a_recording_has_the_same_answer_or_none() {
 }
 
 #[test]
-fn with_many_threads_every_worker_follows_synchronisation() {
-    for threads in [MOST_THREADS - 1, MOST_THREADS, MOST_THREADS + 1, 2 * MOST_THREADS] {
-        let mut text = String::new();
-        for child in 1..threads {
-            text += &format!(
-                "T0|fork(T{child})|1\nT{child}|acq(m)|2\nT{child}|w(x)|3\nT{child}|rel(m)|4\nT{child}|w(y)|5\n"
-            );
-        }
-        (1..threads).for_each(|child| text += &format!("T0|join(T{child})|6\nT0|r(y)|7\n"));
-        let trace = Trace::parse_std(text.as_bytes()).expect("a good trace");
-        compare_all(&trace, 16, 3, &format!("{threads} threads")).expect("workers can share it");
-    }
-}
-
-#[test]
 fn more_workers_than_blocks_or_variables_are_no_harm() {
     let trace = trace(&Shape::core().with_events(40), 3);
     compare_all(&trace, 1024, 5, "one block").expect("workers can share it");
@@ -273,16 +248,14 @@ fn more_workers_than_blocks_or_variables_are_no_harm() {
 fn a_damaged_block_is_an_obstacle_for_all() {
     let trace = trace(&Shape::everything().with_events(120), 5);
     let file = sealed(&trace, 16);
-    let good = [shared(), by_moments()].map(|detectors| task(&file, detectors));
+    let good = task(&file, shared());
     let mut bytes = std::fs::read(file.path()).expect("a file");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
     std::fs::write(file.path(), bytes).expect("a file");
     // The footer was read before: the damage shows when blocks are.
-    for good in good {
-        let error = good.with_threads(3, &mut |_| ()).expect_err("a damaged block");
-        assert!(matches!(error, Obstacle::Alone(_)), "{error}");
-    }
+    let error = good.with_threads(3, &mut |_| ()).expect_err("a damaged block");
+    assert!(matches!(error, Obstacle::Alone(_)), "{error}");
 }
 
 /// Addresses of this machine that nobody uses.

@@ -10,7 +10,6 @@ pub mod certificate;
 mod deadlock;
 mod detector;
 mod discipline;
-mod distribution;
 mod drive;
 mod extent;
 mod finding;
@@ -42,20 +41,17 @@ pub mod witness;
 
 pub use access::{Access, AccessKind, At};
 pub use detector::{Detector, LockMode};
-pub use distribution::{Distribution, StartJudging, StartShared};
 pub use drive::{Driver, Job, Strictness};
 pub use extent::Extent;
 pub use finding::{Deadlock, DeadlockStep, Finding};
 pub use findings::{Distances, Findings, Group, RaceGroup};
-pub use hb::judging::{Accesses, PlacedAccess};
-pub use hb::moments::{MOST_THREADS, Moments, Skeleton};
 pub use hinge::Hinge;
 pub use links::{EventSet, News, OwnVariables};
 pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
 pub use registry::{
-    DETECTORS, Entry, Included, Notion, Promise, ReadWindows, Reads, Registry, Silence, Stand, Unasked,
-    Witness, find, one_pass,
+    DETECTORS, Distribution, Entry, Included, Notion, Promise, ReadWindows, Reads, Registry, Silence, Stand,
+    StartShared, Unasked, Witness, find, one_pass,
 };
 pub use run::{LiveBlocks, feed, visit};
 pub use sampling::{

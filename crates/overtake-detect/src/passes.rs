@@ -11,8 +11,6 @@ use overtake_trace::{Checked, Symbols};
 
 use crate::detector::Detector;
 use crate::findings::Findings;
-use crate::hb::judging::Accesses;
-use crate::hb::moments::Moments;
 use crate::links::News;
 use crate::race::Verdict;
 use crate::run::{LiveBlocks, feed};
@@ -52,19 +50,6 @@ pub trait Pass {
     fn remarks(&self, findings: &Findings) -> Vec<String> {
         let _ = findings;
         Vec::new()
-    }
-
-    /// Takes the accesses of the next block, which this worker judges by what others found out about threads. Called instead of [`feed`](Self::feed) where
-    /// workers share the variables and one of them follows the synchronisation (`hb/moments.rs`).
-    fn judge(
-        &mut self,
-        accesses: &Accesses,
-        moments: &Moments,
-        symbols: &Symbols,
-        blocks: &mut LiveBlocks,
-        findings: &mut Findings,
-    ) {
-        let _ = (accesses, moments, symbols, blocks, findings);
     }
 
     /// The trace is over for this worker: what others must know before the pass ends. Asked only where workers share the variables
@@ -164,12 +149,6 @@ impl Analysis {
                 succession.renumber(checked, |renumbered| pass.feed(renumbered, blocks, findings));
             }
         }
-    }
-
-    /// Takes the accesses of the next block, with what their threads know. Only for analyses of
-    /// [`Distribution::ByMoments`](crate::Distribution).
-    pub fn judge(&mut self, accesses: &Accesses, moments: &Moments, symbols: &Symbols) {
-        self.pass.judge(accesses, moments, symbols, &mut self.blocks, &mut self.findings);
     }
 
     /// What other workers must know before [`end_of_trace`](Self::end_of_trace).

@@ -8,7 +8,6 @@ use overtake_trace::Parameters;
 
 use crate::detector::Detector;
 use crate::discipline;
-use crate::distribution::Distribution;
 use crate::hb::{self, FastTrack, HappensBefore};
 use crate::links::OwnVariables;
 use crate::passes::Analysis;
@@ -187,6 +186,21 @@ pub struct Included {
     pub start: fn(&Options) -> Result<Analysis, OptionError>,
 }
 
+/// Whether several workers can share the work of a detector.
+#[derive(Clone, Copy, Debug)]
+pub enum Distribution {
+    /// No: one worker sees every event.
+    Sequential,
+    /// By variable. A worker sees all events but the plain accesses of other workers' variables, and finds the races of its own, each when it
+    /// judges the second access. An element of a heap block and the block have the same worker.
+    ByVariable,
+    /// By variable, in several readings: from the second one on a worker also sees what others have marked in the one before.
+    Linked(StartShared),
+}
+
+/// Starts the analysis of a worker that has these variables.
+pub type StartShared = fn(&Options, OwnVariables) -> Result<Analysis, OptionError>;
+
 /// One detector of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -262,20 +276,7 @@ impl Entry {
 
     /// Whether variables can be judged one after the other: what it learns of one is not needed for others.
     pub fn can_be_sliced(&self) -> bool {
-        matches!(self.distribution, Distribution::ByVariable | Distribution::ByMoments(_))
-    }
-
-    /// Whether a worker may judge accesses by what another one found out about threads.
-    pub fn goes_by_moments(&self) -> bool {
-        matches!(self.distribution, Distribution::ByMoments(_))
-    }
-
-    /// Starts the analysis of a worker that gets accesses only, if there is one.
-    pub fn judging_analysis(&self) -> Option<Analysis> {
-        match self.distribution {
-            Distribution::ByMoments(start) => Some(start()),
-            _ => None,
-        }
+        matches!(self.distribution, Distribution::ByVariable)
     }
 
     /// Starts an analysis, if the settings that it uses are in range.
@@ -358,7 +359,7 @@ pub static DETECTORS: &[Entry] = &[
         silence: Silence::OrderedInThisRun,
         unasked: Unasked::Always,
         speed_goal: Some(9.0),
-        distribution: Distribution::ByMoments(hb::judging::start::<true>),
+        distribution: Distribution::ByVariable,
         merges_threads: true,
         start: one_pass::<HappensBefore>,
         ..Entry::BASIC
@@ -370,7 +371,7 @@ pub static DETECTORS: &[Entry] = &[
         promise: Promise::ExactToFirstRace,
         verdict: Verdict::Observed,
         speed_goal: Some(6.0),
-        distribution: Distribution::ByMoments(hb::judging::start::<false>),
+        distribution: Distribution::ByVariable,
         merges_threads: true,
         start: one_pass::<FastTrack>,
         ..Entry::BASIC

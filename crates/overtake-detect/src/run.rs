@@ -1,6 +1,5 @@
 //! The event loop. It exists once: every detector and every visitor gets its events from [`visit`]. Only code that looks at single events
-//! which it has kept does without it: `witness/`, whose checker shares no code with detectors on purpose, and `sampling/rpt/predict.rs`. A worker that gets
-//! accesses only, each with what its thread knows, calls the parts of the loop itself (`hb/judging.rs`).
+//! which it has kept does without it: `witness/`, whose checker shares no code with detectors on purpose, and `sampling/rpt/predict.rs`.
 //!
 //! **Sweeps.** A loop over an array makes plain accesses of one thread at one location to variables with consecutive numbers. Visitors that say
 //! so ([`Visitor::TAKES_SWEEPS`]) get such accesses whole. A sweep means what its accesses mean one by one, and its events have the indices that they
@@ -157,7 +156,7 @@ fn sweep_length(events: &[Event]) -> Option<usize> {
 
 /// Hands a sweep to the visitor, in parts that lie in one heap block or in none.
 #[inline(never)]
-pub(crate) fn visit_sweep<V: Visitor>(
+fn visit_sweep<V: Visitor>(
     visitor: &mut V,
     blocks: &LiveBlocks,
     symbols: &Symbols,

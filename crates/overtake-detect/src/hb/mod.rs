@@ -25,7 +25,6 @@
 //! | `by_clocks.rs` | detectors that judge accesses by the clocks of `sync.rs` |
 //! | `full.rs` | `hb`, which reports every racy access |
 //! | `fasttrack.rs` | `fasttrack`, exact to the first race of each variable |
-//! | `moments.rs`, `judging.rs` | both of them by several workers, one of which follows the synchronisation for all |
 //! | `shb/` | `shb`, the schedulable races |
 //! | `short.rs` | `short-hb`, races within a window, in memory that the window bounds |
 //! | `lockstamp.rs` | `lockstamp`, time indexed by locks instead of threads |
@@ -35,10 +34,8 @@ mod by_clocks;
 mod fasttrack;
 mod full;
 pub(crate) mod history;
-pub(crate) mod judging;
 mod last_accesses;
 pub(crate) mod lockstamp;
-pub(crate) mod moments;
 pub(crate) mod shb;
 pub(crate) mod short;
 mod sync;

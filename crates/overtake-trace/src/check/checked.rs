@@ -38,8 +38,6 @@ pub struct Run<'a> {
     pub first: EventIndex,
     /// The events.
     pub events: &'a [Event],
-    /// Whether the checker added it: a single event that is not in the input.
-    pub is_inserted: bool,
 }
 
 impl<'a> Run<'a> {
@@ -49,7 +47,7 @@ impl<'a> Run<'a> {
         let start = range.start.saturating_sub(self.first.0).min(length);
         let end = range.end.saturating_sub(self.first.0).clamp(start, length);
         let events = &self.events[start as usize..end as usize];
-        Run { first: EventIndex(self.first.0 + start), events, ..self }
+        Run { first: EventIndex(self.first.0 + start), events }
     }
 }
 
@@ -66,17 +64,14 @@ impl<'a> Checked<'a> {
             {
                 pending += 1;
                 let first = place(block.first, places, next);
-                let events = std::slice::from_ref(&insertion.event);
-                return Some(Run { first, events, is_inserted: true });
+                return Some(Run { first, events: std::slice::from_ref(&insertion.event) });
             }
             let end = inserted.map_or(block.events.len(), |insertion| insertion.before);
             let end = places.map_or(end, |places| consecutive(places, next, end));
             let Range { start, end } = next..end;
             next = end;
-            (start < end).then(|| {
-                let (first, events) = (place(block.first, places, start), &block.events[start..end]);
-                Run { first, events, is_inserted: false }
-            })
+            (start < end)
+                .then(|| Run { first: place(block.first, places, start), events: &block.events[start..end] })
         })
     }
 

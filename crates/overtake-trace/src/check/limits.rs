@@ -6,8 +6,7 @@ use crate::id::{EventIndex, Id, LocationId};
 use crate::symbols::Sizes;
 
 /// The lengths of the tables, which all ids of an event must be below.
-#[derive(Clone, Debug)]
-pub struct Limits {
+pub(super) struct Limits {
     threads: usize,
     locations: usize,
     /// The limit of operands for each operation: a look-up costs less than a jump that depends on the operation.
@@ -15,8 +14,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Tables of these lengths.
-    pub fn new(sizes: &Sizes) -> Limits {
+    pub(super) fn new(sizes: &Sizes) -> Limits {
         let operands = Op::ALL.map(|op| match op.operand_kind() {
             OperandKind::Variable => sizes.variables,
             OperandKind::Lock => sizes.locks,
@@ -28,16 +26,11 @@ impl Limits {
         Limits { threads: sizes.threads, locations: sizes.locations, operands }
     }
 
-    /// Refuses an event with an id outside of its table.
+    /// W1.
     #[inline]
-    pub fn check(&self, event: &Event, index: EventIndex) -> Result<()> {
-        if self.hold_all(event) { Ok(()) } else { Err(unknown_id(event, index)) }
-    }
-
-    /// Whether all ids of an event are within their tables.
-    #[inline(always)]
-    pub fn hold_all(&self, event: &Event) -> bool {
-        (event.thread().index() < self.threads) & self.hold(event)
+    pub(super) fn check(&self, event: &Event, index: EventIndex) -> Result<()> {
+        let is_known = event.thread().index() < self.threads && self.hold(event);
+        if is_known { Ok(()) } else { Err(unknown_id(event, index)) }
     }
 
     /// W1, except for the thread.

@@ -33,12 +33,12 @@ mod threads;
 
 pub use checked::{Checked, Renumbered, Run};
 pub use landmarks::{HeldLock, Landmark, Landmarks, Seen};
-pub use limits::Limits;
 pub use repairs::{Repair, Repairs};
 
 use blocks::ArrayState;
 use gaps::Gaps;
 use landmarks::Lives;
+use limits::Limits;
 use locks::LockState;
 use ordinary::Ordinary;
 use threads::{Status, ThreadState};

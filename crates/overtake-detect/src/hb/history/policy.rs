@@ -1,6 +1,6 @@
 //! What is kept of an access, and which race it makes.
 
-use overtake_clock::{Epoch, Knowledge};
+use overtake_clock::{Epoch, ThreadClock};
 use overtake_trace::{EventIndex, Id, LocationId, ThreadId};
 
 use super::store::{Histories, Latest, Packed, Place, Record};
@@ -14,7 +14,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(always)]
     pub(crate) fn plain(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
         access: Judged,
@@ -37,7 +37,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     /// mostly have the same history, so that it is judged once.
     pub(crate) fn sweep(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         first: Cell,
         count: u32,
@@ -68,7 +68,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     }
 
     /// Whether everything that is kept of a cell is ordered before what the thread of `clock` does next, and nothing is in a spill.
-    pub(crate) fn is_ordered(&self, clock: &impl Knowledge, cell: Cell) -> bool {
+    pub(crate) fn is_ordered(&self, clock: &ThreadClock, cell: Cell) -> bool {
         self.latest[cell].is_ordered(clock)
     }
 
@@ -77,7 +77,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(never)]
     fn plain_unordered(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
         (index, location): (EventIndex, LocationId),
@@ -117,7 +117,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
         access: Judged,
@@ -150,7 +150,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(always)]
     pub(crate) fn take_ordered(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
         at: At,
@@ -179,7 +179,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(always)]
     pub(crate) fn write(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
         access: Judged,
@@ -199,7 +199,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     /// An atomic access by the thread of `clock`, in `epoch`.
     pub(crate) fn atomic(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
         access: Judged,
@@ -227,7 +227,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(always)]
     pub(crate) fn pass(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         cell: Cell,
         access: Judged,
         races: &mut impl RaceSink<Cell>,
@@ -243,7 +243,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(never)]
     fn pass_kept(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         cell: Cell,
         (index, thread, location): (EventIndex, ThreadId, LocationId),
         (kind, verdict): (AccessKind, Verdict),
@@ -307,7 +307,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(never)]
     fn read_spilled(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
         access: Judged,
@@ -345,7 +345,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
     #[inline(never)]
     fn write_unordered(
         &mut self,
-        clock: &impl Knowledge,
+        clock: &ThreadClock,
         epoch: Epoch,
         cell: Cell,
         access: Judged,
@@ -379,13 +379,13 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
 }
 
 /// The latest of the accesses that are not ordered before the thread of a clock: the partner that is reported.
-struct Nearest<'a, Clock> {
-    clock: &'a Clock,
+struct Nearest<'a> {
+    clock: &'a ThreadClock,
     found: Option<Record>,
 }
 
-impl<'a, Clock: Knowledge> Nearest<'a, Clock> {
-    fn new(clock: &'a Clock) -> Self {
+impl<'a> Nearest<'a> {
+    fn new(clock: &'a ThreadClock) -> Self {
         Nearest { clock, found: None }
     }
 

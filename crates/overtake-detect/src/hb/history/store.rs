@@ -1,7 +1,7 @@
 //! Where histories are kept: 16 bytes that every access looks at, places that only races need, and spills for the few variables that
 //! need more.
 
-use overtake_clock::{Epoch, Knowledge, Time};
+use overtake_clock::{Epoch, ThreadClock, Time};
 use overtake_trace::{EventIndex, Id, IdVec, LocationId, Sizes, ThreadId, VarId};
 
 use super::Judged;
@@ -57,7 +57,7 @@ const _: () = assert!(size_of::<Latest>() == 16 && size_of::<Places>() == 16);
 impl Latest {
     /// Whether both are ordered before what the thread of `clock` does next, and there is no spill.
     #[inline(always)]
-    pub(super) fn is_ordered(&self, clock: &impl Knowledge) -> bool {
+    pub(super) fn is_ordered(&self, clock: &ThreadClock) -> bool {
         !(self.spill().is_some() | !clock.covers(self.write) | !clock.covers(self.read))
     }
 
@@ -148,7 +148,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
 
 impl Spill {
     /// Drops what a plain write of the thread of `clock` dominates.
-    pub(super) fn drop_ordered(&mut self, clock: &impl Knowledge) {
+    pub(super) fn drop_ordered(&mut self, clock: &ThreadClock) {
         for kept in [&mut self.reads, &mut self.writes, &mut self.atomics] {
             kept.retain(|record| !clock.covers(record.epoch));
         }
@@ -156,7 +156,7 @@ impl Spill {
 
     /// Drops what an access of this kind by the thread of `clock` takes the place of: everything, for a plain write; the
     /// thread's own reads, for a plain read; atomic accesses ordered before it, for an atomic one.
-    pub(super) fn pass(&mut self, clock: &impl Knowledge, kind: AccessKind) {
+    pub(super) fn pass(&mut self, clock: &ThreadClock, kind: AccessKind) {
         let own = clock.epoch().thread;
         if kind.dominates(AccessKind::Write) {
             self.clear();
@@ -180,7 +180,7 @@ impl Spill {
     }
 
     /// Keeps an atomic access and drops the atomic ones it dominates.
-    pub(super) fn keep_atomic(&mut self, clock: &impl Knowledge, record: Record) {
+    pub(super) fn keep_atomic(&mut self, clock: &ThreadClock, record: Record) {
         let writes = record.kind().writes();
         self.atomics.retain(|kept| !clock.covers(kept.epoch) || (kept.kind().writes() && !writes));
         self.atomics.push(record);
