@@ -1,5 +1,6 @@
 //! Where the stack of a thread is.
 
+use crate::libc_hooks::system;
 use crate::sys::{self, Fd};
 
 /// Lowest address of this thread's stack and the first above it; zeros if unknown.
@@ -14,10 +15,9 @@ fn thread_stack() -> (u64, u64) {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return (0, 0);
         }
-        let (mut low, mut size) = (core::ptr::null_mut(), 0);
-        let known = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size) == 0;
+        let stack = system::stack_of(attributes.as_ptr());
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        if known { (low as u64, low as u64 + size as u64) } else { (0, 0) }
+        stack.map_or((0, 0), |(low, size)| (low as u64, low as u64 + size as u64))
     }
 }
 

@@ -15,6 +15,7 @@ fn order_through_descriptors_is_recorded() {
         assert_eq!(kinds("read")[..2], [Kind::FdForget, Kind::FdWait]);
         assert_eq!(kinds("write")[..3], [Kind::FdAlias, Kind::FdPost, Kind::FdClose]);
         assert_eq!(kinds("event")[..3], [Kind::FdForget, Kind::FdPost, Kind::FdWait]);
+        assert_eq!(kinds("used"), [Kind::FdAlias, Kind::FdUse, Kind::FdUse]);
         assert_eq!(kinds("watcher"), [Kind::FdForget, Kind::FdPost, Kind::FdWait]);
         let alias = |name: &str| log.about(run.printed(name))[0].1.words[2];
         assert_eq!(alias("write"), run.printed("read"));
@@ -56,7 +57,9 @@ fn formatted_text_is_recorded_and_comes_out_right() {
         let writes = thread.accesses(true);
         let ranges = thread.records.iter().filter(|record| record.kind == Kind::WriteRange);
         let ranges: Vec<_> = ranges.map(|record| (record.value, record.words[1])).collect();
-        for (name, bytes) in [("first", 64), ("second", 8), ("third", 5)] {
+        for (name, bytes) in
+            [("first", 64), ("second", 8), ("third", 5), ("fourth", 14), ("fifth", 8), ("sixth", 5)]
+        {
             let written = (run.printed(name), bytes);
             assert!(
                 writes.contains(&written) || ranges.contains(&written),
@@ -90,6 +93,11 @@ fn functions_read_and_write_what_the_table_says() {
 fn functions_for_letters_and_numbers_read_and_write_what_the_table_says() {
     let tables = [include_str!("../src/libc_hooks/letters.rs"), include_str!("../src/libc_hooks/numbers.rs")];
     check_table("letters.c", &tables);
+}
+
+#[test]
+fn functions_of_the_system_read_and_write_what_the_table_says() {
+    check_table("system.c", &[include_str!("../src/libc_hooks/system.rs")]);
 }
 
 /// Every row that the program prints is in the log: a function of libc, what it does, where, and how many bytes. Every

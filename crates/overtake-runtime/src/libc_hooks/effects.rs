@@ -1,8 +1,8 @@
 //! Functions of libc whose effect is a row of a table: what they read, and what they write if they succeed. A
-//! test calls each and compares the log with the row (`tests/programs/table.c`). `letters.rs` and `numbers.rs` have more of them.
+//! test calls each and compares the log with the row (`tests/programs/table.c`). `letters.rs`, `numbers.rs` and `system.rs` have more of them.
 //!
-//! Left out on purpose: memory that libc protects by its own locks, and the few functions that the runtime calls itself
-//! (`pthread_attr_getstack`, `sem_getvalue`).
+//! Left out on purpose: memory that libc protects by its own locks, and functions of libraries that glibc does not contain (`crypt`, `xdr_int`): a
+//! program that looks for them would find ours and nothing behind them.
 
 use core::ffi::c_void;
 
@@ -25,6 +25,11 @@ impl Part {
         if self.address != 0 {
             touch::<WRITE>(self.address, self.length, pc);
         }
+    }
+
+    /// The first address behind it.
+    pub(super) fn end(self) -> usize {
+        self.address + self.length
     }
 }
 
@@ -72,16 +77,18 @@ pub(super) fn there(result: usize) -> bool {
     result != 0
 }
 
-/// One row for each function: its arguments, what it reads, which results mean that it has written, and what it wrote.
+/// One row for each function: its arguments, the descriptor that it uses (in a way that orders nothing), what it reads, which results mean that it has
+/// written, and what it wrote.
 macro_rules! effects {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty
-        $(, reads $read:expr)? $(, if $success:ident writes $written:expr)?;)*) => {
+        $(, uses $used:ident)? $(, reads $read:expr)? $(, if $success:ident writes $written:expr)?;)*) => {
         hook! {$(
             fn $name($($argument: $type),*; pc) -> $result {
+                $($crate::libc_hooks::files::used($used, pc);)?
                 $(for part in $read { part.touch::<false>(pc); })?
                 let result = real($($argument),*);
                 $(if $success(result) {
-                    #[allow(clippy::redundant_closure_call, reason = "the row names the result")]
+                    #[allow(clippy::redundant_closure_call, clippy::redundant_closure, reason = "the row names the result")]
                     for part in ($written)(result) { part.touch::<true>(pc); }
                 })?
                 result
@@ -98,20 +105,20 @@ effects! {
     fn stat64(path: usize, out: usize) -> i32, reads [text(path)], if zero writes |_| [of::<libc::stat>(out)];
     fn lstat(path: usize, out: usize) -> i32, reads [text(path)], if zero writes |_| [of::<libc::stat>(out)];
     fn lstat64(path: usize, out: usize) -> i32, reads [text(path)], if zero writes |_| [of::<libc::stat>(out)];
-    fn fstat(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::stat>(out)];
-    fn fstat64(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::stat>(out)];
+    fn fstat(file: i32, out: usize) -> i32, uses file, if zero writes |_| [of::<libc::stat>(out)];
+    fn fstat64(file: i32, out: usize) -> i32, uses file, if zero writes |_| [of::<libc::stat>(out)];
     fn fstatat(at: i32, path: usize, out: usize, flags: i32) -> i32, reads [text(path)],
         if zero writes |_| [of::<libc::stat>(out)];
     fn fstatat64(at: i32, path: usize, out: usize, flags: i32) -> i32, reads [text(path)],
         if zero writes |_| [of::<libc::stat>(out)];
     fn statfs(path: usize, out: usize) -> i32, reads [text(path)], if zero writes |_| [of::<libc::statfs>(out)];
     fn statfs64(path: usize, out: usize) -> i32, reads [text(path)], if zero writes |_| [of::<libc::statfs>(out)];
-    fn fstatfs(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::statfs>(out)];
-    fn fstatfs64(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::statfs>(out)];
+    fn fstatfs(file: i32, out: usize) -> i32, uses file, if zero writes |_| [of::<libc::statfs>(out)];
+    fn fstatfs64(file: i32, out: usize) -> i32, uses file, if zero writes |_| [of::<libc::statfs>(out)];
     fn statvfs(path: usize, out: usize) -> i32, reads [text(path)], if zero writes |_| [of::<libc::statvfs>(out)];
     fn statvfs64(path: usize, out: usize) -> i32, reads [text(path)], if zero writes |_| [of::<libc::statvfs>(out)];
-    fn fstatvfs(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::statvfs>(out)];
-    fn fstatvfs64(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::statvfs>(out)];
+    fn fstatvfs(file: i32, out: usize) -> i32, uses file, if zero writes |_| [of::<libc::statvfs>(out)];
+    fn fstatvfs64(file: i32, out: usize) -> i32, uses file, if zero writes |_| [of::<libc::statvfs>(out)];
 
     fn getcwd(out: usize, room: usize) -> usize, if there writes |result| [text(result)];
     fn readlink(path: usize, out: usize, room: usize) -> isize, reads [text(path)],
@@ -121,8 +128,8 @@ effects! {
     fn realpath(path: usize, out: usize) -> usize, reads [text(path)], if there writes |result| [text(result)];
     fn gethostname(out: usize, room: usize) -> i32, if zero writes |_| [text(out)];
     fn getdomainname(out: usize, room: usize) -> i32, if zero writes |_| [text(out)];
-    fn ttyname_r(file: i32, out: usize, room: usize) -> i32, if zero writes |_| [text(out)];
-    fn ptsname_r(file: i32, out: usize, room: usize) -> i32, if zero writes |_| [text(out)];
+    fn ttyname_r(file: i32, out: usize, room: usize) -> i32, uses file, if zero writes |_| [text(out)];
+    fn ptsname_r(file: i32, out: usize, room: usize) -> i32, uses file, if zero writes |_| [text(out)];
     fn getlogin_r(out: usize, room: usize) -> i32, if zero writes |_| [text(out)];
     fn strerror_r(number: i32, out: usize, room: usize) -> usize,
         if there writes |result| [if result == out { text(out) } else { bytes(0, 0) }];
@@ -174,8 +181,8 @@ effects! {
     fn getitimer(which: i32, out: usize) -> i32, if zero writes |_| [of::<libc::itimerval>(out)];
     fn setitimer(which: i32, time: usize, out: usize) -> i32, reads [of::<libc::itimerval>(time)],
         if zero writes |_| [of::<libc::itimerval>(out)];
-    fn timerfd_gettime(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::itimerspec>(out)];
-    fn timerfd_settime(file: i32, flags: i32, time: usize, out: usize) -> i32, reads [of::<libc::itimerspec>(time)],
+    fn timerfd_gettime(file: i32, out: usize) -> i32, uses file, if zero writes |_| [of::<libc::itimerspec>(out)];
+    fn timerfd_settime(file: i32, flags: i32, time: usize, out: usize) -> i32, uses file, reads [of::<libc::itimerspec>(time)],
         if zero writes |_| [of::<libc::itimerspec>(out)];
     fn sched_getaffinity(process: i32, room: usize, out: usize) -> i32, if zero writes |_| [bytes(out, room)];
     fn sched_getparam(process: i32, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
@@ -198,10 +205,10 @@ effects! {
     fn pthread_sigmask(how: i32, set: usize, out: usize) -> i32, reads [of::<libc::sigset_t>(set)],
         if zero writes |_| [of::<libc::sigset_t>(out)];
 
-    fn bind(file: i32, address: usize, length: u32) -> i32, reads [bytes(address, length as usize)];
-    fn setsockopt(file: i32, level: i32, option: i32, value: usize, length: u32) -> i32,
+    fn bind(file: i32, address: usize, length: u32) -> i32, uses file, reads [bytes(address, length as usize)];
+    fn setsockopt(file: i32, level: i32, option: i32, value: usize, length: u32) -> i32, uses file,
         reads [bytes(value, length as usize)];
-    fn getsockopt(file: i32, level: i32, option: i32, out: usize, length: usize) -> i32, reads [of::<u32>(length)],
+    fn getsockopt(file: i32, level: i32, option: i32, out: usize, length: usize) -> i32, uses file, reads [of::<u32>(length)],
         if zero writes |_| [of::<u32>(length), bytes(out, value::<u32>(length) as usize)];
     fn inet_pton(family: i32, input: usize, out: usize) -> i32, reads [text(input)],
         if positive writes |_| [bytes(out, if family == libc::AF_INET { 4 } else { 16 })];
@@ -217,7 +224,7 @@ effects! {
         if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
     fn lgetxattr(path: usize, name: usize, out: usize, room: usize) -> isize, reads [text(path), text(name)],
         if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
-    fn fgetxattr(file: i32, name: usize, out: usize, room: usize) -> isize, reads [text(name)],
+    fn fgetxattr(file: i32, name: usize, out: usize, room: usize) -> isize, uses file, reads [text(name)],
         if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
 
     fn pthread_attr_getguardsize(attributes: usize, out: usize) -> i32, if zero writes |_| [of::<usize>(out)];
@@ -251,7 +258,7 @@ effects! {
     fn random_r(state: usize, out: usize) -> i32, if zero writes |_| [of::<i32>(out)];
     fn lrand48_r(state: usize, out: usize) -> i32, if zero writes |_| [of::<i64>(out)];
     fn drand48_r(state: usize, out: usize) -> i32, if zero writes |_| [of::<f64>(out)];
-    fn tcgetattr(file: i32, out: usize) -> i32, if zero writes |_| [of::<libc::termios>(out)];
+    fn tcgetattr(file: i32, out: usize) -> i32, uses file, if zero writes |_| [of::<libc::termios>(out)];
     fn mincore(address: usize, length: usize, out: usize) -> i32, if zero writes |_| [bytes(out, length.div_ceil(4096))];
     fn tmpnam_r(out: usize) -> usize, if there writes |result| [text(result)];
     fn strxfrm(out: usize, input: usize, room: usize) -> usize, reads [text(input)],
@@ -268,7 +275,7 @@ effects! {
         if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
     fn llistxattr(path: usize, out: usize, room: usize) -> isize, reads [text(path)],
         if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
-    fn flistxattr(file: i32, out: usize, room: usize) -> isize,
+    fn flistxattr(file: i32, out: usize, room: usize) -> isize, uses file,
         if natural writes |result| [bytes(if room > 0 { out } else { 0 }, result as usize)];
     fn access(path: usize, mode: i32) -> i32, reads [text(path)];
     fn faccessat(at: i32, path: usize, mode: i32, flags: i32) -> i32, reads [text(path)];

@@ -102,7 +102,12 @@ pub(super) struct Part {
 ///
 /// # Safety
 /// `parts` must point to `count` parts.
-unsafe fn touch_parts<const WRITE: bool>(parts: *const Part, count: usize, mut total: usize, pc: usize) {
+pub(super) unsafe fn touch_parts<const WRITE: bool>(
+    parts: *const Part,
+    count: usize,
+    mut total: usize,
+    pc: usize,
+) {
     /// libc refuses more parts.
     const MOST_PARTS: usize = 1024;
     if thread::current().is_none() || count > MOST_PARTS {

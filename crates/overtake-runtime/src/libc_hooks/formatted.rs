@@ -70,6 +70,22 @@ hook_any! {
         reading(format, list, pc);
         allocated(real(out, format, list), out, pc)
     }
+    fn __sprintf_chk(buffer: usize, flags: i32, size: usize, format: usize; list; pc) -> i32 = __vsprintf_chk {
+        reading(format, list, pc);
+        put(real(buffer, flags, size, format, list), buffer, usize::MAX, pc)
+    }
+    fn __printf_chk(flags: i32, format: usize; list; pc) -> i32 = __vprintf_chk {
+        printing(format, list, standard_output(), pc);
+        real(flags, format, list)
+    }
+    fn __fprintf_chk(stream: *mut Stream, flags: i32, format: usize; list; pc) -> i32 = __vfprintf_chk {
+        printing(format, list, stream, pc);
+        real(stream, flags, format, list)
+    }
+    fn __snprintf_chk(buffer: usize, room: usize, flags: i32, size: usize, format: usize; list; pc) -> i32 = __vsnprintf_chk {
+        reading(format, list, pc);
+        put(real(buffer, room, flags, size, format, list), buffer, room, pc)
+    }
 }
 
 /// A text was allocated and written.
@@ -107,6 +123,24 @@ hook! {
     fn vasprintf(out: *mut usize, format: usize, list: *mut c_void; pc) -> i32 {
         reading(format, list, pc);
         allocated(real(out, format, list), out, pc)
+    }
+
+    // Libraries that were compiled with _FORTIFY_SOURCE call these.
+    fn __vsprintf_chk(buffer: usize, flags: i32, size: usize, format: usize, list: *mut c_void; pc) -> i32 {
+        reading(format, list, pc);
+        put(real(buffer, flags, size, format, list), buffer, usize::MAX, pc)
+    }
+    fn __vsnprintf_chk(buffer: usize, room: usize, flags: i32, size: usize, format: usize, list: *mut c_void; pc) -> i32 {
+        reading(format, list, pc);
+        put(real(buffer, room, flags, size, format, list), buffer, room, pc)
+    }
+    fn __vprintf_chk(flags: i32, format: usize, list: *mut c_void; pc) -> i32 {
+        printing(format, list, standard_output(), pc);
+        real(flags, format, list)
+    }
+    fn __vfprintf_chk(stream: *mut Stream, flags: i32, format: usize, list: *mut c_void; pc) -> i32 {
+        printing(format, list, stream, pc);
+        real(stream, flags, format, list)
     }
 }
 

@@ -156,8 +156,6 @@ effects! {
     fn ether_ntohost(out: usize, input: usize) -> i32, reads [bytes(input, 6)], if zero writes |_| [text(out)];
     fn ether_line(line: usize, address: usize, name: usize) -> i32, reads [text(line)],
         if zero writes |_| [bytes(address, 6), text(name)];
-    fn getmntent_r(stream: usize, out: usize, buffer: usize, room: i32) -> usize,
-        if there writes |_| [of::<libc::mntent>(out)];
     fn getgrouplist(name: usize, group: u32, out: usize, count: usize) -> i32, reads [text(name), of::<i32>(count)],
         if positive writes |result| [bytes(out, result as usize * 4), of::<i32>(count)];
     fn sigandset(out: usize, first: usize, second: usize) -> i32, if zero writes |_| [of::<libc::sigset_t>(out)];

@@ -32,6 +32,7 @@ mod signals;
 mod streams;
 mod strings;
 mod syscalls;
+pub(crate) mod system;
 pub(crate) mod threads;
 mod waits;
 

@@ -37,20 +37,10 @@ numbers! {
     fn sincosf(number: f32; sine: *mut f32, cosine: *mut f32) -> ();
 }
 
-/// One row for each function of `long double`: where it writes how much. Such numbers are passed on the stack, so that a jump to the
-/// library's function passes them on.
-macro_rules! long_numbers {
-    ($(fn $name:ident($out:ident: $bytes:expr $(, $second:ident: $more:expr)?);)*) => {$(
-        /// Records what is going to be written. The library's function.
-        extern "C" fn $name($out: usize, second: usize, pc: usize) -> usize {
-            #[used]
-            #[unsafe(link_section = "overtake_real")]
-            static REAL: Real = Real::new(concat!(stringify!($name), "\0"));
-            touch::<true>($out, $bytes, pc);
-            let _ = second;
-            $(let $second = second; touch::<true>($second, $more, pc);)?
-            REAL.address_in(c"libm.so.6") as usize
-        }
+/// Exports a handler that gets the two registers which may hold pointers, and returns the address of the library's function: a jump to it passes on what
+/// the caller passed.
+macro_rules! jump_to_real {
+    ($name:ident) => {
         symbol!(
             hooked $name,
             "push rdi",
@@ -69,6 +59,24 @@ macro_rules! long_numbers {
             ".cfi_adjust_cfa_offset -8",
             "jmp rax"
         );
+    };
+}
+
+/// One row for each function of `long double`: where it writes how much. Such numbers are passed on the stack, so that a jump to the
+/// library's function passes them on.
+macro_rules! long_numbers {
+    ($(fn $name:ident($out:ident: $bytes:expr $(, $second:ident: $more:expr)?);)*) => {$(
+        /// Records what is going to be written. The library's function.
+        extern "C" fn $name($out: usize, second: usize, pc: usize) -> usize {
+            #[used]
+            #[unsafe(link_section = "overtake_real")]
+            static REAL: Real = Real::new(concat!(stringify!($name), "\0"));
+            touch::<true>($out, $bytes, pc);
+            let _ = second;
+            $(let $second = second; touch::<true>($second, $more, pc);)?
+            REAL.address_in(c"libm.so.6") as usize
+        }
+        jump_to_real!($name);
     )*};
 }
 
@@ -81,4 +89,46 @@ long_numbers! {
     fn remquol(out: 4);
     fn lgammal_r(out: 4);
     fn sincosl(sine: LONG, cosine: LONG);
+}
+
+/// The functions that leave the sign of their result in `signgam`, which belongs to all threads.
+macro_rules! leaving_a_sign {
+    ($(fn $name:ident($type:ty);)*) => {$(
+        extern "C" fn $name(number: $type, pc: usize) -> $type {
+            #[used]
+            #[unsafe(link_section = "overtake_real")]
+            static REAL: Real = Real::new(concat!(stringify!($name), "\0"));
+            // SAFETY: the type is that of the library's function of this name.
+            let function = unsafe {
+                core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn($type) -> $type>(REAL.address_in(c"libm.so.6"))
+            };
+            // SAFETY: our caller calls this function with this argument.
+            let result = unsafe { function(number) };
+            sign_is_left(pc);
+            result
+        }
+        export!(hooked $name, );
+    )*};
+}
+
+leaving_a_sign! {
+    fn lgamma(f64);
+    fn lgammaf(f32);
+}
+
+/// The number is on the stack.
+extern "C" fn lgammal(_: usize, _: usize, pc: usize) -> usize {
+    #[used]
+    #[unsafe(link_section = "overtake_real")]
+    static REAL: Real = Real::new("lgammal\0");
+    sign_is_left(pc);
+    REAL.address_in(c"libm.so.6") as usize
+}
+jump_to_real!(lgammal);
+
+fn sign_is_left(pc: usize) {
+    #[used]
+    #[unsafe(link_section = "overtake_real")]
+    static SIGN: Real = Real::variable("signgam\0");
+    touch::<true>(SIGN.address_in(c"libm.so.6") as usize, size_of::<i32>(), pc);
 }

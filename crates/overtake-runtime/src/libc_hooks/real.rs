@@ -12,12 +12,25 @@ use crate::process;
 pub(crate) struct Real {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
+    scope: *mut c_void,
 }
+
+// SAFETY: the scope is a constant that is never read through.
+unsafe impl Sync for Real {}
 
 impl Real {
     pub(crate) const fn new(name: &'static str) -> Real {
+        Real::found_in(libc::RTLD_NEXT, name)
+    }
+
+    /// A variable of a library: that of the program, if that has its own copy.
+    pub(crate) const fn variable(name: &'static str) -> Real {
+        Real::found_in(libc::RTLD_DEFAULT, name)
+    }
+
+    const fn found_in(scope: *mut c_void, name: &'static str) -> Real {
         match CStr::from_bytes_with_nul(name.as_bytes()) {
-            Ok(name) => Real { name, address: AtomicPtr::new(core::ptr::null_mut()) },
+            Ok(name) => Real { name, address: AtomicPtr::new(core::ptr::null_mut()), scope },
             Err(_) => panic!("a name ends in its only zero byte"),
         }
     }
@@ -66,8 +79,8 @@ impl Real {
         // Condition variables had another layout before this version, and `dlsym` may find that.
         // SAFETY: the names are zero-terminated.
         let address = unsafe {
-            let versioned = libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), c"GLIBC_2.3.2".as_ptr());
-            if versioned.is_null() { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } else { versioned }
+            let versioned = libc::dlvsym(self.scope, self.name.as_ptr(), c"GLIBC_2.3.2".as_ptr());
+            if versioned.is_null() { libc::dlsym(self.scope, self.name.as_ptr()) } else { versioned }
         };
         self.address.store(address, Ordering::Relaxed);
         address
@@ -97,13 +110,13 @@ pub(crate) fn look_up_all() {
 macro_rules! hook {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*; $pc:ident) $(-> $result:ty)? $body:block)*) => {$(
         $(#[$meta])*
-        #[allow(non_snake_case, reason = "the name is given")]
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "the name and the arguments are given")]
         extern "C" fn $name($($argument: $type,)* $pc: usize) $(-> $result)? {
             #[used]
             #[unsafe(link_section = "overtake_real")]
             static REAL: $crate::libc_hooks::real::Real =
                 $crate::libc_hooks::real::Real::new(concat!(stringify!($name), "\0"));
-            #[allow(dead_code, reason = "some functions are replaced altogether")]
+            #[allow(dead_code, clippy::too_many_arguments, reason = "some functions are replaced altogether")]
             #[inline(always)]
             fn real($($argument: $type),*) $(-> $result)? {
                 // SAFETY: the type is that of libc's function of this name.
@@ -201,11 +214,25 @@ macro_rules! export {
             "ret"
         );
     };
+    // So are the seventh and the eighth.
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident) => {
+        $crate::libc_hooks::real::symbol!(
+            $origin $name,
+            "push qword ptr [rsp]",
+            "push qword ptr [rsp + 24]",
+            "push qword ptr [rsp + 24]",
+            ".cfi_adjust_cfa_offset 24",
+            "call {handler}",
+            "add rsp, 24",
+            ".cfi_adjust_cfa_offset -24",
+            "ret"
+        );
+    };
 }
 pub(crate) use export;
 
 /// Defines a handler for a libc function that takes any number of arguments, and exports it. The handler gets the named arguments
-/// (at most three), the list of the others, and the program counter. In it, `real` is the function that takes a list,
+/// (at most five), the list of the others, and the program counter. In it, `real` is the function that takes a list,
 /// whose name follows the `=`.
 macro_rules! hook_any {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),*; $list:ident; $pc:ident) -> $result:ty = $with_list:ident $body:block)*) => {$(
@@ -246,13 +273,24 @@ macro_rules! export_any {
     ($origin:ident $name:ident, $a:ident $b:ident $c:ident) => {
         $crate::libc_hooks::real::list!($origin $name, "24", "rcx", "r8");
     };
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident) => {
+        $crate::libc_hooks::real::list!($origin $name, "32", "r8", "r9");
+    };
+    // The return address is passed on the stack, which stays aligned.
+    ($origin:ident $name:ident, $a:ident $b:ident $c:ident $d:ident $e:ident) => {
+        $crate::libc_hooks::real::list!(
+            $origin $name, "40", "r9", "rax";
+            "sub rsp, 8", "push rax", ".cfi_adjust_cfa_offset 16";
+            "add rsp, 16", ".cfi_adjust_cfa_offset -16"
+        );
+    };
 }
 pub(crate) use export_any;
 
 /// Stores all registers that may hold arguments in memory, in the layout of an argument list: 24 bytes at the stack pointer that say where
 /// the arguments are, and the registers 32 bytes above it.
 macro_rules! list {
-    ($origin:ident $name:ident, $named_bytes:literal, $list:literal, $pc:literal) => {
+    ($origin:ident $name:ident, $named_bytes:literal, $list:literal, $pc:literal $(; $($before:literal),*; $($after:literal),*)?) => {
         $crate::libc_hooks::real::symbol!(
             $origin $name,
             "sub rsp, 216",
@@ -282,7 +320,9 @@ macro_rules! list {
             "mov [rsp + 16], rax",
             concat!("mov ", $list, ", rsp"),
             concat!("mov ", $pc, ", [rsp + 216]"),
+            $($($before,)*)?
             "call {handler}",
+            $($($after,)*)?
             "add rsp, 216",
             ".cfi_adjust_cfa_offset -216",
             "ret"

@@ -5,8 +5,8 @@ use core::ffi::c_void;
 use overtake_rawlog::RecordKind;
 
 use super::locks::{announce, lifetimes, mutex_taken};
-use super::real::hook;
-use super::{caller_or, note, note_with};
+use super::real::{Real, hook};
+use super::{caller_or, note, note_with, touch};
 use crate::thread;
 
 lifetimes! {
@@ -136,15 +136,37 @@ hook! {
     /// tokens that it has now is recorded.
     fn sem_open(name: usize, flags: i32, mode: u32, value: u32; pc) -> usize {
         let semaphore = real(name, flags, mode, value);
-        let mut tokens = 0;
-        // SAFETY: a semaphore that was just opened; null stands for failure.
-        if semaphore != 0 && unsafe { libc::sem_getvalue(semaphore as *mut libc::sem_t, &raw mut tokens) } == 0
+        if semaphore != 0
+            && let Some(tokens) = tokens_of(semaphore)
             && let Some(thread) = thread::current()
         {
-            thread.sync_with(RecordKind::SemaphoreOpen, semaphore as u64, pc as u64, tokens.max(0) as u64);
+            thread.sync_with(RecordKind::SemaphoreOpen, semaphore as u64, pc as u64, tokens);
         }
         semaphore
     }
+    /// It orders nothing: POSIX promises nothing of the kind, and libc reads the number without order.
+    fn sem_getvalue(semaphore: usize, out: usize; pc) -> i32 {
+        let result = real(semaphore, out);
+        if result == 0 {
+            touch::<true>(out, size_of::<i32>(), pc);
+        }
+        result
+    }
+}
+
+/// How many tokens an open semaphore has. Not by our own hook.
+fn tokens_of(semaphore: usize) -> Option<u64> {
+    #[used]
+    #[unsafe(link_section = "overtake_real")]
+    static REAL: Real = Real::new("sem_getvalue\0");
+    let mut tokens = 0;
+    // SAFETY: the type is that of libc's function, and our caller passes an open semaphore.
+    let result = unsafe {
+        core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(usize, *mut i32) -> i32>(
+            REAL.address(),
+        )(semaphore, &raw mut tokens)
+    };
+    (result == 0).then_some(tokens.max(0) as u64)
 }
 
 #[inline]

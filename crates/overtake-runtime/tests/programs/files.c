@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 int main(void) {
@@ -29,6 +30,10 @@ int main(void) {
     int watcher = epoll_create1(0);
     struct epoll_event ready = {.events = EPOLLOUT};
     if (epoll_ctl(watcher, EPOLL_CTL_ADD, event, &ready) || epoll_wait(watcher, &ready, 1, -1) != 1) return 1;
+    struct stat about;
+    int used = socket(AF_INET, SOCK_STREAM, 0);
+    if (fstat(used, &about) || listen(used, 1)) return 1;
+    printf("used %d\n", used);
     printf("read %d\nwrite %d\ncopy %d\nevent %d\nfirst %d\nsecond %d\nwatcher %d\nbuffer %p\n", ends[0], ends[1], copy, event, pair[0], pair[1], watcher, (void *)buffer);
     return 0;
 }

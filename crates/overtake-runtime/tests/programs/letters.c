@@ -9,7 +9,6 @@
 #include <iconv.h>
 #include <locale.h>
 #include <math.h>
-#include <mntent.h>
 #include <netdb.h>
 #include <netinet/ether.h>
 #include <pwd.h>
@@ -191,8 +190,6 @@ static void people(void)
     READING(getprotobyname_r, protocol, 4, (getprotobyname_r(protocol, NEW(struct protoent), buffer, 4096, NEW(struct protoent *)), 0));
     OUT(getprotobynumber_r, struct protoent *, getprotobynumber_r(6, NEW(struct protoent), buffer, 4096, out));
     READING(getservbyname_r, service, 5, (getservbyname_r(service, protocol, NEW(struct servent), buffer, 4096, NEW(struct servent *)), 0));
-    stream = setmntent("/proc/mounts", "r");
-    OUT(getmntent_r, struct mntent, !getmntent_r(stream, out, buffer, 4096));
     int *many = NEW(int);
     gid_t *groups = calloc(256, sizeof *groups);
     *many = 256;
@@ -231,6 +228,13 @@ static void people(void)
     OUT(sigorset, sigset_t, sigorset(out, set, set));
 }
 
+#define LEAVING_A_SIGN(function, number)          \
+    do {                                          \
+        anew();                                   \
+        if (function(number) < 0.4) abort();      \
+        WRITES(function, &signgam, sizeof signgam); \
+    } while (0)
+
 static void numbers(void)
 {
     volatile double large = 2.75;
@@ -247,6 +251,9 @@ static void numbers(void)
     OUT(sincos, double, (sincos(large, sine, out), *sine < 0.38));
     WRITES(sincos, sine, sizeof *sine);
     volatile long double longest = 2.75;
+    LEAVING_A_SIGN(lgamma, large);
+    LEAVING_A_SIGN(lgammaf, small);
+    LEAVING_A_SIGN(lgammal, longest);
     long double *long_sine = NEW(long double);
     OUT(modfl, long double, modfl(longest, out) != 0.75);
     OUT(frexpl, int, frexpl(longest, out) != 0.6875);
