@@ -172,14 +172,14 @@ fn report() -> Outcome {
     sys::reset_child_signal();
     // SAFETY: the child does nothing but look for a program and become it.
     let child = match unsafe { sys::bare_fork() } {
-        Ok(0) => {
-            if !process::has_standard_error() {
-                move_standard_error();
-            }
-            sys::lift_limits();
-            become_overtake(log);
-            sys::exit_now(NOT_FOUND)
-        }
+        Ok(0) => be_overtake(log),
+        // SAFETY: the same; this is done once.
+        Err(Errno(libc::ENOMEM)) => unsafe {
+            sys::fork_sharing_memory(be_overtake_at, &raw const log as usize)
+        },
+        other => other,
+    };
+    let child = match child {
         Ok(child) => child,
         Err(error) => return leave_log(error),
     };
@@ -198,6 +198,21 @@ fn report() -> Outcome {
         Ok(_) => leave_log(Errno(libc::EINTR)),
         Err(error) => leave_log(error),
     }
+}
+
+extern "C" fn be_overtake_at(log: usize) -> ! {
+    // SAFETY: the thread that waits for us passes the address of its variable.
+    be_overtake(unsafe { &*(log as *const &[u8]) })
+}
+
+/// In the child: becomes the `overtake` that reports the log.
+fn be_overtake(log: &[u8]) -> ! {
+    if !process::has_standard_error() {
+        move_standard_error();
+    }
+    sys::lift_limits();
+    become_overtake(log);
+    sys::exit_now(NOT_FOUND)
 }
 
 /// Writes what the program printed, without locks: another thread may hold one for ever.

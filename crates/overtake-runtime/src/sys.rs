@@ -407,6 +407,51 @@ pub(crate) unsafe fn bare_fork() -> Result<usize, Errno> {
     unsafe { syscall6(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0, 0]) }
 }
 
+/// The stack of a child that shares our memory.
+struct SharedStack(core::cell::UnsafeCell<[u128; SHARED_STACK_BYTES / 16]>);
+const SHARED_STACK_BYTES: usize = 64 << 10;
+// SAFETY: one child at a time uses it, see `fork_sharing_memory`.
+unsafe impl Sync for SharedStack {}
+static SHARED_STACK: SharedStack = SharedStack(core::cell::UnsafeCell::new([0; SHARED_STACK_BYTES / 16]));
+
+/// Starts a child that shares this process's memory, and calls `run` on a stack of its own. This thread waits until the child becomes
+/// another program or ends. That works where there is no memory for a copy of the process.
+///
+/// # Safety
+/// At most one thread may call this. `run` must do nothing but system calls.
+pub(crate) unsafe fn fork_sharing_memory(
+    run: extern "C" fn(usize) -> !,
+    argument: usize,
+) -> Result<usize, Errno> {
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let top = SHARED_STACK.0.get() as usize + SHARED_STACK_BYTES;
+    let result: isize;
+    // SAFETY: the child starts with our registers and an empty stack, which is aligned as a call wants it, and never comes back.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r12",
+            "call r13",
+            "ud2",
+            "2:",
+            inlateout("rax") libc::SYS_clone as isize => result,
+            in("rdi") flags as usize,
+            in("rsi") top,
+            in("rdx") 0,
+            in("r10") 0,
+            in("r8") 0,
+            in("r12") argument,
+            in("r13") run,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    if result < 0 { Err(Errno(-result as i32)) } else { Ok(result as usize) }
+}
+
 /// Becomes another program; returns only on failure.
 ///
 /// # Safety

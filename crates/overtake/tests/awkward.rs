@@ -158,7 +158,7 @@ macro_rules! same {
 mod programs_do_the_same_as_without_us {
     use super::{Directly, expect_the_same};
 
-    same!(Reports: fork_storm, racing_child, spawned, everything_closed, little_memory, many_signals, jumps, contexts, cancelled, many_mutexes,
+    same!(Reports: fork_storm, racing_child, spawned, everything_closed, little_memory, more_than_memory, many_signals, jumps, contexts, cancelled, many_mutexes,
         deep, quick_end, raw_end, exec_in_thread, vforked, no_descriptors, small_files, unflushed, reused_stderr, threads_alive, threads_in_sequence,
         no_time_stamps, nothing_allowed, signal_stacks, last_thread_ends,
         race_before_exec, spawned_racer, shell_started);
