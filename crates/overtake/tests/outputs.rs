@@ -99,6 +99,27 @@ fn a_cut_file_is_refused_and_salvaged() {
 }
 
 #[test]
+fn damaged_copies_of_a_trace_without_races_have_none() {
+    let files = Files::new();
+    let (whole, damaged) = (files.path("whole.otr"), files.path("damaged.otr"));
+    overtake(&["gen", "lock-heavy", "--events", "300k", "--raciness", "0", "-o", &whole]).expect_code(0);
+    overtake(&["analyze", "-q", &whole]).expect_code(0);
+    let bytes = std::fs::read(&whole).expect("a file");
+    let mut salvaged = 0;
+    for part in 1..40 {
+        let mut copy = bytes.clone();
+        let at = bytes.len() * part / 40;
+        let end = (at + 64 * part).min(bytes.len());
+        copy[at..end].iter_mut().for_each(|byte| *byte = !*byte);
+        std::fs::write(&damaged, &copy).expect("a file");
+        let detectors = "hb,fasttrack,slimstate,syncp,osr";
+        let run = overtake(&["analyze", "-q", "--salvage", "-d", detectors, &damaged]).expect_code(0);
+        salvaged += u32::from((run.text() + &run.stderr).contains("missing"));
+    }
+    assert!(salvaged > 20, "{salvaged}");
+}
+
+#[test]
 fn the_same_seed_makes_the_same_trace() {
     let files = Files::new();
     let make = |name: &str, seed: &str| {

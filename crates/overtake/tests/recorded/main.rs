@@ -273,6 +273,21 @@ fn what_did_not_fit_is_counted() {
     assert_eq!(output.status.code(), Some(0), "the race is among the oldest: {report}");
 }
 
+#[test]
+fn what_was_handed_over_in_a_part_that_is_lost_is_no_race() {
+    let directory = tempfile::tempdir().expect("writable");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/handed_over_early.c");
+    let program = compiled(&source, &directory);
+    for limit in ["1M", "1G"] {
+        let output =
+            overtake().args(["run", "--max-size", limit, "--"]).arg(&program).output().expect("it starts");
+        let report = said(&output);
+        let is_cut = report.contains("bytes of the log were dropped because of the size limit");
+        assert_eq!(is_cut, limit != "1G", "{report}");
+        assert_eq!(output.status.code(), Some(0), "{limit}: {report}");
+    }
+}
+
 /// Needs root, who can mount a small file system. Other users have the test with `ulimit -f` above, which leaves room for the trace.
 #[test]
 fn a_disk_that_is_really_full_takes_no_report_away() {
