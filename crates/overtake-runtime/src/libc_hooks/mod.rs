@@ -26,6 +26,7 @@ mod numbers;
 mod once;
 mod opening;
 mod operators;
+mod paths;
 mod ready;
 pub(crate) mod real;
 mod signals;

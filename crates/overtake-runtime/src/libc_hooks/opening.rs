@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::files::{closing, is_new, written};
+use super::paths::looked_up;
 use super::real::hook;
 use super::streams::{Stream, descriptor, filled, flushing};
 use super::strings::read_text;
@@ -74,7 +75,9 @@ macro_rules! opens {
         hook! {$(
             fn $name($($before: $type,)? path: usize $(, $after: $more)*; pc) -> i32 {
                 read_text(path, pc);
-                is_new(real($($before,)? path $(, $after)*), pc)
+                let file = real($($before,)? path $(, $after)*);
+                looked_up(path, pc);
+                is_new(file, pc)
             }
         )*}
     };
@@ -116,12 +119,16 @@ hook! {
     fn fopen(path: usize, mode: usize; pc) -> *mut Stream {
         read_text(path, pc);
         read_text(mode, pc);
-        streaming(real(path, mode), true, pc)
+        let stream = real(path, mode);
+        looked_up(path, pc);
+        streaming(stream, true, pc)
     }
     fn fopen64(path: usize, mode: usize; pc) -> *mut Stream {
         read_text(path, pc);
         read_text(mode, pc);
-        streaming(real(path, mode), true, pc)
+        let stream = real(path, mode);
+        looked_up(path, pc);
+        streaming(stream, true, pc)
     }
     fn fdopen(file: i32, mode: usize; pc) -> *mut Stream {
         read_text(mode, pc);
@@ -138,6 +145,7 @@ hook! {
     fn opendir(path: usize; pc) -> usize {
         read_text(path, pc);
         let result = real(path);
+        looked_up(path, pc);
         if result != 0 {
             is_new(descriptor_of(result), pc);
         }
