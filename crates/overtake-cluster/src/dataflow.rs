@@ -28,6 +28,7 @@ use crate::owners::{Owners, Slice};
 use crate::parcel::{Content, Parcel, SpareParts, pack};
 use crate::slices::{Told, from_lists, lists};
 use crate::station::Station;
+use crate::stretches::{self, Board};
 use crate::{Answer, Task, WorkerFacts};
 
 /// Rounds that a worker may be ahead of the slowest one.
@@ -45,8 +46,11 @@ pub(crate) fn work(
     worker: &mut Worker,
     task: &Task,
     per_process: usize,
-    spare: &Arc<SpareParts>,
+    (spare, board): (&Arc<SpareParts>, &Board),
 ) -> Result<Option<Answer>, String> {
+    if let Some(answer) = stretches::judge(worker, task, per_process, board) {
+        return Ok(answer);
+    }
     let of = task.slices.max(1);
     let mut kept = take_from_shelf(worker, task);
     let words: Vec<u64> = kept.iter().map(|kept| u64::from(kept.is_some())).collect();
@@ -108,7 +112,11 @@ fn judge_slice(
 }
 
 /// Brings all workers together. Returns what each of them says; fails everywhere with the reason of the first one that has one.
-fn agree(worker: &mut Worker, obstacle: Option<&str>, words: &[u64]) -> Result<Vec<Letter>, String> {
+pub(crate) fn agree(
+    worker: &mut Worker,
+    obstacle: Option<&str>,
+    words: &[u64],
+) -> Result<Vec<Letter>, String> {
     let words = std::iter::once(u64::from(obstacle.is_some())).chain(words.iter().copied()).collect();
     let letters = gather(worker, words, obstacle.unwrap_or_default(), Audience::Everyone);
     match letters.iter().find(|letter| letter.words.first() != Some(&0)) {
@@ -118,7 +126,7 @@ fn agree(worker: &mut Worker, obstacle: Option<&str>, words: &[u64]) -> Result<V
 }
 
 /// Nanoseconds that the processor worked for this thread, as far as the system says it.
-fn processor_time() -> u64 {
+pub(crate) fn processor_time() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|nanoseconds| nanoseconds.parse().ok()).unwrap_or(0)
 }
@@ -335,5 +343,5 @@ fn answer(slices: &[Judged], first: &mut Station) -> Answer {
     let findings = logs.iter().map(|log| Findings::merged(log)).collect();
     // What another worker has mended is not in the landmarks of the first one.
     let landmarks = if repairs.total() == 0 { first.take_landmarks() } else { Landmarks::default() };
-    Answer { findings, workers, repairs, misuses: first.misuses(), landmarks }
+    Answer { findings, workers, in_stretches: false, repairs, misuses: first.misuses(), landmarks }
 }

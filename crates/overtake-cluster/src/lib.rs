@@ -14,6 +14,7 @@
 //! | --- | --- |
 //! | `owners.rs` | which worker a variable belongs to, and what each gets of a block |
 //! | `parcel.rs` | what is sent, and how it is packed for other processes |
+//! | `stretches.rs` | the other way to share: by stretches of the trace |
 //! | `station.rs` | the detectors of one worker |
 //! | `dataflow.rs` | who reads what, where it goes, and how workers agree |
 //! | `letters.rs` | what workers tell each other between two readings |
@@ -28,6 +29,7 @@ mod parcel;
 mod slices;
 mod sockets;
 mod station;
+mod stretches;
 #[cfg(test)]
 mod tests;
 
@@ -73,6 +75,8 @@ pub struct Answer {
     pub findings: Vec<Findings>,
     /// What each worker did.
     pub workers: Vec<WorkerFacts>,
+    /// Each worker judged a stretch of the trace; else some of the variables.
+    pub in_stretches: bool,
     /// What was mended in the trace.
     pub repairs: Repairs,
     /// The misuses that the trace tells of.
@@ -130,8 +134,9 @@ impl Task {
             _ => timely::Config::process(workers),
         };
         let file = Arc::clone(&self.file);
-        let spare = Arc::default();
-        let guards = timely::execute(config, move |worker| dataflow::work(worker, &self, workers, &spare));
+        let (spare, board) = (Arc::default(), stretches::Board::default());
+        let guards =
+            timely::execute(config, move |worker| dataflow::work(worker, &self, workers, (&spare, &board)));
         let guards = guards.map_err(Obstacle::Failed)?;
         let answer = brought_home(guards, &file, &Loss::default(), watch)?;
         answer.ok_or_else(|| Obstacle::Failed("the workers ended without an answer".into()))
@@ -153,9 +158,9 @@ impl Task {
         let connected = initialize_networking_from_sockets(own, lines, processes.own, threads, hooks);
         let (builders, sockets) = connected.map_err(|error| Obstacle::Failed(error.to_string()))?;
         let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
-        let (file, spare) = (Arc::clone(&self.file), Arc::default());
+        let (file, spare, board) = (Arc::clone(&self.file), Arc::default(), stretches::Board::default());
         let guards = execute_from(builders, Box::new(sockets), WorkerConfig::default(), move |worker| {
-            dataflow::work(worker, &self, threads, &spare)
+            dataflow::work(worker, &self, threads, (&spare, &board))
         });
         brought_home(guards.map_err(Obstacle::Failed)?, &file, &loss, watch)
     }

@@ -117,6 +117,49 @@ fn workers_find_what_the_sequential_run_finds() {
     }
 }
 
+/// Every detector that can judge a stretch of a trace.
+fn stretched() -> Vec<&'static Entry> {
+    DETECTORS.iter().filter(|entry| entry.stretched.is_some()).collect()
+}
+
+#[test]
+fn stretches_find_together_what_the_sequential_run_finds() {
+    assert!(stretched().len() > 1);
+    let mut in_stretches = 0;
+    let few = |shape: Shape| Shape { variables: 3, ..shape };
+    let many = |shape: Shape| Shape { variables: 60, blocks: 0, ..shape };
+    for (number, shape) in
+        shapes().into_iter().flat_map(|shape| [few(shape.clone()), many(shape)]).enumerate()
+    {
+        for seed in 0..random_traces(20) {
+            let trace = trace(&shape.clone().with_events(100 + 30 * seed as u32 % 600), seed);
+            let workers = 2 + (seed as usize + number) % 4;
+            let what = format!("shape {number}, seed {seed}, {workers} workers");
+            let file = sealed(&trace, 16);
+            let answer = compare_task(task(&file, stretched()), &trace, 16, workers, &what);
+            in_stretches += u64::from(answer.expect("workers can share a well-formed trace").in_stretches);
+        }
+    }
+    assert!(in_stretches > random_traces(100), "{in_stretches} traces");
+}
+
+#[test]
+fn stretches_of_a_trace_that_needs_repairs_have_the_same_answer_or_none() {
+    let mut in_stretches = 0;
+    for seed in 0..random_traces(200) {
+        let shape = Shape { variables: 6, blocks: 0, ..Shape::ill_formed() };
+        let trace = trace(&shape.with_events(40 + seed as u32 % 60), seed);
+        let file = sealed(&trace, 16);
+        let workers = 2 + seed as usize % 3;
+        match compare_task(task(&file, stretched()), &trace, 16, workers, &format!("seed {seed}")) {
+            Ok(answer) => in_stretches += u64::from(answer.in_stretches),
+            Err(Obstacle::Alone(_)) => {}
+            Err(failed) => panic!("{failed}"),
+        }
+    }
+    assert!(in_stretches > 0);
+}
+
 /// A shelf in memory: what was put, and in which order.
 #[derive(Default)]
 struct Kept {

@@ -30,6 +30,7 @@ mod sampling;
 mod settings;
 mod slimstate;
 mod sources;
+mod stretch;
 mod succession;
 mod summary;
 mod syncp;
@@ -58,4 +59,5 @@ pub use sampling::{
     Effort, Judge, Limits, Plan, RandomAccess, Refined, Sample, SampleError, Stop, Tested, refine, test,
 };
 pub use settings::{Allowance, Field, OptionError, Options, Partitions, SETTINGS, Setting, parse_count};
+pub use stretch::{Acting, Stretched};
 pub use visitor::{Touch, Visitor};

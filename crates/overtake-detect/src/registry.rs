@@ -14,6 +14,7 @@ use crate::passes::Analysis;
 use crate::race::Verdict;
 use crate::sampling::{Effort, RandomAccess, Sample, SampleError};
 use crate::settings::{OptionError, Options};
+use crate::stretch::Stretched;
 use crate::succession::OWN_NUMBERS;
 
 /// Which order between events a detector asks about.
@@ -230,6 +231,8 @@ pub struct Entry {
     pub includes: Option<Included>,
     /// How its work is shared by several workers.
     pub distribution: Distribution,
+    /// Starts it on a stretch of a trace, if several workers can judge a stretch each.
+    pub stretched: Option<fn() -> Box<dyn Stretched>>,
     /// Whether threads of a recording that come one after the other, by fork and join, may count as one: its clocks stay short.
     pub merges_threads: bool,
     /// The most time on the lock-heavy benchmark, as a multiple of the time of `wc -l` on the same events.
@@ -254,6 +257,7 @@ impl Entry {
         stand: None,
         includes: None,
         distribution: Distribution::Sequential,
+        stretched: None,
         merges_threads: false,
         speed_goal: None,
         start: |_| Err(OptionError("expected a detector, found a row without one".into())),
@@ -277,6 +281,11 @@ impl Entry {
     /// Whether variables can be judged one after the other: what it learns of one is not needed for others.
     pub fn can_be_sliced(&self) -> bool {
         matches!(self.distribution, Distribution::ByVariable)
+    }
+
+    /// Whether threads of a trace with so many of them have numbers of their own.
+    pub fn numbers_all(&self, threads: u64) -> bool {
+        !self.merges_threads || threads <= OWN_NUMBERS
     }
 
     /// Starts an analysis, if the settings that it uses are in range.
@@ -360,6 +369,7 @@ pub static DETECTORS: &[Entry] = &[
         unasked: Unasked::Always,
         speed_goal: Some(9.0),
         distribution: Distribution::ByVariable,
+        stretched: Some(hb::stretched::start::<true>),
         merges_threads: true,
         start: one_pass::<HappensBefore>,
         ..Entry::BASIC
@@ -372,6 +382,7 @@ pub static DETECTORS: &[Entry] = &[
         verdict: Verdict::Observed,
         speed_goal: Some(6.0),
         distribution: Distribution::ByVariable,
+        stretched: Some(hb::stretched::start::<false>),
         merges_threads: true,
         start: one_pass::<FastTrack>,
         ..Entry::BASIC

@@ -23,7 +23,9 @@ mod symbols;
 pub mod text;
 
 pub use block::{BLOCK_EVENTS, Block, EventSink, EventSource, LeftOut, MemorySource, Part, Progress, Trace};
-pub use check::{Checked, Checker, HeldLock, Landmark, Landmarks, Renumbered, Repair, Repairs, Run, Seen};
+pub use check::{
+    Checked, Checker, HeldLock, Landmark, Landmarks, Renumbered, Repair, Repairs, Run, Seen, Stretch, chain,
+};
 pub use error::{Error, ErrorKind, Position, Result};
 pub use event::{Action, Event, MemoryOrder, Op, OperandKind};
 pub use id::{

@@ -42,6 +42,8 @@ pub struct Sharing {
     pub workers: Vec<WorkerFacts>,
     /// Events of the trace.
     pub events: u64,
+    /// Each worker judged a stretch of the trace; else some of the variables.
+    pub in_stretches: bool,
 }
 
 impl Sharing {
@@ -54,9 +56,10 @@ impl Sharing {
         let seconds: Vec<_> = self.workers.iter().map(second).collect();
         let bytes: u64 = self.workers.iter().map(|worker| worker.bytes_sent).sum();
         format!(
-            "{} workers; seconds of processor time: {}; bytes of state at their peaks: {}; bytes sent to other processes per event: \
+            "{} workers, {}; seconds of processor time: {}; bytes of state at their peaks: {}; bytes sent to other processes per event: \
              {:.2}",
             self.workers.len(),
+            if self.in_stretches { "a stretch of the trace each" } else { "some of the variables each" },
             seconds.join(", "),
             states.join(", "),
             bytes as f64 / self.events.max(1) as f64
@@ -126,7 +129,11 @@ pub fn examine(
             (opened, facts)
         }
     };
-    let sharing = Sharing { workers: answer.workers.clone(), events: facts.events };
+    let sharing = Sharing {
+        workers: answer.workers.clone(),
+        events: facts.events,
+        in_stretches: answer.in_stretches,
+    };
     let examined = Examined {
         driver,
         shared: shared(answer, &shareable, facts.events),

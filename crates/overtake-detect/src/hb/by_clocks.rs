@@ -92,7 +92,7 @@ pub(crate) trait Judge<const LAZY: bool> {
 #[derive(Default, Debug)]
 pub(crate) struct ByClocks<J, const LAZY: bool = false> {
     pub(crate) clocks: SyncClocks<LAZY>,
-    judge: J,
+    pub(super) judge: J,
 }
 
 impl<J, const LAZY: bool> ByClocks<J, LAZY> {

@@ -21,7 +21,7 @@ pub(crate) type HappensBefore = ByClocks<Epochs<true>>;
 /// Judges accesses by what is kept of earlier ones; `EVERY_RACE` as in [`Histories`].
 #[derive(Default, Debug)]
 pub(crate) struct Epochs<const EVERY_RACE: bool> {
-    histories: Histories<EVERY_RACE>,
+    pub(super) histories: Histories<EVERY_RACE>,
 }
 
 impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {

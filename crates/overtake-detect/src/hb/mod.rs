@@ -25,6 +25,7 @@
 //! | `by_clocks.rs` | detectors that judge accesses by the clocks of `sync.rs` |
 //! | `full.rs` | `hb`, which reports every racy access |
 //! | `fasttrack.rs` | `fasttrack`, exact to the first race of each variable |
+//! | `stretched.rs` | both on a stretch of a trace |
 //! | `shb/` | `shb`, the schedulable races |
 //! | `short.rs` | `short-hb`, races within a window, in memory that the window bounds |
 //! | `lockstamp.rs` | `lockstamp`, time indexed by locks instead of threads |
@@ -38,6 +39,7 @@ mod last_accesses;
 pub(crate) mod lockstamp;
 pub(crate) mod shb;
 pub(crate) mod short;
+pub(crate) mod stretched;
 mod sync;
 #[cfg(test)]
 mod tests;

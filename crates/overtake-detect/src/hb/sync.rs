@@ -93,6 +93,11 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         self.objects.grow_to(sizes.objects);
     }
 
+    /// How many threads have a clock.
+    pub(crate) fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
     /// The clock of a thread.
     #[inline]
     pub(crate) fn thread(&self, thread: ThreadId) -> &ThreadClock {

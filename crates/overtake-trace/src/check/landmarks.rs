@@ -17,8 +17,8 @@ const EVENTS_PER_ENTRY: u64 = 16;
 #[derive(Clone, Default, Debug)]
 pub struct Landmarks {
     places: Vec<Landmark>,
-    lives: Lives,
-    events: u64,
+    pub(super) lives: Lives,
+    pub(super) events: u64,
 }
 
 /// The state of a trace before one of its events.
@@ -59,11 +59,20 @@ impl Landmarks {
     /// Notes what `checker` knows after all events before `next`, unless the last landmark is too near.
     pub fn note(&mut self, checker: &Checker, next: EventIndex) {
         self.events = next.0;
+        self.note_place(checker.locks.len() + checker.threads.len(), next, || checker.landmark(next));
+    }
+
+    /// Notes a landmark, unless the last one is too near for tables with so many entries.
+    pub(super) fn note_place(
+        &mut self,
+        entries: usize,
+        next: EventIndex,
+        landmark: impl FnOnce() -> Landmark,
+    ) {
         let last = self.places.last().map_or(0, |last| last.next.0);
-        let entries = checker.locks.len() + checker.threads.len();
         let held = self.places.last().map_or(0, |last| last.held.len());
         if next.0 - last >= EVENTS_PER_ENTRY * held as u64 + entries as u64 {
-            self.places.push(checker.landmark(next));
+            self.places.push(landmark());
         }
     }
 
@@ -108,7 +117,7 @@ impl Checker {
         ((index, event), self.threads[event.thread()].events.saturating_sub(1))
     }
 
-    fn landmark(&self, next: EventIndex) -> Landmark {
+    pub(super) fn landmark(&self, next: EventIndex) -> Landmark {
         let mut held = Vec::new();
         for lock in self.ordinary.locks_in_use() {
             let exclusive = |thread| HeldLock { lock, thread, shared: false };

@@ -84,7 +84,8 @@ impl Checker {
             Op::Acquire | Op::AcquireShared => self.acquire(event, lock, at, symbols, index),
             _ => self.release(event, lock, at, symbols, index),
         };
-        self.ordinary.set_holder(lock, self.locks[lock].in_a_word());
+        let holder = self.note_lock_step(event, lock, index, self.locks[lock].in_a_word());
+        self.ordinary.set_holder(lock, holder);
         mended
     }
 
@@ -180,6 +181,7 @@ impl Checker {
             return Ok(skip(event));
         }
         if self.mode == Mode::RepairMidTrace {
+            self.note_end_of_open(event, lock, index);
             return Ok(event);
         }
         self.mend(Repair::UnheldRelease, index, || {

@@ -27,6 +27,7 @@ mod limits;
 mod locks;
 mod ordinary;
 mod repairs;
+mod stretch;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -34,6 +35,7 @@ mod threads;
 pub use checked::{Checked, Renumbered, Run};
 pub use landmarks::{HeldLock, Landmark, Landmarks, Seen};
 pub use repairs::{Repair, Repairs};
+pub use stretch::{Stretch, chain};
 
 use blocks::ArrayState;
 use gaps::Gaps;
@@ -41,6 +43,7 @@ use landmarks::Lives;
 use limits::Limits;
 use locks::LockState;
 use ordinary::Ordinary;
+use stretch::Notes;
 use threads::{Status, ThreadState};
 
 use crate::block::{Block, LeftOut, Part};
@@ -69,6 +72,8 @@ pub struct Checker {
     forks_or_joins: bool,
     /// The number of the window that is being checked. A state with another number is out of date.
     window: u32,
+    /// What is noted of a stretch.
+    notes: Option<Box<Notes>>,
 }
 
 /// Number 0 is no window: states that were never used have it.
@@ -122,6 +127,7 @@ impl Checker {
             insertions: Vec::new(),
             forks_or_joins: false,
             window: FIRST_WINDOW,
+            notes: None,
         }
     }
 
@@ -215,6 +221,7 @@ impl Checker {
             }
             at += 1;
         }
+        self.note_block_end(end);
         Ok(())
     }
 

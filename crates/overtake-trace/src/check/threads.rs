@@ -40,6 +40,7 @@ impl Checker {
         match state.status {
             Status::Unseen => {
                 state.status = Status::Running;
+                self.note_first(thread, index, event);
                 self.wait_for_gap(event, thread, at);
             }
             Status::Joined => self.mend(Repair::EventAfterJoin, index, || {

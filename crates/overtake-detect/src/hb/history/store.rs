@@ -99,6 +99,33 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
         self.places.make_room(cells);
     }
 
+    /// Everything that is kept, with its cell.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (Cell, Epoch)> + '_ {
+        self.latest.enumerate().flat_map(|(cell, latest)| {
+            let spilled = latest.spill().map(|number| self.spills[number].epochs());
+            let read = latest.spill().is_none().then_some(latest.read);
+            let kept = [Some(latest.write), read].into_iter().flatten().filter(|epoch| epoch.is_some());
+            kept.chain(spilled.into_iter().flatten()).map(move |epoch| (cell, epoch))
+        })
+    }
+
+    /// Whether a cell may have been accessed at an event or later.
+    pub(crate) fn may_be_used_since(&self, cell: Cell, since: EventIndex) -> bool {
+        let Some(latest) = self.latest.get(cell) else { return false };
+        let places = &self.places[cell];
+        let is_later = |place: Packed| place.place(&self.wide).index() >= since.0;
+        let written = latest.write.is_some() && is_later(places.write);
+        written
+            || match latest.spill() {
+                None => latest.read.is_some() && is_later(places.read),
+                // Atomic accesses that repeat others are not kept.
+                Some(number) => {
+                    let Spill { reads, writes, atomics } = &self.spills[number];
+                    !atomics.is_empty() || reads.iter().chain(writes).any(|kept| kept.index() >= since.0)
+                }
+            }
+    }
+
     /// How many cells there are.
     pub(crate) fn len(&self) -> usize {
         self.latest.len()

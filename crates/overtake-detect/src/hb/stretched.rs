@@ -1,0 +1,65 @@
+//! `hb` and `fasttrack` on a stretch of a trace (`../stretch.rs`).
+//!
+//! **State.** The detector, from the start of the stretch; from its end on also the accesses that were kept there and that not all threads know.
+//! **Why the rest counts.** An access that is not kept is dominated by one that is (`history.rs`): whoever knows the one knows the other. Once an
+//! access is known to a thread, all that the thread does later comes after it, and what the thread hands on says so.
+
+use overtake_clock::Epoch;
+use overtake_trace::{Checked, EventIndex, VarId};
+
+use super::by_clocks::ByClocks;
+use super::full::Epochs;
+use crate::findings::Findings;
+use crate::run::{LiveBlocks, feed};
+use crate::stretch::{Acting, Stretched, known_to_all};
+
+/// The detector of a stretch; `EVERY_RACE` as in [`Histories`](super::Histories).
+#[derive(Default, Debug)]
+pub(crate) struct StretchedByClocks<const EVERY_RACE: bool> {
+    detector: ByClocks<Epochs<EVERY_RACE>>,
+    /// Accesses that were kept at the end of the stretch, and that some thread may not know yet.
+    unsettled: Vec<(VarId, Epoch)>,
+}
+
+/// Starts the detector.
+pub(crate) fn start<const EVERY_RACE: bool>() -> Box<dyn Stretched> {
+    Box::new(StretchedByClocks::<EVERY_RACE>::default())
+}
+
+impl<const EVERY_RACE: bool> Stretched for StretchedByClocks<EVERY_RACE> {
+    fn feed(&mut self, checked: &Checked<'_>, findings: &mut Findings) {
+        feed(&mut self.detector, &mut LiveBlocks::new(), checked, findings);
+    }
+
+    fn end_stretch(&mut self) {
+        self.unsettled = self.detector.judge.histories.kept().collect();
+    }
+
+    fn settle(&mut self, acting: &[Acting]) -> bool {
+        let known = known_to_all(&self.detector.clocks, acting);
+        self.unsettled.retain(|(_, epoch)| epoch.time > known[epoch.thread as usize]);
+        self.unsettled.is_empty()
+    }
+
+    fn unsettled(&self, most: usize) -> Option<Vec<VarId>> {
+        let mut variables = Vec::new();
+        for &(var, _) in &self.unsettled {
+            if !variables.contains(&var) {
+                variables.push(var);
+            }
+            if variables.len() > most {
+                return None;
+            }
+        }
+        Some(variables)
+    }
+
+    fn may_use(&self, var: VarId, since: EventIndex) -> bool {
+        self.detector.judge.histories.may_be_used_since(var, since)
+    }
+
+    fn state_bytes(&self) -> usize {
+        crate::detector::Detector::state_bytes(&self.detector)
+            + self.unsettled.capacity() * size_of::<(VarId, Epoch)>()
+    }
+}
