@@ -8,14 +8,15 @@
 //! Where a few accesses never become known to all threads, such as the last ones of a thread that only waits, the others look whether their
 //! variables are used after the seam. If they are not, nobody has to know of them.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use overtake_detect::{Acting, Findings, Stretched};
 use overtake_trace::{
-    Action, Block, Checker, EventIndex, Id, Misuses, OtrFile, Repairs, Stretch, Symbols, ThreadId, VarId,
-    chain,
+    Action, ArrayId, Block, Checker, EventIndex, Id, Misuses, OtrFile, Repairs, Stretch, Symbols, ThreadId,
+    VarId, chain,
 };
 use timely::worker::Worker;
 
@@ -98,14 +99,11 @@ pub(crate) fn judge(
 
 /// Whether a task can be done in stretches, as far as is known before anything is read.
 fn is_possible(worker: &Worker, task: &Task, per_process: usize) -> bool {
-    let Ok(symbols) = task.file.symbols() else { return false };
     let threads = task.file.sizes().threads as u64;
     let is_local = worker.peers() > 1 && worker.peers() == per_process;
     is_local
         && task.slices <= 1
         && task.file.block_count() >= worker.peers()
-        // Whether a block is allocated at the start of a stretch is not known.
-        && symbols.variables.block_count() == 0
         && task.detectors.iter().all(|entry| {
             entry.stretched.is_some() && entry.numbers_all(threads) && entry.analysis(&task.options).is_ok()
         })
@@ -118,7 +116,7 @@ fn agree_on_seams(
     stretches: &[Arc<Stretch>],
 ) -> Option<Vec<EventIndex>> {
     loop {
-        let obstacle = walk.go_on(stretches).err();
+        let obstacle = walk.check_blocks(stretches).and_then(|()| walk.go_on(stretches)).err();
         let unsettled: Vec<_> = walk
             .jobs
             .iter()
@@ -177,9 +175,10 @@ struct Job {
 impl Walk {
     fn new(worker: &Worker, task: &Task) -> Option<Walk> {
         let (index, peers) = (worker.index(), worker.peers());
+        let symbols = task.file.symbols().ok()?.clone();
         let start = |entry: &&overtake_detect::Entry| {
             Some(Job {
-                stretched: entry.stretched?(),
+                stretched: entry.stretched?(&symbols, index == 0),
                 findings: Findings::new(),
                 found: Vec::new(),
                 left_at_seam: Vec::new(),
@@ -190,10 +189,10 @@ impl Walk {
         let blocks = task.file.block_count();
         let borders: Vec<_> = (0..=peers).map(|number| blocks * number / peers).collect();
         Some(Walk {
-            symbols: task.file.symbols().ok()?.clone(),
+            jobs: task.detectors.iter().map(start).collect::<Option<_>>()?,
+            symbols,
             file: Arc::clone(&task.file),
             checker: Checker::of_stretch(index == 0),
-            jobs: task.detectors.iter().map(start).collect::<Option<_>>()?,
             index,
             next_block: borders[index],
             next: EventIndex(0),
@@ -211,6 +210,25 @@ impl Walk {
         Ok(())
     }
 
+    /// Blocks of memory that count as allocated at the start of the stretch but are not must not have been used in it.
+    fn check_blocks(&self, stretches: &[Arc<Stretch>]) -> Result<(), String> {
+        if self.index == 0 || self.next_block > self.borders[self.index + 1] {
+            return Ok(());
+        }
+        let allocated =
+            stretches[..=self.index].iter().flat_map(|stretch| stretch.allocated().iter().copied());
+        let allocated: HashSet<VarId> = allocated.collect();
+        let variables = &self.symbols.variables;
+        let blocks =
+            (0..variables.array_count()).filter_map(|array| variables.block_of(ArrayId::from_index(array)));
+        let mut others = blocks.filter(|block| !allocated.contains(block));
+        let is_used = |block: VarId| self.jobs.iter().any(|job| job.stretched.may_use(block, EventIndex(0)));
+        match others.any(is_used) {
+            true => Err("a block of memory is used before it is allocated".into()),
+            false => Ok(()),
+        }
+    }
+
     fn judge_block(&mut self) -> Result<(), String> {
         self.file.read_block(self.next_block, &mut self.block).map_err(|error| error.to_string())?;
         let checked =
@@ -218,7 +236,9 @@ impl Walk {
         self.next = EventIndex(checked.first().0 + checked.len() as u64);
         for job in &mut self.jobs {
             let start = Instant::now();
-            job.stretched.feed(&checked, &mut job.findings);
+            if !job.stretched.feed(&checked, &mut job.findings) {
+                return Err("a block of memory is used before it is allocated".into());
+            }
             job.time += start.elapsed();
             job.peak_state_bytes = job.peak_state_bytes.max(job.stretched.state_bytes());
         }

@@ -127,7 +127,7 @@ fn stretches_find_together_what_the_sequential_run_finds() {
     assert!(stretched().len() > 1);
     let mut in_stretches = 0;
     let few = |shape: Shape| Shape { variables: 3, ..shape };
-    let many = |shape: Shape| Shape { variables: 60, blocks: 0, ..shape };
+    let many = |shape: Shape| Shape { variables: 60, ..shape };
     for (number, shape) in
         shapes().into_iter().flat_map(|shape| [few(shape.clone()), many(shape)]).enumerate()
     {
@@ -147,7 +147,7 @@ fn stretches_find_together_what_the_sequential_run_finds() {
 fn stretches_of_a_trace_that_needs_repairs_have_the_same_answer_or_none() {
     let mut in_stretches = 0;
     for seed in 0..random_traces(200) {
-        let shape = Shape { variables: 6, blocks: 0, ..Shape::ill_formed() };
+        let shape = Shape { variables: 6, ..Shape::ill_formed() };
         let trace = trace(&shape.with_events(40 + seed as u32 % 60), seed);
         let file = sealed(&trace, 16);
         let workers = 2 + seed as usize % 3;

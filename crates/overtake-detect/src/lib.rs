@@ -59,5 +59,5 @@ pub use sampling::{
     Effort, Judge, Limits, Plan, RandomAccess, Refined, Sample, SampleError, Stop, Tested, refine, test,
 };
 pub use settings::{Allowance, Field, OptionError, Options, Partitions, SETTINGS, Setting, parse_count};
-pub use stretch::{Acting, Stretched};
+pub use stretch::{Acting, StartStretched, Stretched};
 pub use visitor::{Touch, Visitor};

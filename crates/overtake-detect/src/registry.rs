@@ -14,7 +14,7 @@ use crate::passes::Analysis;
 use crate::race::Verdict;
 use crate::sampling::{Effort, RandomAccess, Sample, SampleError};
 use crate::settings::{OptionError, Options};
-use crate::stretch::Stretched;
+use crate::stretch::StartStretched;
 use crate::succession::OWN_NUMBERS;
 
 /// Which order between events a detector asks about.
@@ -232,7 +232,7 @@ pub struct Entry {
     /// How its work is shared by several workers.
     pub distribution: Distribution,
     /// Starts it on a stretch of a trace, if several workers can judge a stretch each.
-    pub stretched: Option<fn() -> Box<dyn Stretched>>,
+    pub stretched: Option<StartStretched>,
     /// Whether threads of a recording that come one after the other, by fork and join, may count as one: its clocks stay short.
     pub merges_threads: bool,
     /// The most time on the lock-heavy benchmark, as a multiple of the time of `wc -l` on the same events.

@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use overtake_rules::LockMode;
 use overtake_trace::{
-    Action, Block, Checked, Checker, Event, EventIndex, EventSource, Id, Op, Result, Symbols, VarId, Variable,
+    Action, ArrayId, Block, Checked, Checker, Event, EventIndex, EventSource, Id, Op, Result, Symbols, VarId,
+    Variable,
 };
 
 use crate::access::{AccessKind, At};
@@ -36,6 +37,25 @@ impl LiveBlocks {
     /// No block allocated yet.
     pub fn new() -> LiveBlocks {
         LiveBlocks::default()
+    }
+
+    /// All blocks allocated: for a stretch of a trace, where it is not known what was allocated before.
+    pub(crate) fn all(symbols: &Symbols) -> LiveBlocks {
+        let mut blocks = LiveBlocks::new();
+        let arrays = (0..symbols.variables.array_count()).map(ArrayId::from_index);
+        arrays
+            .filter_map(|array| symbols.variables.block_of(array))
+            .for_each(|block| blocks.alloc(symbols, block));
+        blocks
+    }
+
+    /// A block is not allocated yet.
+    pub(crate) fn take_back(&mut self, symbols: &Symbols, block: VarId) {
+        if let Variable::Block(array) = symbols.variables.get(block)
+            && let Some(word) = self.allocated.get_mut(array.index() / 64)
+        {
+            *word &= !(1 << (array.index() % 64));
+        }
     }
 
     /// From now on no block counts as allocated: for passes in which blocks cannot matter.

@@ -6,7 +6,7 @@
 //! judged this stretch from its start.
 
 use overtake_clock::Time;
-use overtake_trace::{Checked, EventIndex, Id, ThreadId, VarId};
+use overtake_trace::{Checked, EventIndex, Id, Symbols, ThreadId, VarId};
 
 use crate::findings::Findings;
 use crate::hb::SyncClocks;
@@ -20,10 +20,14 @@ pub struct Acting {
     pub joins: Option<ThreadId>,
 }
 
+/// Starts a detector on a stretch: the first one, or another. In others all blocks of memory count as allocated until they are.
+pub type StartStretched = fn(&Symbols, bool) -> Box<dyn Stretched>;
+
 /// A detector at work on a stretch.
 pub trait Stretched {
-    /// Takes the next checked block.
-    fn feed(&mut self, checked: &Checked<'_>, findings: &mut Findings);
+    /// Takes the next checked block. Returns false if a block of memory is allocated in it whose elements were accessed before: whether such accesses are
+    /// accesses to the block depends on what comes before the stretch.
+    fn feed(&mut self, checked: &Checked<'_>, findings: &mut Findings) -> bool;
 
     /// The stretch ends here: what is kept of its accesses has to become known to all threads.
     fn end_stretch(&mut self);

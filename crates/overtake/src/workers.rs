@@ -129,11 +129,8 @@ pub fn examine(
             (opened, facts)
         }
     };
-    let sharing = Sharing {
-        workers: answer.workers.clone(),
-        events: facts.events,
-        in_stretches: answer.in_stretches,
-    };
+    let sharing =
+        Sharing { workers: answer.workers.clone(), events: facts.events, in_stretches: answer.in_stretches };
     let examined = Examined {
         driver,
         shared: shared(answer, &shareable, facts.events),

@@ -62,7 +62,11 @@ fn what_cannot_be_shared_is_said() {
     let run = overtake(&["analyze", &text, "-d", "hb", "--workers", "2"]).expect_code(66);
     assert!(run.stderr.contains("expected a complete sealed trace"), "{}", run.stderr);
     let run = overtake(&["analyze", &trace, "-d", "hb", "--workers", "2", "--verbose"]).expect_code(66);
-    assert!(run.stderr.contains("2 workers; seconds of processor time: "), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("2 workers, a stretch of the trace each; seconds of processor time: "),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

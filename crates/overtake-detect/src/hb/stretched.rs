@@ -5,7 +5,7 @@
 //! access is known to a thread, all that the thread does later comes after it, and what the thread hands on says so.
 
 use overtake_clock::Epoch;
-use overtake_trace::{Checked, EventIndex, VarId};
+use overtake_trace::{Checked, EventIndex, Symbols, VarId};
 
 use super::by_clocks::ByClocks;
 use super::full::Epochs;
@@ -17,18 +17,27 @@ use crate::stretch::{Acting, Stretched, known_to_all};
 #[derive(Default, Debug)]
 pub(crate) struct StretchedByClocks<const EVERY_RACE: bool> {
     detector: ByClocks<Epochs<EVERY_RACE>>,
+    blocks: LiveBlocks,
     /// Accesses that were kept at the end of the stretch, and that some thread may not know yet.
     unsettled: Vec<(VarId, Epoch)>,
 }
 
 /// Starts the detector.
-pub(crate) fn start<const EVERY_RACE: bool>() -> Box<dyn Stretched> {
-    Box::new(StretchedByClocks::<EVERY_RACE>::default())
+pub(crate) fn start<const EVERY_RACE: bool>(symbols: &Symbols, is_first: bool) -> Box<dyn Stretched> {
+    let blocks = if is_first { LiveBlocks::new() } else { LiveBlocks::all(symbols) };
+    Box::new(StretchedByClocks::<EVERY_RACE> { blocks, ..StretchedByClocks::default() })
 }
 
 impl<const EVERY_RACE: bool> Stretched for StretchedByClocks<EVERY_RACE> {
-    fn feed(&mut self, checked: &Checked<'_>, findings: &mut Findings) {
-        feed(&mut self.detector, &mut LiveBlocks::new(), checked, findings);
+    fn feed(&mut self, checked: &Checked<'_>, findings: &mut Findings) -> bool {
+        for &block in checked.allocated() {
+            if self.may_use(block, EventIndex(0)) {
+                return false;
+            }
+            self.blocks.take_back(checked.symbols(), block);
+        }
+        feed(&mut self.detector, &mut self.blocks, checked, findings);
+        true
     }
 
     fn end_stretch(&mut self) {

@@ -66,6 +66,7 @@ impl Checker {
             self.ordinary.leave_accesses_out(true);
         }
         self.array(current).allocated = true;
+        self.note_alloc(block);
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 
@@ -87,7 +88,9 @@ impl Checker {
             })?;
             return Ok(skip(event));
         }
-        (state.allocated, state.freed_by) = (true, Packed::of(event.thread().0));
+        let was_allocated = std::mem::replace(&mut state.allocated, true);
+        state.freed_by = Packed::of(event.thread().0);
+        self.note_free(block, event.thread(), was_allocated);
         Ok(event.with_operand(symbols.variables.intern_block(current)?.0))
     }
 

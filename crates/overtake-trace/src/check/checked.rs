@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Insertion, place};
 use crate::block::Block;
 use crate::event::Event;
-use crate::id::EventIndex;
+use crate::id::{EventIndex, VarId};
 use crate::symbols::Symbols;
 
 /// A block of a well-formed trace, as detectors take it. Only a [`Checker`](super::Checker) makes it.
@@ -18,6 +18,8 @@ pub struct Checked<'a> {
     pub(super) length: usize,
     pub(super) insertions: &'a [Insertion],
     pub(super) symbols: &'a Symbols,
+    /// The variables of blocks of memory that are allocated in it, if a stretch is checked.
+    pub(super) allocated: &'a [VarId],
     /// A thread is forked or joined in it.
     pub(super) forks_or_joins: bool,
     /// No thread of the trace so far ran before its fork or after its join.
@@ -127,6 +129,11 @@ impl<'a> Checked<'a> {
     /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.length == 0
+    }
+
+    /// The variables of the blocks of memory that are allocated in it, if it was checked as part of a [`Stretch`](super::Stretch).
+    pub fn allocated(&self) -> &'a [VarId] {
+        self.allocated
     }
 
     /// The names.

@@ -186,6 +186,7 @@ impl Checker {
             length,
             insertions: &self.insertions,
             symbols,
+            allocated: self.notes.as_ref().map_or(&[], |notes| &notes.allocated[notes.allocated_before..]),
             forks_or_joins: self.forks_or_joins,
             lives_are_orderly: !self.repairs.made().any(|(repair, _)| is_disorderly(repair)),
         }
@@ -201,6 +202,7 @@ impl Checker {
     ) -> Result<()> {
         self.insertions.clear();
         self.forks_or_joins = false;
+        self.notes.iter_mut().for_each(|notes| notes.allocated_before = notes.allocated.len());
         self.fit(symbols);
         let end = EventIndex(block.first.0.saturating_add(length as u64));
         self.note_block(block.first, end, symbols)?;

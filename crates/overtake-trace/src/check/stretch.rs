@@ -4,14 +4,14 @@
 //! its threads have done by then. [`chain`] finds out, from the first stretch to the last, whether it was so. If a stretch needs a repair, or
 //! presupposes what is not so, one checker has to check the whole trace.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::landmarks::Lives;
 use super::ordinary::Holder;
 use super::threads::Status;
 use super::{Checker, HeldLock, Landmark, Landmarks, Mode, Seen};
 use crate::event::{Event, Op};
-use crate::id::{EventIndex, Id, IdVec, LockId, ThreadId};
+use crate::id::{EventIndex, Id, IdVec, LockId, ThreadId, VarId};
 
 /// Landmarks of a stretch are noted after every block unless they have more entries.
 const MANY_ENTRIES: usize = 1 << 12;
@@ -26,6 +26,12 @@ pub(super) struct Notes {
     /// The first shared acquire of each lock by each thread.
     shared: FxHashMap<(LockId, ThreadId), EventIndex>,
     threads: IdVec<ThreadId, Activity>,
+    /// The variables of the blocks that are allocated.
+    pub(super) allocated: Vec<VarId>,
+    /// How many were before the present block of events.
+    pub(super) allocated_before: usize,
+    /// Who frees which blocks, and whether it is in the stretch that the block was allocated or freed before.
+    freed: Vec<(VarId, ThreadId, bool)>,
     places: Vec<Landmark>,
 }
 
@@ -116,6 +122,16 @@ impl Checker {
         }
     }
 
+    /// A block of memory is allocated.
+    pub(super) fn note_alloc(&mut self, block: VarId) {
+        self.notes.iter_mut().for_each(|notes| notes.allocated.push(block));
+    }
+
+    /// A block of memory is freed.
+    pub(super) fn note_free(&mut self, block: VarId, thread: ThreadId, is_known: bool) {
+        self.notes.iter_mut().for_each(|notes| notes.freed.push((block, thread, is_known)));
+    }
+
     /// A section ends that was open at the start.
     pub(super) fn note_end_of_open(&mut self, event: Event, lock: LockId, index: EventIndex) {
         if let Some(notes) = &mut self.notes {
@@ -126,6 +142,11 @@ impl Checker {
 }
 
 impl Stretch {
+    /// The variables of the blocks that are allocated in it.
+    pub fn allocated(&self) -> &[VarId] {
+        &self.notes.allocated
+    }
+
     /// The first event of a thread.
     pub fn first_of(&self, thread: ThreadId) -> Option<Seen> {
         self.notes.threads.get(thread)?.first
@@ -147,6 +168,8 @@ impl Stretch {
 struct Past {
     held: Vec<HeldLock>,
     threads: IdVec<ThreadId, ThreadPast>,
+    allocated: FxHashSet<VarId>,
+    freed: FxHashSet<(VarId, ThreadId)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -192,7 +215,11 @@ impl Past {
         };
         let fits = !stretch.is_repaired
             && !self.held.iter().zip(&ends).any(clashes)
-            && notes.threads.enumerate().all(is_orderly);
+            && notes.threads.enumerate().all(is_orderly)
+            && notes.allocated.iter().all(|block| !self.allocated.contains(block))
+            && notes.freed.iter().all(|&(block, thread, is_known)| {
+                (is_known || self.allocated.contains(&block)) && !self.freed.contains(&(block, thread))
+            });
         fits.then_some(ends)
     }
 
@@ -235,6 +262,8 @@ impl Past {
                 past.status = Status::Running;
             }
         }
+        self.allocated.extend(&stretch.notes.allocated);
+        self.freed.extend(stretch.notes.freed.iter().map(|&(block, thread, _)| (block, thread)));
         stretch.lives.forks.keys().for_each(|&child| self.threads.entry(child).is_forked = true);
         stretch.lives.joins.keys().for_each(|&[child, _]| self.threads.entry(child).status = Status::Joined);
     }
