@@ -8,15 +8,14 @@
 //! Where a few accesses never become known to all threads, such as the last ones of a thread that only waits, the others look whether their
 //! variables are used after the seam. If they are not, nobody has to know of them.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use overtake_detect::{Acting, Findings, Stretched};
 use overtake_trace::{
-    Action, ArrayId, Block, Checker, EventIndex, Id, Misuses, OtrFile, Repairs, Stretch, Symbols, ThreadId,
-    VarId, chain,
+    Action, Block, Checker, EventIndex, Id, Misuses, OtrFile, Repairs, Stretch, Symbols, ThreadId, VarId,
+    chain,
 };
 use timely::worker::Worker;
 
@@ -116,7 +115,7 @@ fn agree_on_seams(
     stretches: &[Arc<Stretch>],
 ) -> Option<Vec<EventIndex>> {
     loop {
-        let obstacle = walk.check_blocks(stretches).and_then(|()| walk.go_on(stretches)).err();
+        let obstacle = walk.go_on(stretches).err();
         let unsettled: Vec<_> = walk
             .jobs
             .iter()
@@ -210,25 +209,6 @@ impl Walk {
         Ok(())
     }
 
-    /// Blocks of memory that count as allocated at the start of the stretch but are not must not have been used in it.
-    fn check_blocks(&self, stretches: &[Arc<Stretch>]) -> Result<(), String> {
-        if self.index == 0 || self.next_block > self.borders[self.index + 1] {
-            return Ok(());
-        }
-        let allocated =
-            stretches[..=self.index].iter().flat_map(|stretch| stretch.allocated().iter().copied());
-        let allocated: HashSet<VarId> = allocated.collect();
-        let variables = &self.symbols.variables;
-        let blocks =
-            (0..variables.array_count()).filter_map(|array| variables.block_of(ArrayId::from_index(array)));
-        let mut others = blocks.filter(|block| !allocated.contains(block));
-        let is_used = |block: VarId| self.jobs.iter().any(|job| job.stretched.may_use(block, EventIndex(0)));
-        match others.any(is_used) {
-            true => Err("a block of memory is used before it is allocated".into()),
-            false => Ok(()),
-        }
-    }
-
     fn judge_block(&mut self) -> Result<(), String> {
         self.file.read_block(self.next_block, &mut self.block).map_err(|error| error.to_string())?;
         let checked =
@@ -255,7 +235,7 @@ impl Walk {
         let stretch = self.borders.partition_point(|&border| border < self.next_block);
         let blocks = self.next_block - self.borders[stretch - 1];
         blocks < BLOCKS_BETWEEN_SEAMS
-            || blocks % BLOCKS_BETWEEN_SEAMS == 0
+            || blocks.is_multiple_of(BLOCKS_BETWEEN_SEAMS)
             || self.next_block == self.borders[stretch]
     }
 

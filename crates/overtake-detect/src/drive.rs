@@ -285,9 +285,10 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meaning::{Notion, Promise};
     use crate::passes::{After, Pass};
     use crate::race::Verdict;
-    use crate::registry::{Included, Notion, Promise};
+    use crate::registry::Included;
     use crate::run::LiveBlocks;
     use overtake_trace::{Checked, Position, Trace};
 

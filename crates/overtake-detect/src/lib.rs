@@ -19,6 +19,7 @@ mod hinge;
 mod links;
 mod locks;
 mod m2;
+mod meaning;
 mod osr;
 mod passes;
 mod posts;
@@ -48,11 +49,12 @@ pub use finding::{Deadlock, DeadlockStep, Finding};
 pub use findings::{Distances, Findings, Group, RaceGroup};
 pub use hinge::Hinge;
 pub use links::{EventSet, News, OwnVariables};
+pub use meaning::{Notion, Promise};
 pub use passes::{After, Analysis, Outcome, Pass};
 pub use race::{Race, Verdict};
 pub use registry::{
-    DETECTORS, Distribution, Entry, Included, Notion, Promise, ReadWindows, Reads, Registry, Silence, Stand,
-    StartShared, Unasked, Witness, find, one_pass,
+    DETECTORS, Distribution, Entry, Included, ReadWindows, Reads, Registry, Silence, Stand, StartShared,
+    Unasked, Witness, find, one_pass,
 };
 pub use run::{LiveBlocks, feed, visit};
 pub use sampling::{

@@ -20,7 +20,8 @@ pub struct Acting {
     pub joins: Option<ThreadId>,
 }
 
-/// Starts a detector on a stretch: the first one, or another. In others all blocks of memory count as allocated until they are.
+/// Starts a detector on a stretch: the first one, or another. In others all blocks of memory count as allocated: accesses to those that are not conflict
+/// with nothing before the allocation.
 pub type StartStretched = fn(&Symbols, bool) -> Box<dyn Stretched>;
 
 /// A detector at work on a stretch.

@@ -140,9 +140,10 @@ impl Succession {
 mod tests {
     use overtake_trace::Trace;
 
+    use crate::meaning::Notion;
     use crate::passes::Analysis;
     use crate::race::Race;
-    use crate::registry::{DETECTORS, Notion};
+    use crate::registry::DETECTORS;
     use crate::settings::Options;
     use crate::testing::{Random, run_analysis};
 

@@ -142,11 +142,6 @@ impl Checker {
 }
 
 impl Stretch {
-    /// The variables of the blocks that are allocated in it.
-    pub fn allocated(&self) -> &[VarId] {
-        &self.notes.allocated
-    }
-
     /// The first event of a thread.
     pub fn first_of(&self, thread: ThreadId) -> Option<Seen> {
         self.notes.threads.get(thread)?.first
