@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use overtake_detect::{Acting, Findings, Stretched};
+use overtake_detect::{Acting, Entry, Findings, Stretched};
 use overtake_trace::{
     Action, Block, Checker, EventIndex, Id, Misuses, OtrFile, Repairs, Stretch, Symbols, ThreadId, VarId,
     chain,
@@ -27,6 +27,8 @@ use crate::{Answer, Task, WorkerFacts};
 const BLOCKS_BETWEEN_SEAMS: usize = 64;
 /// So many blocks are read beyond the end of a stretch before a seam may leave accesses that some thread does not know.
 const PATIENCE: usize = 2;
+/// With more threads it would take too long to find out what all of them know.
+const MOST_THREADS: usize = 256;
 /// So many variables may have such accesses.
 const FEW: usize = 256;
 
@@ -98,13 +100,16 @@ pub(crate) fn judge(
 
 /// Whether a task can be done in stretches, as far as is known before anything is read.
 fn is_possible(worker: &Worker, task: &Task, per_process: usize) -> bool {
-    let threads = task.file.sizes().threads as u64;
+    let Ok(symbols) = task.file.symbols() else { return false };
+    let threads = task.file.sizes().threads;
+    let has_own_numbers = |entry: &Entry| !symbols.program.is_recorded() || entry.numbers_all(threads as u64);
     let is_local = worker.peers() > 1 && worker.peers() == per_process;
     is_local
         && task.slices <= 1
+        && threads <= MOST_THREADS
         && task.file.block_count() >= worker.peers()
         && task.detectors.iter().all(|entry| {
-            entry.stretched.is_some() && entry.numbers_all(threads) && entry.analysis(&task.options).is_ok()
+            entry.stretched.is_some() && has_own_numbers(entry) && entry.analysis(&task.options).is_ok()
         })
 }
 
@@ -175,7 +180,7 @@ impl Walk {
     fn new(worker: &Worker, task: &Task) -> Option<Walk> {
         let (index, peers) = (worker.index(), worker.peers());
         let symbols = task.file.symbols().ok()?.clone();
-        let start = |entry: &&overtake_detect::Entry| {
+        let start = |entry: &&Entry| {
             Some(Job {
                 stretched: entry.stretched?(&symbols, index == 0),
                 findings: Findings::new(),
