@@ -206,26 +206,14 @@ impl Footprint {
         self.range.last += u64::from(count) * step;
     }
 
-    /// If there are two elements, far from each other, of which one is near this one: forgets the other one, and returns a footprint of it.
-    pub(super) fn split_at(&mut self, index: u64) -> Option<Footprint> {
-        let StridedRange { first, last, step } = self.range;
-        let is_near = |element: u64| element.abs_diff(index) <= NEAR;
-        if last - first != step || step <= NEAR || !(is_near(first) || is_near(last)) {
-            return None;
+    /// Adds the element of a footprint that has one. This one has one, too.
+    pub(super) fn append_single(&mut self, single: &Taken) {
+        let element = single.piece.elements(0, u64::MAX).next();
+        let added = element.is_some_and(|(index, var)| self.extend(index, var, single.at));
+        debug_assert!(added, "two elements are a range: {self:?}, {single:?}");
+        if single.at.index < self.at.index {
+            self.at = single.at;
         }
-        let (near, far) = if is_near(first) { (first, last) } else { (last, first) };
-        let [near, far] = [near, far].map(|index| self.only(index));
-        let (near, far) = (near?, far?);
-        *self = near;
-        Some(far)
-    }
-
-    /// The footprint without its other elements.
-    fn only(&self, index: u64) -> Option<Footprint> {
-        let mut pieces = self.pieces.iter().chain([&self.piece]);
-        let (index, var) = pieces.find_map(|piece| piece.elements(index, index + 1).next())?;
-        let (range, piece) = (StridedRange::single(index), Piece::single(index, var));
-        Some(Footprint { range, at: self.at, piece, pieces: Vec::new() })
     }
 
     /// Bytes beside the footprint itself.

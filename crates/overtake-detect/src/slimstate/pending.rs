@@ -186,8 +186,8 @@ impl Pending {
     #[inline]
     fn may_go_on(&self, number: u32, index: u64) -> bool {
         self.streams.get(number as usize).is_some_and(|stream| {
-            let StridedRange { first, last, .. } = stream.footprint.range;
-            first != last || first == index
+            let StridedRange { first, last, step } = stream.footprint.range;
+            step > 0 && (first != last || first == index)
         })
     }
 
@@ -196,7 +196,8 @@ impl Pending {
     fn has(&self, position: usize, index: u64, writes: bool) -> bool {
         let mut next = self.touched[position].first;
         while let Some(stream) = self.streams.get(next as usize) {
-            if stream.writes == writes && stream.footprint.range.contains(index) {
+            let range = stream.footprint.range;
+            if stream.writes == writes && range.step > 0 && range.contains(index) {
                 return true;
             }
             next = stream.next;
@@ -222,19 +223,22 @@ impl Pending {
                 return (number, None);
             }
         }
-        // The second element decides about the steps, so a near one is best.
-        let is_near = |&number: &u32| {
-            !self.may_go_on(number, element.0) && self.range(number).first.abs_diff(element.0) <= NEAR
-        };
-        let near = own.iter().copied().find(is_near);
-        let second = near.or_else(|| own.iter().copied().find(|&number| number == latest));
-        if let Some(number) = second
+        // The second element decides about the steps. It is a near one, or the third has to be as far from it as it is from the first.
+        let is_near =
+            |&number: &u32| self.is_single(number) && self.range(number).first.abs_diff(element.0) <= NEAR;
+        if let Some(number) = own.iter().copied().find(is_near)
             && self.extend(number, element, at, writes)
         {
             return (number, None);
         }
+        if let Some(number) = self.join_singles(own, element, at, writes) {
+            return (number, None);
+        }
         if count < most {
-            return (self.begin(position, own, element, at, writes), None);
+            return (self.begin(position, element, at, writes), None);
+        }
+        if most == 1 && self.is_single(latest) && self.extend(latest, element, at, writes) {
+            return (latest, None);
         }
         let age = |number: &u32| self.clock.wrapping_sub(self.streams[*number as usize].used);
         let oldest = own.iter().copied().max_by_key(age).unwrap_or(NONE);
@@ -245,23 +249,41 @@ impl Pending {
         (oldest, before)
     }
 
-    /// Begins a footprint with an access. Of two elements far from each other, one of which is near this one, each begins a footprint as well.
-    fn begin(
-        &mut self,
-        position: usize,
-        own: &[u32],
-        (index, var): (u64, VarId),
-        at: At,
-        writes: bool,
-    ) -> u32 {
-        for &number in own {
-            if let Some(far) = self.streams[number as usize].footprint.split_at(index) {
-                self.end_run(number, writes);
-                self.add(position, far, writes);
-                if self.extend(number, (index, var), at, writes) {
-                    return number;
-                }
+    /// Joins two footprints of one element each with an element that is as far from the one as that is from the other. Returns the footprint.
+    fn join_singles(&mut self, own: &[u32], element: (u64, VarId), at: At, writes: bool) -> Option<u32> {
+        let single = |index: u64| {
+            own.iter().copied().find(|&number| self.is_single(number) && self.range(number).first == index)
+        };
+        let before = own.iter().copied().filter(|&number| self.is_single(number)).find_map(|second| {
+            let between = self.range(second).first;
+            let first = single(between.wrapping_sub(element.0.wrapping_sub(between)))?;
+            (first != second).then_some((first, second))
+        });
+        let (first, second) = before?;
+        self.end_run(second, writes);
+        let between = self.streams[second as usize].footprint.take()?;
+        self.streams[first as usize].footprint.append_single(&between);
+        self.extend(first, element, at, writes).then_some(first)
+    }
+
+    /// Whether a footprint has one element.
+    fn is_single(&self, number: u32) -> bool {
+        self.streams.get(number as usize).is_some_and(|stream| {
+            let StridedRange { first, last, step } = stream.footprint.range;
+            first == last && step > 0
+        })
+    }
+
+    /// Begins a footprint with an access.
+    fn begin(&mut self, position: usize, (index, var): (u64, VarId), at: At, writes: bool) -> u32 {
+        let mut next = self.touched[position].first;
+        while let Some(stream) = self.streams.get_mut(next as usize) {
+            // Two that were joined leave an empty one.
+            if stream.writes == writes && stream.footprint.range.step == 0 {
+                stream.footprint.extend(index, var, at);
+                return next;
             }
+            next = stream.next;
         }
         let mut footprint = Footprint::EMPTY;
         footprint.extend(index, var, at);
@@ -291,12 +313,12 @@ impl Pending {
         self.streams[number as usize].footprint.range
     }
 
-    /// The footprints of one kind on an array, and how many there are.
+    /// The footprints of one kind on an array that are not empty, and how many there are.
     fn footprints_of(&self, position: usize, writes: bool) -> ([u32; MOST_STREAMS], usize) {
         let (mut numbers, mut count) = ([NONE; MOST_STREAMS], 0);
         let mut next = self.touched[position].first;
         while let Some(stream) = self.streams.get(next as usize) {
-            if stream.writes == writes && count < MOST_STREAMS {
+            if stream.writes == writes && stream.footprint.range.step > 0 && count < MOST_STREAMS {
                 numbers[count] = next;
                 count += 1;
             }

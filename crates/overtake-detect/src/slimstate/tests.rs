@@ -168,11 +168,12 @@ fn ranges_take_exactly_what_keeps_them_strided() {
 /// How many arrays a thread may have accesses to that are not judged.
 const MOST: usize = 100;
 
-/// Accesses of one thread to array 7, whose variables 100 to 107 are known to be elements 0 to 7 in order; further ones are not.
+/// Accesses of one thread to array 7, whose variables 100 to 107 are known to be elements 0 to 7 in order; of further ones that is known up to `known`.
 #[derive(Default)]
 struct Accesses {
     pending: Pending,
     count: u64,
+    known: u32,
 }
 
 impl Accesses {
@@ -187,7 +188,7 @@ impl Accesses {
         if self.pending.follow(var, false, None) {
             return None;
         }
-        let order = |_| Order { end: 108, ..Order::UNKNOWN };
+        let order = |_| Order { end: self.known.max(108), ..Order::UNKNOWN };
         let most = Most { arrays: MOST, streams };
         match self.pending.collect(7, (index, var), Self::at(self.count - 1), false, order, most) {
             Collected::Instead(before) => Some(before),
@@ -246,6 +247,36 @@ fn a_thread_may_walk_along_an_array_in_several_places() {
         ranges.insert((taken.range.first, taken.range.last, taken.range.step));
     }
     assert_eq!(ranges, BTreeSet::from([(0, 9, 1), (40, 45, 1), (120, 121, 1), (160, 161, 1)]));
+}
+
+/// The ranges that reads of these elements in one region end in, each with the number of its first read, none of which is judged before.
+fn ranges_of(elements: impl IntoIterator<Item = u64>) -> BTreeSet<(u64, u64, u64, u64)> {
+    let mut accesses = Accesses { known: 2000, ..Accesses::default() };
+    for index in elements {
+        assert!(accesses.read(index, MOST_STREAMS).is_none(), "{index}");
+    }
+    let ranges = std::iter::from_fn(|| accesses.pending.pop()).map(|(_, _, taken)| {
+        assert_eq!(taken.elements(0, u64::MAX).count() as u64, taken.range.len());
+        (taken.range.first, taken.range.last, taken.range.step, taken.at.index.0)
+    });
+    ranges.collect()
+}
+
+#[test]
+fn three_elements_decide_about_steps_unless_two_are_near() {
+    // A stencil reads three rows of 100 elements. The first elements of two rows are no column.
+    let stencil = (1..20).flat_map(|column| [99 + column, 101 + column, column, 200 + column]);
+    let rows = BTreeSet::from([(1, 19, 1, 2), (100, 120, 1, 0), (201, 219, 1, 3)]);
+    assert_eq!(ranges_of(stencil), rows);
+    // Columns are walked along in either direction, and from the middle; what is kept is the first read.
+    assert_eq!(ranges_of([0, 100, 200, 300]), BTreeSet::from([(0, 300, 100, 0)]));
+    assert_eq!(ranges_of([300, 200, 100, 0]), BTreeSet::from([(0, 300, 100, 0)]));
+    assert_eq!(ranges_of([200, 300, 100, 0]), BTreeSet::from([(0, 300, 100, 0)]));
+    // The place of the one that was joined is free again, also for element 0.
+    let three = BTreeSet::from([(0, 0, 1, 4), (150, 350, 100, 0), (1000, 1000, 1, 3)]);
+    assert_eq!(ranges_of([150, 250, 350, 1000, 0, 0]), three);
+    // What would have been the next step of one that was joined begins anew.
+    assert_eq!(ranges_of([0, 100, 200, 101]), BTreeSet::from([(0, 200, 100, 0), (101, 101, 1, 3)]));
 }
 
 /// The detector with its log after a trace in blocks of a few events, and how much state it had at most.
