@@ -59,7 +59,7 @@ enum Base {
     /// A cell per class of elements.
     Classes(Box<Classes>),
     /// The same, of classes that change no more.
-    Frozen(Frozen),
+    Frozen(Box<Frozen>),
 }
 
 /// Who is judged when elements of a stretch are accessed.
@@ -75,7 +75,7 @@ enum Mode {
     Classes,
 }
 
-/// Elements `start` to `start + length` of an array.
+/// Elements `start` to `start + length` of an array. Programs have many arrays of one stretch, so it is kept small.
 #[derive(Debug)]
 pub(super) struct Segment {
     start: u64,
@@ -89,6 +89,8 @@ pub(super) struct Segment {
     /// Short footprints on labels, less as many as would be in the long ones.
     short: u32,
 }
+
+const _: () = assert!(size_of::<Segment>() <= 88);
 
 impl Segment {
     /// A stretch that was never accessed.
@@ -334,7 +336,7 @@ impl Segment {
         }
         self.mode = Mode::Fine;
         self.base = match std::mem::replace(&mut self.base, Base::Nothing) {
-            Base::Classes(classes) => Base::Frozen(classes.freeze(room.cells)),
+            Base::Classes(classes) => Base::Frozen(Box::new(classes.freeze(room.cells))),
             base => base,
         };
         let to_come = room.limits.elements.min(self.length).saturating_sub(self.settled);

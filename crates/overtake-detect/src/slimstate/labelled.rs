@@ -101,6 +101,10 @@ impl Frozen {
 
     /// Bytes of all but the cells themselves.
     pub(super) fn index_bytes(&self) -> usize {
+        size_of::<Frozen>() + self.labels_bytes()
+    }
+
+    fn labels_bytes(&self) -> usize {
         match &self.labels {
             FrozenLabels::Each(labels, cells) => {
                 labels.capacity() * size_of::<u16>() + cells.capacity() * size_of::<Option<CellId>>()

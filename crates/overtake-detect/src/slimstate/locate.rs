@@ -9,7 +9,7 @@ use super::own::PAGE;
 use super::pages::{PageContent, Row, VarPage, distance_after, page_variables};
 use super::shadow::Shadow;
 use super::{ArrayKind, HUGE, SlimState};
-use crate::access::AccessKind;
+use crate::access::{AccessKind, At};
 use crate::visitor::Touch;
 
 /// Most bytes of an element of recorded memory.
@@ -78,6 +78,26 @@ impl SlimState {
             done += taken;
             if taken < in_page {
                 break;
+            }
+        }
+        done
+    }
+
+    /// Takes accesses of a sweep to variables with cells of their own, from this one on, as long as there is nothing to judge. Returns how many.
+    pub(super) fn sweep_own(&mut self, at: At, first: Touch<'_>, count: u32) -> u32 {
+        let clock = self.clocks.thread(at.thread);
+        let mut done = 0;
+        while done < count {
+            let before = done;
+            let cells = self.reports.own.settled_from(VarId(first.var.0 + done));
+            for cell in cells.take((count - done) as usize) {
+                if !self.cells.take_ordered(cell, clock, at.later(done), first.kind) {
+                    return done;
+                }
+                done += 1;
+            }
+            if done == before {
+                return done;
             }
         }
         done

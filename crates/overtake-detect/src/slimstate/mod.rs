@@ -417,7 +417,7 @@ impl SlimState {
                 && !self.shadows[shadow as usize].is_own(index)
             {
                 let mode = self.shadows[shadow as usize].mode_name(index);
-                let at = MODES.iter().position(|(name, _)| *name == mode);
+                let at = MODES.iter().position(|(name, ..)| *name == mode);
                 at.into_iter().for_each(|at| counts[at] += 1);
             }
         }
@@ -425,27 +425,32 @@ impl SlimState {
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
-        let cells = self.shadows.iter().map(Shadow::cells).sum();
+        let mut cells = [0; MODES.len()];
+        for (mode, count) in self.shadows.iter().flat_map(Shadow::cells_by_mode) {
+            let at = MODES.iter().position(|(name, ..)| *name == mode);
+            at.into_iter().for_each(|at| cells[at] += count);
+        }
         let totals = [
             ("race checks", self.cells.checks),
             ("array elements", self.elements.iter().sum()),
-            ("array shadow cells", cells),
+            ("array shadow cells", cells.iter().sum()),
         ];
-        let by_mode = MODES.iter().map(|&(_, words)| words).zip(self.elements);
-        totals.into_iter().chain(by_mode.filter(|&(_, count)| count > 0)).collect()
+        let elements = MODES.iter().map(|&(_, words, _)| words).zip(self.elements);
+        let cells = MODES.iter().map(|&(.., words)| words).zip(cells);
+        totals.into_iter().chain(elements.chain(cells).filter(|&(_, count)| count > 0)).collect()
     }
 }
 
-/// How stretches of arrays are divided, and how figures call their elements.
-const MODES: [(&str, &str); 8] = [
-    ("coarse", "elements in coarse arrays"),
-    ("block", "elements in blocks"),
-    ("stride", "elements in strides"),
-    ("grid", "elements in strides of blocks"),
-    ("split", "elements in split arrays"),
-    ("prefix", "elements in prefixed arrays"),
-    ("classes", "elements in classes"),
-    ("fine", "elements in fine arrays"),
+/// How stretches of arrays are divided, and how figures call their elements and their cells.
+const MODES: [(&str, &str, &str); 8] = [
+    ("coarse", "elements in coarse arrays", "cells of coarse arrays"),
+    ("block", "elements in blocks", "cells of blocks"),
+    ("stride", "elements in strides", "cells of strides"),
+    ("grid", "elements in strides of blocks", "cells of strides of blocks"),
+    ("split", "elements in split arrays", "cells of split arrays"),
+    ("prefix", "elements in prefixed arrays", "cells of prefixed arrays"),
+    ("classes", "elements in classes", "cells of classes"),
+    ("fine", "elements in fine arrays", "cells of fine arrays"),
 ];
 
 impl Detector for SlimState {
@@ -483,6 +488,7 @@ impl Detector for SlimState {
             done += 1;
             // All are in one block, which has been read in this epoch now.
             done += self.follow_sweep(at.thread, touch.further(done), count - done);
+            done += self.sweep_own(at.later(done), touch.further(done), count - done);
         }
     }
 

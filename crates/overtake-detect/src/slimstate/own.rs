@@ -176,6 +176,16 @@ impl Own {
         page.cells.get(offset)
     }
 
+    /// The cells of a variable and of those after it, up to the end of its page, as long as they are settled.
+    pub(super) fn settled_from(&self, var: VarId) -> impl Iterator<Item = CellId> {
+        let (number, first) = place(var);
+        let page = self.page(number);
+        (first..PAGE as u64).map_while(move |offset| {
+            let page = page.filter(|page| page.settled >> offset & 1 == 1)?;
+            page.cells.get(offset)
+        })
+    }
+
     /// Whether a variable that is settled is an element with a shadow.
     pub(super) fn is_element(&self, var: VarId) -> bool {
         let (number, offset) = place(var);

@@ -154,9 +154,9 @@ impl Shadow {
         self.has_alone = self.segments.iter().any(|segment| !segment.alone().is_empty());
     }
 
-    /// The number of cells.
-    pub(super) fn cells(&self) -> u64 {
-        self.segments.iter().map(Segment::cells).sum()
+    /// How many cells the stretches have, each with how it is divided.
+    pub(super) fn cells_by_mode(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.segments.iter().map(|segment| (segment.mode_name(), segment.cells()))
     }
 
     /// How the stretch of an element is divided, in words.
