@@ -9,7 +9,7 @@ mod table;
 
 pub use others::differences;
 pub use plot::{Curve, Plot, Scale};
-pub use store::Store;
+pub use store::{Manner, Store};
 pub use table::{Cell, Table};
 
 use std::time::Duration;

@@ -35,6 +35,8 @@ pub struct Plot {
     pub scales: [Scale; 2],
     /// The curves.
     pub curves: Vec<Curve>,
+    /// What else must be known; it is not in the drawing.
+    pub note: String,
 }
 
 const WIDTH: f64 = 640.0;
@@ -127,6 +129,14 @@ fn short(value: f64) -> String {
 }
 
 impl Plot {
+    /// The note as a part of an HTML page.
+    pub fn note_html(&self) -> String {
+        match self.note.as_str() {
+            "" => String::new(),
+            note => format!("<p class=\"note\">{}</p>\n", html(note)),
+        }
+    }
+
     /// The drawing.
     pub fn svg(&self) -> String {
         let axis = |which: usize| {
@@ -239,6 +249,7 @@ mod tests {
             labels: ["events".to_owned(), "seconds".to_owned()],
             scales,
             curves: vec![Curve { name: "hb".to_owned(), points }],
+            note: String::new(),
         }
     }
 

@@ -13,6 +13,8 @@ pub enum Cell {
     Count(u64),
     /// A figure with so many digits after the point.
     Figure(f64, usize),
+    /// Seconds, with three digits that count.
+    Seconds(f64),
     /// A figure of an analysis that was stopped: at least this much, and the part of the trace that was seen in percent.
     Partial(Box<Cell>, f64),
     /// Nothing.
@@ -26,6 +28,7 @@ impl Cell {
             Cell::Text(text) => text.clone(),
             Cell::Count(count) => grouped(*count),
             Cell::Figure(figure, digits) => format!("{figure:.digits$}"),
+            Cell::Seconds(seconds) => format!("{seconds:.0$}", digits_after_the_point(*seconds)),
             Cell::Partial(cell, coverage) => format!("{} ({coverage:.0} %)", cell.shown()),
             Cell::Empty => String::new(),
         }
@@ -38,6 +41,18 @@ impl Cell {
             Cell::Partial(cell, _) => cell.plain(),
             other => other.shown(),
         }
+    }
+}
+
+/// How many digits after the point of some seconds count, down to microseconds.
+fn digits_after_the_point(seconds: f64) -> usize {
+    match seconds {
+        seconds if seconds >= 100.0 => 0,
+        seconds if seconds >= 10.0 => 1,
+        seconds if seconds >= 1.0 => 2,
+        seconds if seconds >= 0.1 => 3,
+        seconds if seconds >= 0.01 => 4,
+        _ => 5,
     }
 }
 
@@ -135,9 +150,13 @@ impl Table {
 
     /// A part of an HTML page.
     pub fn html(&self) -> String {
-        let cell = |found: &Cell| format!("<td>{}</td>", html(&found.shown()));
-        // An option of a detector stands below its name, so that a table with several of them fits on a page.
-        let heading = |text: &str| format!("<th>{}</th>", html(text).replace(" --", "<br>--"));
+        let cell = |found: &Cell| match found {
+            Cell::Text(text) => format!("<td class=\"text\">{}</td>", html(text)),
+            _ => format!("<td>{}</td>", html(&found.shown())),
+        };
+        // An option of a detector stands below its name, so that a table with several of them fits on a page. So does what a column is about.
+        let heading =
+            |text: &str| format!("<th>{}</th>", html(text).replace(" --", "<br>--").replace(": ", ":<br>"));
         let text = self.lines(cell, heading, "", "<tr>", "</tr>");
         let note = match self.note.as_str() {
             "" => String::new(),
@@ -217,7 +236,11 @@ mod tests {
         assert!(table.latex().contains("trace & hb\\_1 & 50 \\% \\\\"), "{}", table.latex());
         assert!(table.latex().contains("\\textbar{}\\textless{}c\\textgreater{}"), "{}", table.latex());
         assert_eq!(latex("hb --window 3"), "hb -{}-window 3");
-        assert!(table.html().contains("<td>a,&quot;b&quot;|&lt;c&gt;</td>"), "{}", table.html());
+        assert!(
+            table.html().contains("<td class=\"text\">a,&quot;b&quot;|&lt;c&gt;</td>"),
+            "{}",
+            table.html()
+        );
         assert!(table.html().contains("<td>3 (40 %)</td>"), "{}", table.html());
     }
 
@@ -225,6 +248,13 @@ mod tests {
     fn on_a_page_options_stand_below_the_name() {
         let table = Table::new("t", "Time", ["trace", "short-hb --window 1000"]);
         assert!(table.html().contains("<th>short-hb<br>--window 1000</th>"), "{}", table.html());
+    }
+
+    #[test]
+    fn seconds_have_three_digits_that_count() {
+        let shown = [0.0, 0.000_123_4, 0.012_34, 0.1234, 1.234, 12.34, 1234.5]
+            .map(|seconds| Cell::Seconds(seconds).shown());
+        assert_eq!(shown, ["0.00000", "0.00012", "0.0123", "0.123", "1.23", "12.3", "1234"]);
     }
 
     #[test]

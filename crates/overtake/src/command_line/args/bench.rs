@@ -33,7 +33,7 @@ pub(crate) struct PapersArguments {
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) traces: Vec<PathBuf>,
     /// Events of generated traces
-    #[arg(long, value_name = "N", default_value = "100k", value_parser = count_parser)]
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = count_parser)]
     pub(crate) events: u64,
     /// Runs of each analysis; times are medians
     #[arg(long, value_name = "N", default_value_t = 3)]

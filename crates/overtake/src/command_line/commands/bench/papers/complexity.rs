@@ -3,52 +3,46 @@
 use overtake::measure::{Curve, Plot, Scale};
 
 use super::corpus::{Corpus, Workload};
-use super::{Exhibit, Figures};
+use super::{Exhibit, Figures, Maker};
 
 const THREADS: [u64; 5] = [4, 16, 64, 256, 1024];
 const LOCKS: [u64; 5] = [2, 8, 32, 128, 512];
 const VECTORS: [u64; 4] = [16, 32, 64, 128];
 
-pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
-    let events = corpus.events;
-    let by_threads = THREADS.iter().filter_map(|&threads| {
-        let workload = Workload::shape("lock-heavy", &format!("threads-{threads}"), |parameters| {
-            parameters.events = events;
-            parameters.threads = threads;
-            parameters.locks = 8;
-            parameters.variables = 1000;
-        });
-        Some((threads, workload?))
-    });
-    let by_locks = LOCKS.iter().filter_map(|&locks| {
-        let workload = Workload::shape("lock-heavy", &format!("locks-{locks}"), |parameters| {
-            parameters.events = events;
-            parameters.threads = 64;
-            parameters.locks = locks;
-            parameters.variables = 1000;
-        });
-        Some((locks, workload?))
-    });
-    let mut exhibits = Vec::new();
-    let (by_threads, by_locks): (Vec<_>, Vec<_>) = (by_threads.collect(), by_locks.collect());
-    for (what, workloads, title) in [
-        ("threads", by_threads, "Time as threads are added, 8 locks"),
-        ("locks", by_locks, "Time as locks are added, 64 threads"),
-    ] {
-        exhibits.push(growth(&format!("complexity-{what}"), title, what, &workloads, figures));
-    }
-    exhibits.push(families(figures));
-    exhibits
+/// What the figures are made by.
+pub(super) const MAKERS: [Maker; 3] = [threads, locks, families];
+
+/// Time as threads are added.
+fn threads(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
+    let title = "Time as threads are added, 8 locks";
+    vec![growth(("threads", title), corpus, &THREADS.map(|threads| (threads, threads, 8)), figures)]
 }
 
-/// Time for each event of clocks by thread and of clocks by lock.
+/// Time as locks are added.
+fn locks(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
+    let title = "Time as locks are added, 64 threads";
+    vec![growth(("locks", title), corpus, &LOCKS.map(|locks| (locks, 64, locks)), figures)]
+}
+
+/// Time for each event of clocks by thread and of clocks by lock: what grows, and how many threads and locks there are then.
 fn growth(
-    name: &str,
-    title: &str,
-    what: &str,
-    workloads: &[(u64, Workload)],
+    (what, title): (&str, &str),
+    corpus: &Corpus,
+    sizes: &[(u64, u64, u64)],
     figures: &mut Figures<'_>,
 ) -> Exhibit {
+    let workloads: Vec<_> = sizes
+        .iter()
+        .filter_map(|&(size, threads, locks)| {
+            let workload = Workload::shape("lock-heavy", &format!("{what}-{size}"), |parameters| {
+                parameters.events = corpus.events;
+                parameters.threads = threads;
+                parameters.locks = locks;
+                parameters.variables = 1000;
+            });
+            Some((size, workload?))
+        })
+        .collect();
     let curves = figures.setups(&["hb", "lockstamp"]).into_iter().map(|setup| Curve {
         name: setup.label.clone(),
         points: workloads
@@ -60,10 +54,11 @@ fn growth(
             .collect(),
     });
     Exhibit::Plot(Plot {
-        name: name.to_owned(),
+        name: format!("complexity-{what}"),
         title: title.to_owned(),
         labels: [what.to_owned(), "nanoseconds an event".to_owned()],
-        scales: [Scale::Logarithmic, Scale::Linear],
+        scales: [Scale::Logarithmic, Scale::Logarithmic],
+        note: "Shape lock-heavy, 1,000 variables.".to_owned(),
         curves: curves.collect(),
     })
 }
@@ -80,9 +75,10 @@ fn detector_of(gadget: &str) -> &'static str {
 }
 
 /// Time on the constructions as they grow.
-fn families(figures: &mut Figures<'_>) -> Exhibit {
-    let mut curves = Vec::new();
+fn families(_: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
+    let (mut curves, mut notes) = (Vec::new(), Vec::new());
     for kind in Corpus::gadgets() {
+        notes.push(format!("{}: {}", kind.name.trim_start_matches("gadget-"), kind.description));
         for setup in figures.setups(&[detector_of(kind.name)]) {
             let mut points: Vec<_> = VECTORS
                 .iter()
@@ -98,11 +94,12 @@ fn families(figures: &mut Figures<'_>) -> Exhibit {
             });
         }
     }
-    Exhibit::Plot(Plot {
+    vec![Exhibit::Plot(Plot {
         name: "complexity-families".to_owned(),
         title: "Time on the constructions of the lower bounds".to_owned(),
         labels: ["events".to_owned(), "seconds".to_owned()],
         scales: [Scale::Logarithmic, Scale::Logarithmic],
         curves,
-    })
+        note: notes.join("; "),
+    })]
 }

@@ -1,6 +1,8 @@
 //! The traces that papers are measured on: generated ones, or those that are given.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use overtake::files::{OutputTrace, traces_of};
 use overtake::{Error, Input, Listener};
@@ -17,6 +19,8 @@ pub(super) struct Workload {
     pub(super) name: String,
     /// How many events it has; `None` if that is not known before it is read.
     pub(super) events: Option<u64>,
+    /// What it is counted with in tables of groups.
+    pub(super) group: String,
     origin: Origin,
 }
 
@@ -32,7 +36,7 @@ impl Workload {
     fn file(path: PathBuf) -> Workload {
         let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let events = Input::new(&path).at_any_place().map(|file| file.parameters().events);
-        Workload { name, events, origin: Origin::File(path) }
+        Workload { group: String::new(), name, events, origin: Origin::File(path) }
     }
 
     /// A generated trace; `name` says how it differs from others of its shape.
@@ -41,7 +45,8 @@ impl Workload {
         let mut parameters = shape.defaults;
         change(&mut parameters);
         let name = if name.is_empty() { shape.name.to_owned() } else { format!("{}-{name}", shape.name) };
-        Some(Workload { name, events: Some(parameters.events), origin: Origin::Shape(shape, parameters) })
+        let (events, group) = (Some(parameters.events), shape.name.to_owned());
+        Some(Workload { name, events, group, origin: Origin::Shape(shape, parameters) })
     }
 
     /// A construction with `vectors` vectors.
@@ -50,7 +55,23 @@ impl Workload {
         Workload {
             name: format!("{}-{vectors}", kind.name),
             events: None,
+            group: kind.name.to_owned(),
             origin: Origin::Gadget(kind, size),
+        }
+    }
+
+    /// Which trace it is: two of the same name may differ.
+    pub(super) fn source(&self) -> String {
+        match &self.origin {
+            Origin::File(path) => {
+                let facts = std::fs::metadata(path).ok();
+                let bytes = facts.as_ref().map_or(0, std::fs::Metadata::len);
+                let age = facts.and_then(|facts| facts.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+                let changed = age.map_or(0, |age| age.as_millis());
+                format!("{} of {bytes} bytes, changed {changed}", path.display())
+            }
+            Origin::Shape(shape, parameters) => format!("{} {parameters:?}", shape.name),
+            Origin::Gadget(kind, size) => format!("{} {size:?}", kind.name),
         }
     }
 
@@ -100,14 +121,27 @@ fn write(path: &Path, source: &mut dyn EventSource) -> Result<(), Error> {
 pub(super) struct Corpus {
     /// Runs of programs: those that are given, else generated ones.
     pub(super) programs: Vec<Workload>,
+    /// The same with few threads, of which the tester need not read everything.
+    pub(super) tested: Vec<Workload>,
     /// Programs that sweep over arrays.
     pub(super) arrays: Vec<Workload>,
     /// Length of generated traces.
     pub(super) events: u64,
 }
 
-const PROGRAMS: [&str; 7] =
-    ["lock-heavy", "lock-dominated", "compute", "far-races", "fork-join", "producer-consumer", "mixed"];
+/// Threads of programs for the tester, whose windows are as long as there are threads.
+const FEW_THREADS: u64 = 4;
+
+/// Shapes of programs, with the group that each is counted in.
+const PROGRAMS: [(&str, &str); 7] = [
+    ("lock-heavy", "locks"),
+    ("lock-dominated", "locks"),
+    ("compute", "accesses"),
+    ("far-races", "accesses"),
+    ("fork-join", "patterns"),
+    ("producer-consumer", "patterns"),
+    ("mixed", "patterns"),
+];
 const ARRAYS: [&str; 10] = [
     "array-whole",
     "array-halves",
@@ -124,16 +158,19 @@ const ARRAYS: [&str; 10] = [
 impl Corpus {
     /// The given traces, which may be directories of traces, or else generated ones of this many events.
     pub(super) fn new(traces: &[PathBuf], events: u64) -> Result<Corpus, Error> {
-        let files = distinct(traces_of(traces)?.into_iter().map(Workload::file).collect());
-        let program = |&shape: &&str| {
-            Workload::shape(shape, "", |parameters| {
+        let files = grouped(distinct(traces_of(traces)?.into_iter().map(Workload::file).collect()));
+        let program = |&(shape, group): &(&str, &str), threads: Option<u64>| {
+            let name = threads.map_or(String::new(), |threads| format!("{threads}-threads"));
+            let workload = Workload::shape(shape, &name, |parameters| {
+                parameters.threads = threads.unwrap_or(parameters.threads);
                 parameters.events = events;
                 parameters.variables = parameters.variables.min(events / 10).max(16);
                 parameters.distance = parameters.distance.min(events / 20).max(2);
                 if parameters.raciness > 0.0 {
                     parameters.raciness = parameters.raciness.max(20.0 / events as f64);
                 }
-            })
+            })?;
+            Some(Workload { group: group.to_owned(), ..workload })
         };
         let array = |&shape: &&str| {
             Workload::shape(shape, "", |parameters| {
@@ -142,11 +179,35 @@ impl Corpus {
             })
         };
         let programs = match files.is_empty() {
-            true => PROGRAMS.iter().filter_map(program).collect(),
+            true => PROGRAMS.iter().filter_map(|shape| program(shape, None)).collect(),
+            false => files.clone(),
+        };
+        let tested = match files.is_empty() {
+            true => PROGRAMS.iter().filter_map(|shape| program(shape, Some(FEW_THREADS))).collect(),
             false => files.clone(),
         };
         let arrays = if files.is_empty() { ARRAYS.iter().filter_map(array).collect() } else { files };
-        Ok(Corpus { programs, arrays, events })
+        Ok(Corpus { programs, tested, arrays, events })
+    }
+
+    /// The groups of the programs, each with its traces; last all of them, if there are several groups.
+    pub(super) fn groups(&self) -> Vec<(&str, Vec<&Workload>)> {
+        let mut groups: Vec<(&str, Vec<&Workload>)> = Vec::new();
+        for workload in &self.programs {
+            match groups.iter_mut().find(|(group, _)| *group == workload.group) {
+                Some((_, members)) => members.push(workload),
+                None => groups.push((&workload.group, vec![workload])),
+            }
+        }
+        if groups.len() > 1 {
+            groups.push(("all", self.programs.iter().collect()));
+        }
+        groups
+    }
+
+    /// The length of the longest program, as far as lengths are known.
+    pub(super) fn longest(&self) -> u64 {
+        self.programs.iter().filter_map(|workload| workload.events).max().unwrap_or(self.events)
     }
 
     /// Constructions of the papers on hardness.
@@ -164,6 +225,24 @@ fn distinct(mut files: Vec<Workload>) -> Vec<Workload> {
         {
             file.name = path.display().to_string();
         }
+    }
+    files
+}
+
+/// Groups traces by their directories; if all are in one, by their names up to the first dash: `x264-frames` is a run of `x264`.
+fn grouped(mut files: Vec<Workload>) -> Vec<Workload> {
+    let directory = |file: &Workload| match &file.origin {
+        Origin::File(path) => path.parent().map(Path::to_path_buf),
+        _ => None,
+    };
+    let are_in_several = files.iter().map(directory).collect::<BTreeSet<_>>().len() > 1;
+    for file in &mut files {
+        let parent = directory(file).filter(|_| are_in_several);
+        let parent = parent.as_deref().map(|path| path.file_name().unwrap_or(path.as_os_str()));
+        file.group = match parent {
+            Some(name) if !name.is_empty() => name.to_string_lossy().into_owned(),
+            _ => file.name.split('-').next().unwrap_or_default().to_owned(),
+        };
     }
     files
 }
@@ -197,6 +276,29 @@ mod tests {
     }
 
     #[test]
+    fn traces_are_grouped_by_directories_or_by_the_beginnings_of_their_names() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut paths = Vec::new();
+        for name in ["one/sort.std", "one/sort-racy.std", "two/lu.std"] {
+            let path = directory.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("it can be made");
+            std::fs::write(&path, "T0|w(x)|1\n").expect("it can be written");
+            paths.push(path);
+        }
+        let groups = |paths: &[PathBuf]| {
+            let corpus = Corpus::new(paths, 1000).expect("a corpus");
+            let groups = corpus.groups().into_iter();
+            groups.map(|(name, traces)| (name.to_owned(), traces.len())).collect::<Vec<_>>()
+        };
+        let expected = |groups: &[(&str, usize)]| -> Vec<_> {
+            groups.iter().map(|&(name, traces)| (name.to_owned(), traces)).collect()
+        };
+        assert_eq!(groups(&paths), expected(&[("one", 2), ("two", 1), ("all", 3)]));
+        assert_eq!(groups(&paths[..2]), expected(&[("sort", 2)]));
+        assert_eq!(groups(&[])[..2], expected(&[("locks", 2), ("accesses", 2)]));
+    }
+
+    #[test]
     fn a_directory_stands_for_its_traces_in_the_order_of_their_names() {
         let directory = tempfile::tempdir().expect("a directory");
         for name in ["b.std", "a.std"] {
@@ -215,7 +317,7 @@ mod tests {
         for events in [10_000, 100_000] {
             let corpus = Corpus::new(&[], events).expect("a corpus");
             assert_eq!((corpus.programs.len(), corpus.arrays.len()), (PROGRAMS.len(), ARRAYS.len()));
-            for workload in corpus.programs.iter().chain(&corpus.arrays) {
+            for workload in corpus.programs.iter().chain(&corpus.tested).chain(&corpus.arrays) {
                 let Origin::Shape(shape, parameters) = &workload.origin else { panic!("a shape") };
                 assert!(Generated::new(shape, *parameters).is_ok(), "{} of {events} events", workload.name);
             }

@@ -6,6 +6,7 @@
 
 mod complexity;
 mod corpus;
+mod originals;
 mod pages;
 mod short_races;
 mod slimstate;
@@ -18,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use overtake::measure::{Cell, Measured, Plot, Setup, Store, Table, measure};
+use overtake::measure::{Cell, Manner, Measured, Plot, Setup, Store, Table, measure};
 use overtake::{Error, Input, Listener};
 use overtake_detect::{Allowance, Options, Registry, Strictness};
 
@@ -33,39 +34,42 @@ struct Paper {
     name: &'static str,
     title: &'static str,
     source: &'static str,
-    exhibits: fn(&Corpus, &mut Figures<'_>) -> Vec<Exhibit>,
+    makers: &'static [Maker],
 }
+
+/// Makes exhibits that share their measurements.
+type Maker = fn(&Corpus, &mut Figures<'_>) -> Vec<Exhibit>;
 
 const PAPERS: [Paper; 5] = [
     Paper {
         name: "short-races",
         title: "Efficient Dynamic Algorithms to Predict Short Races",
         source: "Zhang, Viswanathan; arXiv 2603.03141, 2026",
-        exhibits: short_races::exhibits,
+        makers: &short_races::MAKERS,
     },
     Paper {
         name: "slimstate",
         title: "Array Shadow State Compression for Precise Dynamic Race Detection",
         source: "Wilcox, Finch, Flanagan, Freund; ASE 2015",
-        exhibits: slimstate::exhibits,
+        makers: &slimstate::MAKERS,
     },
     Paper {
         name: "complexity",
         title: "Dynamic Data-Race Detection Through the Fine-Grained Lens",
         source: "Kulkarni, Mathur, Pavlogiannis; CONCUR 2021",
-        exhibits: complexity::exhibits,
+        makers: &complexity::MAKERS,
     },
     Paper {
         name: "tester",
         title: "Dynamic Race Detection with O(1) Samples",
         source: "Al Thokair, Zhang, Mathur, Viswanathan; POPL 2023",
-        exhibits: tester::exhibits,
+        makers: &tester::MAKERS,
     },
     Paper {
         name: "sync-preserving",
         title: "Optimal Prediction of Synchronization-Preserving Races",
         source: "Mathur, Pavlogiannis, Viswanathan; POPL 2021",
-        exhibits: sync_preserving::exhibits,
+        makers: &sync_preserving::MAKERS,
     },
 ];
 
@@ -103,6 +107,21 @@ impl Figures<'_> {
             Figures::Measured { store, .. } => {
                 store.get(&workload.name, &setup.label).cloned().unwrap_or_default()
             }
+        }
+    }
+
+    /// How many measurements are noted.
+    fn noted(&self) -> usize {
+        match self {
+            Figures::Wanted { wanted, .. } => wanted.len(),
+            Figures::Measured { .. } => 0,
+        }
+    }
+
+    /// Forgets the measurements that were noted after so many.
+    fn forget_after(&mut self, noted: usize) {
+        if let Figures::Wanted { wanted, .. } = self {
+            wanted.truncate(noted);
         }
     }
 
@@ -186,11 +205,19 @@ pub(super) fn run(arguments: &PapersArguments, registry: Registry, console: Cons
     Ok(Verdict::Fine)
 }
 
-/// The exhibits of a paper, or the one of this name. What depends on several measurements is made as a whole.
+/// The exhibits of a paper, or the one of this name.
 fn made(paper: &Paper, exhibit: Option<&str>, corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
-    let mut exhibits = (paper.exhibits)(corpus, figures);
-    exhibits.retain(|made| exhibit.is_none_or(|name| made.name() == format!("{}-{name}", paper.name)));
-    exhibits
+    let mut all = Vec::new();
+    for maker in paper.makers {
+        let before = figures.noted();
+        let mut exhibits = maker(corpus, figures);
+        exhibits.retain(|made| exhibit.is_none_or(|name| made.name() == format!("{}-{name}", paper.name)));
+        if exhibits.is_empty() {
+            figures.forget_after(before);
+        }
+        all.append(&mut exhibits);
+    }
+    all
 }
 
 /// The papers of a command line: `slimstate`, or `slimstate.time` for one table of it; all if none is named.
@@ -208,7 +235,7 @@ fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Option<String>)>, Err
         let Some(exhibit) = exhibit else { return Ok((found, None)) };
         let nothing = Corpus::new(&[], 1000)?;
         let mut figures = Figures::Wanted { registry: Registry::default(), wanted: Vec::new() };
-        let names = (found.exhibits)(&nothing, &mut figures);
+        let names = made(found, None, &nothing, &mut figures);
         let names: Vec<_> =
             names.iter().filter_map(|made| made.name().strip_prefix(paper)?.strip_prefix('-')).collect();
         match names.contains(&exhibit) {
@@ -222,6 +249,18 @@ fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Option<String>)>, Err
     names.iter().map(one).collect()
 }
 
+/// The names of all exhibits.
+#[cfg(test)]
+fn exhibit_names() -> Vec<String> {
+    let corpus = Corpus::new(&[], 1000).expect("a corpus");
+    let names = |paper: &Paper| {
+        let mut figures = Figures::Wanted { registry: Registry::default(), wanted: Vec::new() };
+        let exhibits = made(paper, None, &corpus, &mut figures);
+        exhibits.iter().map(|exhibit| exhibit.name().to_owned()).collect::<Vec<_>>()
+    };
+    PAPERS.iter().flat_map(names).collect()
+}
+
 /// Measures what is not known yet.
 fn measure_all(
     wanted: Vec<(Workload, Setup)>,
@@ -229,26 +268,29 @@ fn measure_all(
     arguments: &PapersArguments,
     console: Console,
 ) -> Result<Store, Error> {
+    let allowance =
+        Allowance { time: arguments.timeout, state_bytes: arguments.memory.map(|bytes| bytes as usize) };
     let wanted: Vec<_> = wanted
         .into_iter()
-        .filter(|(workload, setup)| store.get(&workload.name, &setup.label).is_none())
+        .map(|(workload, mut setup)| {
+            let own = setup.options.allowance;
+            setup.options.allowance = Allowance {
+                time: own.time.or(allowance.time),
+                state_bytes: own.state_bytes.or(allowance.state_bytes),
+            };
+            let manner = manner(&workload, &setup, arguments.repeat);
+            Wanted { workload, setup, manner }
+        })
+        .filter(|Wanted { workload, setup, manner }| !store.has(&workload.name, &setup.label, manner))
         .collect();
     let traces = arguments.out.join("traces");
     std::fs::create_dir_all(&traces).map_err(|error| Error::in_file(&traces, error))?;
     let mut made = HashSet::new();
-    for (workload, _) in wanted.iter().filter(|(workload, _)| made.insert(workload.name.clone())) {
-        workload.make(&traces, console)?;
+    for one in wanted.iter().filter(|one| made.insert(one.workload.name.clone())) {
+        one.workload.make(&traces, console)?;
     }
-    let allowance =
-        Allowance { time: arguments.timeout, state_bytes: arguments.memory.map(|bytes| bytes as usize) };
-    let work = Work {
-        wanted: &wanted,
-        traces: &traces,
-        allowance,
-        repeat: arguments.repeat,
-        start: Instant::now(),
-        console,
-    };
+    let work =
+        Work { wanted: &wanted, traces: &traces, repeat: arguments.repeat, start: Instant::now(), console };
     let (next, store) = (AtomicUsize::new(0), Mutex::new(store));
     let failures = std::thread::scope(|scope| {
         let workers: Vec<_> =
@@ -262,11 +304,33 @@ fn measure_all(
     store.into_inner().map_err(|_| Error::failed("a measurement failed"))
 }
 
+/// How a measurement is made, for whoever resumes the work.
+fn manner(workload: &Workload, setup: &Setup, runs: usize) -> Manner {
+    let Allowance { time, state_bytes } = setup.options.allowance;
+    let time = time.map(|time| format!("{} ms", time.as_millis()));
+    let bytes = state_bytes.map(|bytes| format!("{bytes} bytes"));
+    let limits = [time, bytes].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Manner { source: workload.source(), runs, limits }
+}
+
+/// A measurement to be made.
+struct Wanted {
+    workload: Workload,
+    setup: Setup,
+    manner: Manner,
+}
+
+impl Wanted {
+    /// How long it may take beside others: by its events, and something for each.
+    fn weight(&self) -> f64 {
+        self.workload.events.unwrap_or(0) as f64 + 10_000.0
+    }
+}
+
 /// Measurements to be made.
 struct Work<'a> {
-    wanted: &'a [(Workload, Setup)],
+    wanted: &'a [Wanted],
     traces: &'a Path,
-    allowance: Allowance,
     repeat: usize,
     start: Instant,
     console: Console,
@@ -277,26 +341,21 @@ impl Work<'_> {
     fn take_part(&self, next: &AtomicUsize, store: &Mutex<Store>) -> Result<(), Error> {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some((workload, setup)) = self.wanted.get(at) else { return Ok(()) };
-            let mut setup = setup.clone();
-            let own = setup.options.allowance;
-            setup.options.allowance = Allowance {
-                time: own.time.or(self.allowance.time),
-                state_bytes: own.state_bytes.or(self.allowance.state_bytes),
-            };
+            let Some(Wanted { workload, setup, manner }) = self.wanted.get(at) else { return Ok(()) };
             let mut input = Input::new(workload.path(self.traces));
-            let (mut measured, _) = measure(&mut input, &setup, self.repeat, Strictness::Repair, &())?;
+            let (mut measured, _) = measure(&mut input, setup, self.repeat, Strictness::Repair, &())?;
             workload.name.clone_into(&mut measured.trace);
             self.console.say(&self.progress(at + 1, &measured));
             let mut store = store.lock().map_err(|_| Error::failed("a measurement failed"))?;
-            store.add(measured)?;
+            store.add(measured, manner.clone())?;
         }
     }
 
     /// How far the work is, and when it may be done.
     fn progress(&self, done: usize, measured: &Measured) -> String {
         let elapsed = self.start.elapsed().as_secs_f64();
-        let rest = elapsed / done as f64 * (self.wanted.len() - done) as f64;
+        let weight = |wanted: &[Wanted]| wanted.iter().fold(0.0, |sum, one| sum + one.weight());
+        let rest = elapsed * weight(&self.wanted[done..]) / weight(&self.wanted[..done]);
         let stopped = if measured.is_partial {
             format!(", stopped at {:.0} %", measured.coverage())
         } else {
@@ -328,15 +387,23 @@ mod tests {
     }
 
     #[test]
-    fn exhibits_have_names_of_their_own() {
+    fn one_table_asks_for_its_own_measurements_only() {
         let corpus = Corpus::new(&[], 1000).expect("a corpus");
-        let mut names = HashSet::new();
-        for paper in &PAPERS {
+        let noted = |exhibit: Option<&str>| {
             let mut figures = Figures::Wanted { registry: Registry::default(), wanted: Vec::new() };
-            for exhibit in (paper.exhibits)(&corpus, &mut figures) {
-                assert!(exhibit.name().starts_with(&format!("{}-", paper.name)), "{}", exhibit.name());
-                assert!(names.insert(exhibit.name().to_owned()), "{} is there twice", exhibit.name());
-            }
+            let _ = made(&PAPERS[1], exhibit, &corpus, &mut figures);
+            figures.noted()
+        };
+        assert_eq!(noted(Some("nothing")), 0);
+        assert!(noted(Some("sets")) > 0 && noted(Some("sets")) < noted(None));
+    }
+
+    #[test]
+    fn exhibits_have_names_of_their_own() {
+        let names = exhibit_names();
+        for name in &names {
+            assert!(PAPERS.iter().any(|paper| name.starts_with(&format!("{}-", paper.name))), "{name}");
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
         }
         assert!(names.len() >= 15, "{names:?}");
     }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use overtake::Error;
 
+use super::originals::original;
 use super::{Exhibit, Paper};
 
 const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1c2024; \
     background: #fff; }\nsection { margin-bottom: 3rem; }\n.table { overflow-x: auto; }\ntable { border-collapse: collapse; \
     font-variant-numeric: tabular-nums; font-size: 13px; }\nth, td { padding: 2px 10px; text-align: right; border-bottom: 1px solid #e3dfd7; \
-    white-space: nowrap; }\nth { vertical-align: bottom; }\nth:first-child, td:first-child { text-align: left; }\nsvg { max-width: 100%; height: auto; }\nfigure { margin: 1rem 0 0; }\n\
+    white-space: nowrap; }\nth { vertical-align: bottom; }\nth:first-child, td:first-child, td.text { text-align: left; }\nsvg { max-width: 100%; height: auto; }\nfigure { margin: 1rem 0 0; }\n\
     .note, .files { margin: 4px 0 0; font-size: 13px; color: #555; }\n";
 
 /// Writes every exhibit, and the page of all, whose path is returned.
@@ -44,6 +45,7 @@ pub(super) fn write(papers: &[(&'static Paper, Vec<Exhibit>)], directory: &Path)
                     let svg = plot.svg();
                     store(directory, &plot.name, "svg", &svg)?;
                     let _ = writeln!(page, "<figure>{svg}</figure>");
+                    page.push_str(&plot.note_html());
                     page.push_str(&files(paper, &plot.name, &[("svg", "SVG")]));
                 }
             }
@@ -58,7 +60,12 @@ pub(super) fn write(papers: &[(&'static Paper, Vec<Exhibit>)], directory: &Path)
 fn files(paper: &Paper, name: &str, kinds: &[(&str, &str)]) -> String {
     let exhibit = name.strip_prefix(paper.name).and_then(|rest| rest.strip_prefix('-')).unwrap_or(name);
     let links = kinds.iter().map(|(extension, kind)| format!(" · <a href=\"{name}.{extension}\">{kind}</a>"));
-    format!("<p class=\"files\"><code>{}.{exhibit}</code>{}</p>\n", paper.name, links.collect::<String>())
+    format!(
+        "<p class=\"files\"><code>{}.{exhibit}</code> · {}{}</p>\n",
+        paper.name,
+        original(name),
+        links.collect::<String>()
+    )
 }
 
 fn store(directory: &Path, name: &str, extension: &str, text: &str) -> Result<PathBuf, Error> {

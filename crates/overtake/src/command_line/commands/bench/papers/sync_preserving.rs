@@ -3,14 +3,17 @@
 use overtake::measure::{Cell, Curve, Measured, Plot, Scale, Table};
 
 use super::corpus::{self, Corpus};
-use super::{Exhibit, Figures, by_trace};
+use super::{Exhibit, Figures, Maker, by_trace};
 
-pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
+/// What the tables and figures are made by.
+pub(super) const MAKERS: [Maker; 3] = [tables, distances, core];
+
+fn tables(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
     let setups = figures.setups(&["hb", "shb", "wcp", "m2", "syncp", "osr"]);
     let mut table = |name: &str, title: &str, cell: fn(&Measured) -> Cell| {
         by_trace((name, title), &corpus.programs, &setups, figures, cell)
     };
-    let mut exhibits = vec![
+    vec![
         table("sync-preserving-races", "Racy events", |measured| Cell::Count(measured.racy_events)),
         table("sync-preserving-variables", "Racy variables", |measured| Cell::Count(measured.racy_variables)),
         table("sync-preserving-lines", "Source locations of racy events", |measured| {
@@ -19,17 +22,12 @@ pub(super) fn exhibits(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibi
         table("sync-preserving-distance", "Largest distance of a race", |measured| {
             Cell::Count(measured.max_distance)
         }),
-        table("sync-preserving-time", "Seconds in the detector", |measured| {
-            Cell::Figure(measured.seconds, 3)
-        }),
-    ];
-    exhibits.push(distances(corpus, figures));
-    exhibits.push(core(corpus, figures));
-    exhibits
+        table("sync-preserving-time", "Seconds in the detector", |measured| Cell::Seconds(measured.seconds)),
+    ]
 }
 
 /// What remains of each trace when everything is left out that cannot matter.
-fn core(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
+fn core(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
     let columns = ["trace", "N", "T", "L", "V", "core accesses", "core A", "core L", "core V"];
     let title = "The traces, and what can matter for sync-preserving races";
     let mut table = Table::new("sync-preserving-core", title, columns);
@@ -44,11 +42,11 @@ fn core(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
         }
     }
     table.note = corpus::note(&corpus.programs);
-    Exhibit::Table(table)
+    vec![Exhibit::Table(table)]
 }
 
 /// The races of all traces by their distance.
-fn distances(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
+fn distances(corpus: &Corpus, figures: &mut Figures<'_>) -> Vec<Exhibit> {
     let curves = figures.setups(&["hb", "shb", "syncp", "osr"]).into_iter().map(|setup| {
         let mut counts: Vec<u64> = Vec::new();
         for workload in &corpus.programs {
@@ -63,11 +61,12 @@ fn distances(corpus: &Corpus, figures: &mut Figures<'_>) -> Exhibit {
         });
         Curve { name: setup.label.clone(), points: points.collect() }
     });
-    Exhibit::Plot(Plot {
+    vec![Exhibit::Plot(Plot {
         name: "sync-preserving-distances".to_owned(),
         title: "Races whose accesses are at most so many events apart".to_owned(),
         labels: ["distance in events".to_owned(), "races".to_owned()],
         scales: [Scale::Logarithmic, Scale::Logarithmic],
         curves: curves.collect(),
-    })
+        note: String::new(),
+    })]
 }
