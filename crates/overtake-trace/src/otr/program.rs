@@ -19,7 +19,8 @@ pub(super) fn to_bytes(program: &Program) -> Vec<u8> {
     if program.is_empty() {
         return Vec::new();
     }
-    let mut out = Vec::new();
+    // Its length comes first.
+    let mut out = vec![0; size_of::<u64>()];
     put_varint(program.pid, &mut out);
     put_list(&program.command, &mut out, |argument, out| put_bytes(argument.as_bytes(), out));
     put_list(&program.modules, &mut out, |module, out| {
@@ -27,34 +28,36 @@ pub(super) fn to_bytes(program: &Program) -> Vec<u8> {
         put_bytes(module.build_id.as_bytes(), out);
     });
     put_list(&program.frames, &mut out, put_frame);
-    let sites: Vec<_> = program.sites.iter().collect();
-    put_list(&sites, &mut out, |site, out| {
+    put_list(program.sites.iter(), &mut out, |site, out| {
         put_list(&site.frames, out, |&frame, out| put_varint(u64::from(frame), out));
         put_option(site.caller, out);
         put_varint(u64::from(site.bytes), out);
     });
-    let threads: Vec<_> = program.threads.iter().collect();
-    put_list(&threads, &mut out, |facts, out| {
+    put_list(program.threads.iter(), &mut out, |facts, out| {
         put_varint(u64::from(facts.kernel_id), out);
         put_option(facts.creator, out);
         put_option(facts.created_at, out);
     });
-    let memory: Vec<_> = program.memory.iter().collect();
-    put_list(&memory, &mut out, |memory, out| {
+    put_list(program.memory.iter(), &mut out, |memory, out| {
         out.push(memory.kind as u8);
         put_varint(memory.bytes, out);
         put_option(memory.thread, out);
         put_option(memory.allocated_at, out);
     });
     put_list(&program.missing, &mut out, |sentence, out| put_bytes(sentence.as_bytes(), out));
-    let mut all = (out.len() as u64).to_le_bytes().to_vec();
-    all.append(&mut out);
-    all
+    let length = (out.len() - size_of::<u64>()) as u64;
+    out[..size_of::<u64>()].copy_from_slice(&length.to_le_bytes());
+    out
 }
 
-fn put_list<T>(list: &[T], out: &mut Vec<u8>, put: impl Fn(&T, &mut Vec<u8>)) {
+fn put_list<'a, T: 'a>(
+    list: impl IntoIterator<Item = &'a T, IntoIter: ExactSizeIterator>,
+    out: &mut Vec<u8>,
+    put: impl Fn(&T, &mut Vec<u8>),
+) {
+    let list = list.into_iter();
     put_varint(list.len() as u64, out);
-    list.iter().for_each(|entry| put(entry, out));
+    list.for_each(|entry| put(entry, out));
 }
 
 fn put_frame(frame: &Frame, out: &mut Vec<u8>) {

@@ -1,8 +1,8 @@
 //! Long lists of numbers in little room, where neighbours often are at equal distances: the elements of an array, if a loop accesses them first; names
 //! of equal length; what many blocks have in common.
 //!
-//! Numbers stand in pages of [`PAGE`]. A page of numbers at equal distances has the first one and the distance, any other page has all of its numbers, in
-//! four bytes each as long as they fit.
+//! Numbers stand in pages of [`PAGE`]. A page of numbers at equal distances has the first one and the distance. Any other page has all of its numbers:
+//! in a byte each as long as they are close to each other, else in four bytes each as long as they fit.
 
 const PAGE: usize = 64;
 
@@ -15,60 +15,69 @@ pub(crate) struct Numbers {
 
 #[derive(Clone, Debug)]
 enum Page {
-    Even { first: u64, step: u64 },
+    Even {
+        first: u64,
+        step: u64,
+    },
+    /// How far each is above the least.
+    Close {
+        least: u64,
+        above: Box<[u8; PAGE]>,
+    },
     Small(Box<[u32; PAGE]>),
     Large(Box<[u64; PAGE]>),
 }
+
+const _: () = assert!(size_of::<Page>() == 24);
 
 impl Page {
     #[inline]
     fn get(&self, place: usize) -> u64 {
         match self {
             Page::Even { first, step } => first.wrapping_add(step.wrapping_mul(place as u64)),
+            Page::Close { least, above } => least + u64::from(above[place]),
             Page::Small(numbers) => u64::from(numbers[place]),
             Page::Large(numbers) => numbers[place],
         }
     }
 
-    /// Changes one of the `count` numbers of the page.
+    /// Sets a number of a page that has `count` numbers then. It may be the one behind those that the page has.
     fn set(&mut self, place: usize, count: usize, number: u64) {
-        match self {
-            Page::Small(numbers) if u32::try_from(number).is_ok() => numbers[place] = number as u32,
-            Page::Large(numbers) => numbers[place] = number,
-            _ if self.get(place) == number => {}
-            _ => {
-                self.spread(count);
-                self.set(place, count, number);
+        let is_kept = match self {
+            Page::Even { first, step } if count == 2 && place == 1 => {
+                *step = number.wrapping_sub(*first);
+                true
             }
-        }
-    }
-
-    /// Puts a number behind the `place` numbers of the page.
-    fn push(&mut self, place: usize, number: u64) {
-        if let (Page::Even { first, step }, 1) = (&mut *self, place) {
-            *step = number.wrapping_sub(*first);
-        }
-        if let Page::Small(numbers) = self
-            && let Ok(small) = u32::try_from(number)
-        {
-            numbers[place] = small;
-        } else if let Page::Large(numbers) = self {
-            numbers[place] = number;
-        } else if self.get(place) != number {
-            self.spread(place);
-            self.push(place, number);
-        }
-    }
-
-    /// Keeps each of the `count` numbers apart, in the least room that is more than it takes now.
-    fn spread(&mut self, count: usize) {
-        let numbers = |at| if at < count { self.get(at) } else { 0 };
-        let all: [u64; PAGE] = std::array::from_fn(numbers);
-        let are_small = all.iter().all(|number| u32::try_from(*number).is_ok());
-        *self = match self {
-            Page::Even { .. } if are_small => Page::Small(Box::new(all.map(|number| number as u32))),
-            _ => Page::Large(Box::new(all)),
+            Page::Even { .. } => self.get(place) == number,
+            Page::Close { least, above } => {
+                let distance = number.checked_sub(*least).and_then(|distance| u8::try_from(distance).ok());
+                distance.map(|distance| above[place] = distance).is_some()
+            }
+            Page::Small(numbers) => u32::try_from(number).map(|number| numbers[place] = number).is_ok(),
+            Page::Large(numbers) => {
+                numbers[place] = number;
+                true
+            }
         };
+        if !is_kept {
+            *self = self.spread(place, count, number);
+        }
+    }
+
+    /// The page with one of its `count` numbers set, each of them kept apart in the least room.
+    #[cold]
+    fn spread(&self, changed: usize, count: usize, number: u64) -> Page {
+        let numbers = |at| if at == changed { number } else { self.get(at) };
+        let least = (0..count).map(numbers).min().unwrap_or_default();
+        let most = (0..count).map(numbers).max().unwrap_or_default();
+        let all: [u64; PAGE] = std::array::from_fn(|at| if at < count { numbers(at) } else { least });
+        if most - least <= u64::from(u8::MAX) {
+            Page::Close { least, above: Box::new(all.map(|number| (number - least) as u8)) }
+        } else if u32::try_from(most).is_ok() {
+            Page::Small(Box::new(all.map(|number| number as u32)))
+        } else {
+            Page::Large(Box::new(all))
+        }
     }
 }
 
@@ -89,7 +98,7 @@ impl Numbers {
     pub(crate) fn push(&mut self, number: u64) {
         let (page, place) = (self.len / PAGE, self.len % PAGE);
         match self.pages.get_mut(page) {
-            Some(page) => page.push(place, number),
+            Some(page) => page.set(place, place + 1, number),
             None => self.pages.push(Page::Even { first: number, step: 0 }),
         }
         self.len += 1;
@@ -159,6 +168,16 @@ mod tests {
             }
             assert!(table.iter().eq(plain.iter().copied()), "numbers around {bound}");
         }
+    }
+
+    #[test]
+    fn numbers_close_to_each_other_take_a_byte() {
+        let mut table = Numbers::default();
+        (0..6_400).for_each(|at| table.push(1_000 + 3 * at + at % 2));
+        assert!(table.pages.iter().all(|page| matches!(page, Page::Close { .. })));
+        table.set(70, 900, 0);
+        table.set(200, 1 << 40, 0);
+        assert_eq!([69, 70, 71, 200, 201].map(|at| table.get(at)), [1_208, 900, 1_214, 1 << 40, 1_604]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct ArrayFacts {
 pub struct Variables {
     /// The [`Owner`] of each variable. The event loop needs the array of every access, and nothing else, so that arrays have a table of their own.
     owners: Numbers,
-    /// The index of an element; the number of a scalar; the array of a block.
+    /// The index of an element; the number of a scalar.
     details: Numbers,
     scalars: Names<ScalarId>,
     scalar_vars: Vec<VarId>,
@@ -75,16 +75,31 @@ enum Shape {
     Block(ArrayId),
 }
 
-/// The array that a variable is an element of, or a mark that it is a scalar or a block.
+/// Which array a variable belongs to, and as what: 0 for a named location, an odd number for an element, an even one for a block. Blocks that are
+/// allocated one after the other have owners close to each other, and so have their elements: that takes little room in [`Numbers`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Owner(u32);
+struct Owner(u64);
 
 impl Owner {
-    const NAMED: Owner = Owner(u32::MAX);
-    const BLOCK: Owner = Owner(u32::MAX - 1);
-    /// Arrays have smaller numbers than this.
-    const FIRST_SPECIAL: u32 = Owner::BLOCK.0;
+    const NAMED: Owner = Owner(0);
+
+    fn of_element(array: ArrayId) -> Owner {
+        Owner(2 * u64::from(array.0) + 1)
+    }
+
+    fn of_block(array: ArrayId) -> Owner {
+        Owner(2 * u64::from(array.0) + 2)
+    }
+
+    /// The array whose element it is.
+    #[inline]
+    fn array(self) -> Option<ArrayId> {
+        (self.0 % 2 == 1).then_some(ArrayId((self.0 / 2) as u32))
+    }
 }
+
+/// There are fewer arrays than this.
+const MOST_ARRAYS: u32 = u32::MAX - 1;
 
 impl PartialEq for Variables {
     fn eq(&self, other: &Self) -> bool {
@@ -134,7 +149,7 @@ impl Variables {
     #[inline]
     pub fn intern_array(&mut self, name: &[u8]) -> Result<ArrayId> {
         let array = self.arrays.intern(name)?;
-        if array.0 >= Owner::FIRST_SPECIAL {
+        if array.0 >= MOST_ARRAYS {
             return Err(Error::new(ErrorKind::TooLarge, Position::Nowhere, "more than 4294967294 arrays"));
         }
         Ok(array)
@@ -213,29 +228,28 @@ impl Variables {
     /// If the id is not of this table.
     #[inline]
     pub fn array_of(&self, var: VarId) -> Option<ArrayId> {
-        let Owner(array) = self.owner(var);
-        (array < Owner::FIRST_SPECIAL).then_some(ArrayId(array))
+        self.owner(var).array()
     }
 
     /// How many of the `count` variables from `first` on are elements of one array, or else are no elements.
     pub fn alike(&self, first: VarId, count: usize) -> usize {
-        let owner = self.owner(first);
+        let array = self.array_of(first);
         let others = (first.index()..first.index() + count).map(VarId::from_index);
-        others.take_while(|&var| self.owner(var) == owner).count()
+        others.take_while(|&var| self.array_of(var) == array).count()
     }
 
     #[inline]
     fn owner(&self, var: VarId) -> Owner {
-        Owner(self.owners.get(var.index()) as u32)
+        Owner(self.owners.get(var.index()))
     }
 
     #[inline]
     fn shape(&self, var: VarId) -> Shape {
-        let detail = self.details.get(var.index());
-        match self.owner(var) {
-            Owner::NAMED => Shape::Named(ScalarId(detail as u32)),
-            Owner::BLOCK => Shape::Block(ArrayId(detail as u32)),
-            Owner(array) => Shape::Element(ArrayId(array), detail),
+        let (owner, detail) = (self.owner(var), self.details.get(var.index()));
+        match owner.array() {
+            Some(array) => Shape::Element(array, detail),
+            None if owner == Owner::NAMED => Shape::Named(ScalarId(detail as u32)),
+            None => Shape::Block(ArrayId((owner.0 / 2 - 1) as u32)),
         }
     }
 
@@ -336,10 +350,10 @@ impl Variables {
     fn push_unchecked(&mut self, shape: Shape) -> VarId {
         let (owner, detail) = match shape {
             Shape::Named(scalar) => (Owner::NAMED, u64::from(scalar.0)),
-            Shape::Element(array, index) => (Owner(array.0), index),
-            Shape::Block(array) => (Owner::BLOCK, u64::from(array.0)),
+            Shape::Element(array, index) => (Owner::of_element(array), index),
+            Shape::Block(array) => (Owner::of_block(array), 0),
         };
-        self.owners.push(u64::from(owner.0));
+        self.owners.push(owner.0);
         self.details.push(detail);
         VarId::from_index(self.details.len() - 1)
     }
