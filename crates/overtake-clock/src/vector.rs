@@ -7,6 +7,9 @@
 
 use crate::epoch::{Epoch, Time};
 
+/// Clocks of more components than this are long.
+const LONG: usize = 256;
+
 /// A clock that can be changed: for each thread, the latest time of it that is known.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct VectorClock {
@@ -61,6 +64,7 @@ impl VectorClock {
             return grew;
         }
         if epoch.is_some() {
+            self.make_room(at + 1);
             self.times.resize(at, 0);
             self.times.push(epoch.time); // I1
         }
@@ -75,9 +79,18 @@ impl VectorClock {
         let (known, rest) = other.split_at(common);
         let grew = raise_all(&mut self.times[..common], known);
         if !rest.is_empty() {
+            self.make_room(other.len());
             self.times.extend_from_slice(rest); // I1 of `other`
         }
         grew | !rest.is_empty()
+    }
+
+    /// A long clock grows by a sixteenth, not to twice its length: with thousands of threads alive there are as many such clocks.
+    #[inline]
+    fn make_room(&mut self, length: usize) {
+        if length > self.times.capacity() && length > LONG {
+            self.times.reserve_exact(length + length / 16 - self.times.len());
+        }
     }
 
     /// As [`join`](Self::join), for the components of a clock from `start` on.
@@ -86,6 +99,7 @@ impl VectorClock {
         debug_assert!(other.last() != Some(&0), "I1");
         if self.times.len() <= start {
             if !other.is_empty() {
+                self.make_room(start + other.len());
                 self.times.resize(start, 0);
                 self.times.extend_from_slice(other); // I1 of `other`
             }
@@ -93,6 +107,7 @@ impl VectorClock {
         }
         let (known, rest) = other.split_at(other.len().min(self.times.len() - start));
         let grew = raise_all(&mut self.times[start..start + known.len()], known);
+        self.make_room(start + other.len());
         self.times.extend_from_slice(rest); // I1 of `other`
         grew | !rest.is_empty()
     }
