@@ -109,7 +109,7 @@ pub fn feed<D: Detector>(
 /// Hands every event of a checked block to the visitor.
 pub fn visit<V: Visitor>(visitor: &mut V, blocks: &mut LiveBlocks, checked: &Checked<'_>) {
     if let Some(events) = checked.scattered() {
-        visitor.reserve(&checked.symbols().sizes());
+        visitor.reserve(&checked.sizes());
         for (index, event) in events {
             visit_event(visitor, blocks, checked.symbols(), index, event);
         }
@@ -125,7 +125,7 @@ pub(crate) fn visit_range<V: Visitor>(
     checked: &Checked<'_>,
     range: Range<u64>,
 ) {
-    visitor.reserve(&checked.symbols().sizes());
+    visitor.reserve(&checked.sizes());
     for run in checked.runs().map(|run| run.within(&range)) {
         let mut offset = 0;
         while let Some(event) = run.events.get(offset) {

@@ -9,9 +9,10 @@
 //! those of the threads that it joined, and what those could give. A number has one owner, so it is never given twice.
 //! **Which traces.** Recordings only: there a thread is joined once, and does nothing afterwards. The first threads keep their own numbers, so
 //! that reports about programs with few threads name the access of each thread.
+//! **Tables.** A recording names all its threads in advance. The numbers that are in use are fewer, and tables need not be longer.
 //! **Cost.** Nothing until a number is taken over; then a copy of each block.
 
-use overtake_trace::{Action, Checked, Event, EventIndex, IdVec, Renumbered, ThreadId};
+use overtake_trace::{Action, Checked, Event, EventIndex, Id, IdVec, Renumbered, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::access::At;
@@ -35,6 +36,8 @@ pub(crate) struct Succession {
     successors: FxHashMap<ThreadId, Vec<(EventIndex, ThreadId)>>,
     /// Some number was taken over in this pass.
     is_shared: bool,
+    /// One more than the largest number that was in use.
+    numbers_used: usize,
     room: Renumbered,
 }
 
@@ -49,6 +52,7 @@ impl Succession {
             given_back: IdVec::new(),
             successors: FxHashMap::default(),
             is_shared: false,
+            numbers_used: 0,
             room: Renumbered::default(),
         }
     }
@@ -63,32 +67,47 @@ impl Succession {
 
     /// Hands out the next block, with numbers in place of threads.
     pub(crate) fn renumber(&mut self, checked: &Checked<'_>, take: impl FnOnce(&Checked<'_>)) {
-        if self.is_recording == Some(false) || !(self.is_shared || checked.forks_or_joins()) {
+        if self.is_recording == Some(false) {
             return take(checked);
+        }
+        if !self.is_shared && !checked.forks_or_joins() {
+            return take(&self.unshared(checked));
         }
         let is_recording = *self.is_recording.get_or_insert(checked.symbols().program.is_recorded());
         let may_share = is_recording && checked.lives_are_orderly();
         let mut room = std::mem::take(&mut self.room);
         let renumbered = checked.renumbered(&mut room, |index, event| self.event(index, event, may_share));
-        take(if self.is_shared { &renumbered } else { checked });
+        match self.is_shared {
+            true => take(&renumbered.with_threads(self.numbers_used)),
+            false => take(&self.unshared(checked)),
+        }
         self.room = room;
+    }
+
+    /// A block in which each thread has its own number.
+    fn unshared<'a>(&mut self, checked: &'a Checked<'_>) -> Checked<'a> {
+        self.numbers_used = self.numbers_used.max(checked.seen_threads());
+        checked.with_threads(self.numbers_used)
     }
 
     fn event(&mut self, index: EventIndex, event: Event, may_share: bool) -> Event {
         let thread = self.number(event.thread());
         let event = event.with_thread(thread);
-        match event.action() {
+        let (event, largest) = match event.action() {
             Action::Fork(child) => {
                 self.fork(index, thread, child, may_share);
-                event.with_operand(self.number(child).0)
+                let number = self.number(child);
+                (event.with_operand(number.0), thread.max(number))
             }
             Action::Join(child) => {
                 let number = self.number(child);
                 self.join(thread, number);
-                event.with_operand(number.0)
+                (event.with_operand(number.0), thread.max(number))
             }
-            _ => event,
-        }
+            _ => (event, thread),
+        };
+        self.numbers_used = self.numbers_used.max(largest.index() + 1);
+        event
     }
 
     #[inline]

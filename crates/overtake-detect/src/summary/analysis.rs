@@ -182,7 +182,7 @@ impl Collector {
 
     /// Makes room for the events of a block.
     pub(super) fn reserve_for(&mut self, checked: &Checked<'_>) {
-        self.builder.reserve(&checked.symbols().sizes());
+        self.builder.reserve(&checked.sizes());
     }
 
     /// The whole trace.

@@ -6,7 +6,7 @@ use super::{Insertion, place};
 use crate::block::Block;
 use crate::event::Event;
 use crate::id::{EventIndex, VarId};
-use crate::symbols::Symbols;
+use crate::symbols::{Sizes, Symbols};
 
 /// A block of a well-formed trace, as detectors take it. Only a [`Checker`](super::Checker) makes it.
 #[derive(Debug)]
@@ -20,6 +20,10 @@ pub struct Checked<'a> {
     pub(super) symbols: &'a Symbols,
     /// The variables of blocks of memory that are allocated in it, if a stretch is checked.
     pub(super) allocated: &'a [VarId],
+    /// How many ids of each kind its events may name.
+    pub(super) sizes: Sizes,
+    /// As many ids of threads were named so far, in events, forks or joins, or were passed over.
+    pub(super) seen_threads: usize,
     /// A thread is forked or joined in it.
     pub(super) forks_or_joins: bool,
     /// No thread of the trace so far ran before its fork or after its join.
@@ -92,6 +96,21 @@ impl<'a> Checked<'a> {
     /// Whether no thread ran before its fork or after its join, up to the end of this block.
     pub fn lives_are_orderly(&self) -> bool {
         self.lives_are_orderly
+    }
+
+    /// How long tables must be for this block and those before it.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// As long must a table of threads be for this block and those before it: a recording names all its threads in advance.
+    pub fn seen_threads(&self) -> usize {
+        self.seen_threads
+    }
+
+    /// The same block, of which somebody knows that a shorter table of threads is enough.
+    pub fn with_threads(&self, threads: usize) -> Checked<'_> {
+        Checked { sizes: Sizes { threads, ..self.sizes }, ..*self }
     }
 
     /// The same block with other threads. `renumber` is called with each event and its index, in order; it may change the thread, and

@@ -70,6 +70,8 @@ pub struct Checker {
     insertions: Vec<Insertion>,
     /// A thread is forked or joined in the block.
     forks_or_joins: bool,
+    /// One more than the largest id of a thread that was seen.
+    seen_threads: usize,
     /// The number of the window that is being checked. A state with another number is out of date.
     window: u32,
     /// What is noted of a stretch.
@@ -126,6 +128,7 @@ impl Checker {
             misuses: Misuses::default(),
             insertions: Vec::new(),
             forks_or_joins: false,
+            seen_threads: 0,
             window: FIRST_WINDOW,
             notes: None,
         }
@@ -187,6 +190,9 @@ impl Checker {
             insertions: &self.insertions,
             symbols,
             allocated: self.notes.as_ref().map_or(&[], |notes| &notes.allocated[notes.allocated_before..]),
+            sizes: symbols.sizes(),
+            // What other stretches saw is not known here.
+            seen_threads: self.notes.as_ref().map_or(self.seen_threads, |_| symbols.threads.len()),
             forks_or_joins: self.forks_or_joins,
             lives_are_orderly: !self.repairs.made().any(|(repair, _)| is_disorderly(repair)),
         }

@@ -3,7 +3,7 @@
 use super::{Checker, Repair, skip, thread_name};
 use crate::error::Result;
 use crate::event::{Event, Op};
-use crate::id::{EventIndex, ThreadId};
+use crate::id::{EventIndex, Id, ThreadId};
 use crate::symbols::Symbols;
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -41,6 +41,7 @@ impl Checker {
             Status::Unseen => {
                 state.status = Status::Running;
                 self.note_first(thread, index, event);
+                self.see(thread);
                 self.wait_for_gap(event, thread, at);
             }
             Status::Joined => self.mend(Repair::EventAfterJoin, index, || {
@@ -80,6 +81,7 @@ impl Checker {
             })?;
         }
         self.threads[current].forked = true;
+        self.see(current);
         self.forks_or_joins = true;
         let seen = self.seen(index, event);
         self.lives.forks.entry(current).or_insert(seen);
@@ -98,6 +100,7 @@ impl Checker {
             return self.drop_self(event, symbols, index);
         }
         self.threads[current].status = Status::Joined;
+        self.see(current);
         self.forks_or_joins = true;
         let seen = self.seen(index, event);
         self.lives.joins.insert([current, event.thread()], seen);
@@ -110,6 +113,10 @@ impl Checker {
             format!("{} {verb} itself", thread_name(symbols, event.thread()))
         })?;
         Ok(skip(event))
+    }
+
+    fn see(&mut self, thread: ThreadId) {
+        self.seen_threads = self.seen_threads.max(thread.index() + 1);
     }
 
     fn incarnation(&self, thread: ThreadId) -> ThreadId {
