@@ -84,7 +84,7 @@ pub(crate) fn merge(
     }
     merger.report_leaks(log)?;
     merger.report_requests();
-    merger.flush(out)?;
+    merger.hand_on(merger.events.len(), out)?;
     merger.symbols.program.modules = merger.code.modules();
     merger.symbols.program.missing = merger.kept.missing(log, merger.left_out);
     out.finish(&merger.symbols)?;
@@ -187,10 +187,19 @@ impl Merger {
         }
     }
 
+    /// Hands on whole blocks of events: they need not be copied to make blocks.
     fn flush(&mut self, out: &mut dyn EventSink) -> Result<()> {
-        out.write(&self.events, &self.symbols)?;
-        self.written += self.events.len() as u64;
-        self.events.clear();
+        self.hand_on(self.events.len() / BLOCK_EVENTS * BLOCK_EVENTS, out)
+    }
+
+    fn hand_on(&mut self, count: usize, out: &mut dyn EventSink) -> Result<()> {
+        out.write(&self.events[..count], &self.symbols)?;
+        self.written += count as u64;
+        self.events.drain(..count);
+        // One record may have been a million events.
+        if self.events.capacity() > 4 * BLOCK_EVENTS {
+            self.events.shrink_to(2 * BLOCK_EVENTS);
+        }
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //! correct in every part: this code of this thread wrote these bytes in this region.
 //!
 //! So sealing must find a thread's last recorded write of a variable. It keeps the places of writes only where they may be asked for: the first pass
-//! collects the lines with closing writes, in a filter that may also say yes to other lines.
+//! collects the lines with closing writes, in a filter that may also say yes to other lines. Most regions have few writes: these are kept as a list.
 
 use overtake_rawlog::{Record, RecordKind};
 use overtake_trace::{Action, Event, IdVec, LocationId, ThreadId, VarId};
@@ -24,6 +24,11 @@ const LINE_BYTES: u64 = 64;
 const GROUPS: u64 = 1 << 16;
 /// Longer ranges are noted without looking at each line.
 const MOST_LINES: u64 = 16;
+
+/// So many writes are looked through.
+const FEW: usize = 32;
+/// So many threads have a list at the same time; a power of two.
+const LISTS: usize = 64;
 
 /// The lines with bytes that were written again, and others that share a group with one of them.
 #[derive(Default)]
@@ -65,9 +70,11 @@ fn group_of(line: u64) -> usize {
 /// Where each thread last wrote a variable, as far as it may write the variable again.
 pub(super) struct LastWrites {
     rewritten: Rewritten,
-    /// By variable: the last write. Neighbours are written together, so that this is faster than a hash table.
+    /// The writes of a region, as long as they are few.
+    few: Vec<Few>,
+    /// By variable: the last write in any other region. Neighbours are written together, so that this is faster than a hash table.
     places: Vec<LastWrite>,
-    /// The region that each thread is in, once it wrote something there.
+    /// The region that each thread is in, once writes of it are kept by variable.
     regions: IdVec<ThreadId, Option<Region>>,
     /// Whose each region is.
     threads: Vec<ThreadId>,
@@ -76,7 +83,14 @@ pub(super) struct LastWrites {
     of_others: FxHashMap<(ThreadId, VarId), LocationId>,
 }
 
-/// The number of a region with a write that is kept, among all of them.
+/// The writes of a thread in the region that it is in. Threads whose numbers are far apart may have to share one.
+#[derive(Clone, Default)]
+struct Few {
+    thread: Option<ThreadId>,
+    writes: Vec<(VarId, LocationId)>,
+}
+
+/// The number of a region with a write that is kept by variable, among all of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Region(u32);
 
@@ -99,8 +113,14 @@ pub(super) fn synchronises(kind: RecordKind) -> bool {
 
 impl LastWrites {
     pub(super) fn new(rewritten: Rewritten) -> LastWrites {
-        let (places, regions, threads) = (Vec::new(), IdVec::new(), Vec::new());
-        LastWrites { rewritten, places, regions, threads, of_others: FxHashMap::default() }
+        LastWrites {
+            rewritten,
+            few: vec![Few::default(); LISTS],
+            places: Vec::new(),
+            regions: IdVec::new(),
+            threads: Vec::new(),
+            of_others: FxHashMap::default(),
+        }
     }
 
     #[inline]
@@ -110,14 +130,25 @@ impl LastWrites {
 
     #[inline]
     pub(super) fn note(&mut self, thread: ThreadId, var: VarId, location: LocationId) {
+        let region = match self.regions.get(thread) {
+            Some(&Some(region)) => region,
+            _ => {
+                let few = &mut self.few[thread.0 as usize % LISTS];
+                if *few.thread.get_or_insert(thread) == thread && few.writes.len() < FEW {
+                    return few.writes.push((var, location));
+                }
+                self.begin_region(thread)
+            }
+        };
+        self.note_in(region, thread, var, location);
+    }
+
+    #[inline]
+    fn note_in(&mut self, region: Region, thread: ThreadId, var: VarId, location: LocationId) {
         let at = var.0 as usize;
         if at >= self.places.len() {
             self.places.resize(at + 1, LastWrite::NONE);
         }
-        let region = match self.regions.get(thread) {
-            Some(&Some(region)) => region,
-            _ => self.begin_region(thread),
-        };
         let before = std::mem::replace(&mut self.places[at], LastWrite { location, region });
         if before.region != region
             && let Some(&other) = self.threads.get(before.region.0 as usize)
@@ -128,11 +159,15 @@ impl LastWrites {
         }
     }
 
+    /// The thread has written too much in its region for a list, or has none.
     #[cold]
     fn begin_region(&mut self, thread: ThreadId) -> Region {
         let region = Region(self.threads.len() as u32);
         self.threads.push(thread);
         *self.regions.entry(thread) = Some(region);
+        for (var, location) in self.end_list(thread).unwrap_or_default() {
+            self.note_in(region, thread, var, location);
+        }
         region
     }
 
@@ -141,10 +176,27 @@ impl LastWrites {
     pub(super) fn enter_region(&mut self, thread: ThreadId) {
         if !self.rewritten.bits.is_empty() {
             *self.regions.entry(thread) = None;
+            if let Some(mut writes) = self.end_list(thread) {
+                writes.clear();
+                self.few[thread.0 as usize % LISTS].writes = writes;
+            }
         }
     }
 
+    /// Takes the list of a thread, if it has one.
+    #[inline]
+    fn end_list(&mut self, thread: ThreadId) -> Option<Vec<(VarId, LocationId)>> {
+        let few = &mut self.few[thread.0 as usize % LISTS];
+        let is_own = few.thread == Some(thread);
+        is_own.then(|| std::mem::take(few).writes)
+    }
+
     fn place(&self, thread: ThreadId, var: VarId) -> Option<LocationId> {
+        let few = Some(&self.few[thread.0 as usize % LISTS]).filter(|few| few.thread == Some(thread));
+        let mut writes = few.into_iter().flat_map(|few| few.writes.iter().rev());
+        if let Some((_, location)) = writes.find(|(written, _)| *written == var) {
+            return Some(*location);
+        }
         match self.places.get(var.0 as usize) {
             Some(last) if self.threads.get(last.region.0 as usize) == Some(&thread) => Some(last.location),
             _ => self.of_others.get(&(thread, var)).copied(),
