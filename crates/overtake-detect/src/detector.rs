@@ -1,7 +1,9 @@
 //! What a detector is: handlers for events, called by the loop in `run.rs`.
 
+use std::ops::Range;
+
 pub use overtake_rules::LockMode;
-use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId};
+use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use crate::access::At;
 use crate::findings::Findings;
@@ -57,6 +59,11 @@ pub trait Detector {
     #[inline]
     fn other(&mut self, at: At, findings: &mut Findings) {
         let _ = (at, findings);
+    }
+
+    /// No further event names these variables: what is kept of them may be forgotten.
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        let _ = ended;
     }
 
     /// The trace is over.

@@ -169,7 +169,7 @@ impl Driver {
     /// Later passes must get the same events with the same ids: the same input, opened in the same way.
     pub fn pass(&mut self, source: &mut dyn EventSource, watch: &mut dyn FnMut(Progress)) -> Result<Outcome> {
         let mut checker = self.strictness.checker();
-        let mut block = Block::default();
+        let (mut block, mut ended) = (Block::default(), Vec::new());
         let had_enough = self.is_enough();
         self.events = 0;
         self.landmarks = Landmarks::default();
@@ -179,6 +179,7 @@ impl Driver {
                 break;
             }
             let progress = source.progress();
+            source.take_ended(&mut ended);
             let checked = match checker.check(&mut block, source.symbols_mut()) {
                 Ok(checked) => checked,
                 Err(error) => return Err(source.located(error)),
@@ -187,13 +188,17 @@ impl Driver {
             self.events += checked.len() as u64;
             let next = EventIndex(checked.first().0 + checked.len() as u64);
             for job in self.jobs.iter_mut().filter(|job| job.is_at_work()) {
-                job.timed(|analysis| analysis.feed(&checked));
+                job.timed(|analysis| {
+                    analysis.end_variables(&ended);
+                    analysis.feed(&checked);
+                });
                 job.events_read = job.events_read.max(self.events);
                 if self.allowance.is_exceeded(job.time, job.peak_state_bytes) {
                     job.stopped_at = Some(self.events);
                     job.outcome = Outcome::Done;
                 }
             }
+            ended.clear();
             self.landmarks.note(&checker, next);
             watch(progress);
             // Whether a prediction from a recording is sure, the whole trace says: what comes after that is read to the end.

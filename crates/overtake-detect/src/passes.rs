@@ -7,7 +7,9 @@
 //! A detector may do the work of another one on the way. Where both are wanted, a pass can end with a [`After::Split`]: from there on
 //! the other one is an analysis of its own, with what was found until then.
 
-use overtake_trace::{Checked, Symbols};
+use std::ops::Range;
+
+use overtake_trace::{Checked, Symbols, VarId};
 
 use crate::detector::Detector;
 use crate::findings::Findings;
@@ -29,6 +31,11 @@ pub enum Outcome {
 pub trait Pass {
     /// Takes the next checked block. `blocks` are the heap blocks allocated before it in this pass.
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings);
+
+    /// No further event names these variables.
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        let _ = ended;
+    }
 
     /// The trace is over, and all its names are known.
     fn end(self: Box<Self>, symbols: &Symbols, findings: &mut Findings) -> After;
@@ -151,6 +158,13 @@ impl Analysis {
         }
     }
 
+    /// No event behind what was taken names these variables: what is kept of them may be forgotten.
+    pub fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        if !ended.is_empty() {
+            self.pass.end_variables(ended);
+        }
+    }
+
     /// What other workers must know before [`end_of_trace`](Self::end_of_trace).
     pub fn news(&mut self, symbols: &Symbols) -> News {
         self.pass.news(symbols, &self.findings)
@@ -242,6 +256,10 @@ pub(crate) struct Detection<D>(pub(crate) D);
 impl<D: Detector + 'static> Pass for Detection<D> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, findings: &mut Findings) {
         feed(&mut self.0, blocks, checked, findings);
+    }
+
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        self.0.end_variables(ended);
     }
 
     fn end(mut self: Box<Self>, _: &Symbols, findings: &mut Findings) -> After {

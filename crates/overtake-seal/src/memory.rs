@@ -6,6 +6,8 @@
 //! access to it is compared with the free; its words are looked up again, so that the first access is noticed. Memory is cut where areas
 //! start and end, so that no variable outlives its area.
 
+mod endings;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -16,6 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::code::Code;
 use crate::pages::{Cuts, Directory, Filled, PAGE_WORDS};
+use endings::Endings;
 
 /// What is at which address now.
 pub(crate) struct AddressSpace {
@@ -24,6 +27,7 @@ pub(crate) struct AddressSpace {
     /// Pages with words that have variables.
     touched: Filled,
     areas: BTreeMap<u64, Area>,
+    endings: Endings,
     /// How often areas began or ended.
     changes: u64,
     /// The area that was looked up last.
@@ -89,6 +93,7 @@ impl AddressSpace {
             pages: cuts.pages.iter().map(|page| page.map(|cuts| Word { first: UNTOUCHED, cuts })).collect(),
             touched: Filled::default(),
             areas: BTreeMap::new(),
+            endings: Endings::default(),
             changes: 0,
             latest: None,
             names: FxHashMap::default(),
@@ -122,6 +127,7 @@ impl AddressSpace {
         let Some(area) = self.areas.get_mut(&start) else { return Ok(()) };
         let array = area.make_array(start, &mut self.names, context)?;
         let block = context.symbols.variables.intern_block(array)?;
+        self.endings.note(start, array, block);
         let location = area.memory.allocated_at.unwrap_or(LocationId::UNKNOWN);
         context.events.push(Event::new(context.thread, Action::Alloc(block), location));
         Ok(())
@@ -234,9 +240,14 @@ impl AddressSpace {
             before.filter(|(_, area)| area.freed_by.is_some() && area.end > range.start).map(|(&at, _)| at);
         if let Some(start) = overlapped {
             self.areas.remove(&start);
+            self.endings.forget(start);
         }
-        while let Some((&start, _)) = self.areas.range(range.clone()).next() {
+        while let Some((&start, &Area { end, .. })) = self.areas.range(range.clone()).next() {
             self.areas.remove(&start);
+            match end <= range.end {
+                true => self.endings.end(start),
+                false => _ = self.endings.forget(start),
+            }
         }
         self.forget_words(range);
     }
@@ -372,25 +383,40 @@ impl AddressSpace {
         for byte in (0..8).filter(|byte| cuts & (1 << byte) != 0) {
             let address = word * 8 + byte;
             let (array, base) = self.array_at(address, context)?;
-            elements[byte as usize] = Some((array, address.wrapping_sub(base)));
+            elements[byte as usize] = Some((array, base, address.wrapping_sub(base)));
         }
         let is_freed = use_of_word == Use::Before;
         if is_freed {
             self.note_use_after_free(word * 8, context)?;
         }
         let mut first = None;
-        for (array, index) in elements.into_iter().flatten() {
+        for (array, base, index) in elements.into_iter().flatten() {
             let variables = &mut context.symbols.variables;
             let var = match is_freed {
                 true => variables.intern_element(array, index)?,
                 false => variables.push_element(array, index)?,
             };
             first.get_or_insert(var.0);
+            self.note_variable(base, array, var);
         }
         let first = first.expect("a word is touched where it is cut");
         self.pages[place][word as usize % PAGE_WORDS].first = first;
         self.touched.add(word, place);
         Ok(Some(first))
+    }
+
+    /// Notes to which area a variable belongs, if it belongs to one.
+    fn note_variable(&mut self, start: u64, array: ArrayId, var: VarId) {
+        let is_of_area =
+            |areas: &BTreeMap<u64, Area>| areas.get(&start).and_then(|area| area.array) == Some(array);
+        if !self.endings.continues(start, array, var) && is_of_area(&self.areas) {
+            self.endings.note(start, array, var);
+        }
+    }
+
+    /// The variables that no further event names, as far as that became known since it was asked last.
+    pub(crate) fn take_ended(&mut self) -> Vec<Range<VarId>> {
+        self.endings.take()
     }
 
     /// Whether the word at an address is in use. Instrumented code uses it.

@@ -20,6 +20,7 @@ mod woven;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use overtake_rawlog::{Record, RecordKind, is_try, split_block_size};
 use overtake_rules::LockMode;
@@ -115,6 +116,8 @@ struct Merger {
     /// The process is the child of a `fork`: it may hold locks that it never acquired.
     is_child: bool,
     events: Vec<Event>,
+    /// Variables that only events already handed on name, and some that wait to be.
+    ended: Vec<Range<VarId>>,
     written: u64,
     /// Threads by their number in the log.
     by_number: FxHashMap<u64, ThreadId>,
@@ -163,6 +166,7 @@ impl Merger {
             is_complete: log.is_complete(),
             is_child: false,
             events: Vec::with_capacity(BLOCK_EVENTS * 2),
+            ended: Vec::new(),
             written: 0,
             by_number,
             kept: Kept::default(),
@@ -196,6 +200,11 @@ impl Merger {
         out.write(&self.events[..count], &self.symbols)?;
         self.written += count as u64;
         self.events.drain(..count);
+        if count > 0 {
+            // What had ended last time is named by nothing behind these events.
+            out.end_variables(&self.ended);
+            self.ended = self.memory.take_ended();
+        }
         // One record may have been a million events.
         if self.events.capacity() > 4 * BLOCK_EVENTS {
             self.events.shrink_to(2 * BLOCK_EVENTS);

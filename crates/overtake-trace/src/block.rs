@@ -1,8 +1,10 @@
 //! Blocks of events, and where they come from.
 
+use std::ops::Range;
+
 use crate::error::{Error, Position, Result};
 use crate::event::Event;
-use crate::id::{EventIndex, ThreadId};
+use crate::id::{EventIndex, ThreadId, VarId};
 use crate::symbols::Symbols;
 use crate::text::{StdReader, StdWriter};
 
@@ -62,6 +64,12 @@ pub trait EventSource {
 
     /// The names seen so far, to be extended by the checker, which adds names when it repairs.
     fn symbols_mut(&mut self) -> &mut Symbols;
+
+    /// Adds the variables to `ended` that no further block names, the one handed out last included, as far as the source just learnt
+    /// of them: what is kept of them is no longer needed.
+    fn take_ended(&mut self, ended: &mut Vec<Range<VarId>>) {
+        let _ = ended;
+    }
 
     /// How much of the input has been read.
     fn progress(&self) -> Progress {
@@ -185,6 +193,11 @@ impl EventSource for MemorySource<'_> {
 pub trait EventSink {
     /// Appends events whose ids are ids of `symbols`.
     fn write(&mut self, events: &[Event], symbols: &Symbols) -> Result<()>;
+
+    /// No event behind those that were written names these variables. Outputs that nobody reads at once have no use for that.
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        let _ = ended;
+    }
 
     /// Completes the output. Nothing may be written afterwards.
     fn finish(&mut self, symbols: &Symbols) -> Result<()>;

@@ -16,6 +16,7 @@ mod input;
 mod misuse;
 mod open;
 mod otr;
+mod pages;
 mod parameters;
 mod rapid_bin;
 mod stats;
@@ -34,6 +35,7 @@ pub use id::{
 pub use misuse::{Misuse, MisuseKind, Misuses};
 pub use open::{Format, Opened, open};
 pub use otr::{Damage, OtrFile, OtrReader, OtrWriter, RelaySink, RelaySource, relay};
+pub use pages::Pages;
 pub use parameters::Parameters;
 pub use rapid_bin::RapidBinReader;
 pub use stats::{CriticalSection, LockUsage, Statistics, TraceSummary, VariableUsage};

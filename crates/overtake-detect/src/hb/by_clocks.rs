@@ -1,5 +1,7 @@
 //! Shared by all detectors that compare the clocks of threads: the clocks, and how each operation except an access changes them.
 
+use std::ops::Range;
+
 use overtake_trace::{LockId, MemoryOrder, Sizes, SyncId, ThreadId, VarId};
 
 use super::sync::SyncClocks;
@@ -49,9 +51,6 @@ pub(crate) trait Judge<const LAZY: bool> {
     /// Whether it judges sweeps faster than their accesses one by one.
     const TAKES_SWEEPS: bool = false;
 
-    /// Makes room for what `sizes` has.
-    fn reserve(&mut self, sizes: &Sizes);
-
     /// A plain access.
     fn plain(&mut self, clocks: &mut SyncClocks<LAZY>, var: VarId, access: Access, races: &mut Findings);
 
@@ -77,6 +76,11 @@ pub(crate) trait Judge<const LAZY: bool> {
     fn is_ordered(&self, clocks: &SyncClocks<LAZY>, thread: ThreadId, var: VarId) -> bool {
         let _ = (clocks, thread, var);
         false
+    }
+
+    /// No further event names these variables.
+    fn end_variables(&mut self, ended: &Range<VarId>) {
+        let _ = ended;
     }
 
     /// Bytes of state.
@@ -125,7 +129,6 @@ impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
 
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
-        self.judge.reserve(sizes);
     }
 
     #[inline(always)]
@@ -150,6 +153,13 @@ impl<J: Judge<LAZY>, const LAZY: bool> Detector for ByClocks<J, LAZY> {
     }
 
     synchronise_by_clocks!();
+
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        for ended in ended {
+            self.clocks.end_variables(ended);
+            self.judge.end_variables(ended);
+        }
+    }
 
     fn state_bytes(&self) -> usize {
         self.clocks.state_bytes() + self.judge.state_bytes()

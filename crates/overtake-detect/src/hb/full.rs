@@ -7,7 +7,9 @@
 //! **State.** `sync.rs` for the clocks, `history.rs` for the accesses.
 //! **Cost.** O(1) per access of a variable whose accesses are ordered, O(threads) per synchronisation that teaches.
 
-use overtake_trace::{Sizes, ThreadId, VarId};
+use std::ops::Range;
+
+use overtake_trace::{ThreadId, VarId};
 
 use super::by_clocks::{ByClocks, Judge};
 use super::history::{Histories, Judged};
@@ -26,10 +28,6 @@ pub(crate) struct Epochs<const EVERY_RACE: bool> {
 
 impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {
     const TAKES_SWEEPS: bool = true;
-
-    fn reserve(&mut self, sizes: &Sizes) {
-        self.histories.reserve(sizes);
-    }
 
     #[inline(always)]
     fn plain(&mut self, clocks: &mut SyncClocks, var: VarId, access: Access, races: &mut Findings) {
@@ -56,6 +54,10 @@ impl<const EVERY_RACE: bool> Judge<false> for Epochs<EVERY_RACE> {
 
     fn is_ordered(&self, clocks: &SyncClocks, thread: ThreadId, var: VarId) -> bool {
         self.histories.is_ordered(clocks.thread(thread), var)
+    }
+
+    fn end_variables(&mut self, ended: &Range<VarId>) {
+        self.histories.end(ended);
     }
 
     fn state_bytes(&self) -> usize {

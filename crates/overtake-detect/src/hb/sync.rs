@@ -33,9 +33,11 @@
 //! **Cost.** O(1) for what is known already, O(threads) for a join that teaches something and for the first publication
 //! after it. Snapshots are shared, so a lock, an object and an atomic variable hold a few words each.
 
+use std::ops::Range;
+
 use overtake_clock::{SnapshotId, Snapshots, Stamp, ThreadClock, Time, VectorClock};
 use overtake_rules::{Flows, flow};
-use overtake_trace::{IdVec, LockId, MemoryOrder, Sizes, SyncId, ThreadId, TraceIds, VarId};
+use overtake_trace::{Id, IdVec, LockId, MemoryOrder, Pages, Sizes, SyncId, ThreadId, TraceIds, VarId};
 
 use super::Carrier;
 use crate::access::AccessKind;
@@ -47,8 +49,8 @@ pub(crate) struct SyncClocks<const LAZY: bool = false> {
     threads: IdVec<ThreadId, ThreadClock>,
     locks: IdVec<LockId, LockEdges>,
     objects: IdVec<SyncId, Edge>,
-    /// `M_x`, up to the highest variable that was accessed atomically.
-    sequences: IdVec<VarId, Edge>,
+    /// `M_x`, of variables that are accessed atomically.
+    sequences: Pages<VarId, Edge>,
     /// Up to the highest thread that used a fence or a relaxed atomic.
     fences: IdVec<ThreadId, FenceState>,
     snapshots: Snapshots,
@@ -225,6 +227,14 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
         clock.tick();
     }
 
+    /// No further event names these variables.
+    pub(crate) fn end_variables(&mut self, ended: &Range<VarId>) {
+        for var in ended.start.0..ended.end.0 {
+            Flows::forget(self, Carrier::Sequence(VarId(var)));
+        }
+        self.sequences.end(ended.start.index()..ended.end.index());
+    }
+
     /// Bytes of all clocks and tables.
     pub(crate) fn state_bytes(&self) -> usize {
         let tables = self.threads.table_bytes()
@@ -236,7 +246,7 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
     }
 
     fn sequence(&self, var: VarId) -> Edge {
-        self.sequences.get(var).copied().unwrap_or_default()
+        self.sequences[var]
     }
 
     /// What the latest release fence of `thread` released: one publication, or nothing.
@@ -254,7 +264,7 @@ impl<const LAZY: bool> SyncClocks<LAZY> {
             }
             Carrier::SharedLock(lock) => &mut self.locks[lock].shared,
             Carrier::Object(object) => &mut self.objects[object],
-            Carrier::Sequence(var) => self.sequences.entry(var),
+            Carrier::Sequence(var) => &mut self.sequences[var],
             Carrier::ReleaseFence(thread) => &mut self.fences.entry(thread).released,
             Carrier::AcquireFence(thread) => {
                 self.keep(thread, Edge::One(stamp));

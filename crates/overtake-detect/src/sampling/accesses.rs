@@ -11,7 +11,7 @@
 //! of a variable of which nothing is kept costs one look at 16 bytes.
 
 use overtake_clock::Epoch;
-use overtake_trace::{EventIndex, Sizes, VarId};
+use overtake_trace::{EventIndex, VarId};
 
 use crate::access::{Access, At};
 use crate::findings::Findings;
@@ -67,10 +67,6 @@ impl<S: Sampling> Sampler<S> {
 }
 
 impl<S: Sampling> Judge<true> for Sampler<S> {
-    fn reserve(&mut self, sizes: &Sizes) {
-        self.histories.reserve(sizes);
-    }
-
     #[inline(always)]
     fn plain(&mut self, clocks: &mut SyncClocks<true>, var: VarId, access: Access, races: &mut Findings) {
         let access = Judged::observed(access);

@@ -63,14 +63,7 @@ impl Cells {
         if let Some(first) = self.free.get_mut(&count).and_then(Vec::pop) {
             return first;
         }
-        let first = self.histories.len();
-        self.histories.grow_tightly_to(first + count as usize);
-        CellId::from_index(first)
-    }
-
-    /// Makes room for cells that will likely be wanted one page after the other.
-    pub(super) fn make_room(&mut self, count: u64) {
-        self.histories.make_room(count as usize);
+        CellId::from_index(self.histories.make(count as usize))
     }
 
     /// Takes cells back.

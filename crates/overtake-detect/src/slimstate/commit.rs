@@ -20,7 +20,6 @@ use super::extended::Classes;
 use super::footprint::Taken;
 use super::labelled::{Frozen, Labelled};
 use super::limits::Room;
-use super::own::PAGE;
 use super::partition::Partition;
 use super::range::StridedRange;
 use super::reports::{PartSink, Unheard};
@@ -339,10 +338,6 @@ impl Segment {
             Base::Classes(classes) => Base::Frozen(Box::new(classes.freeze(room.cells))),
             base => base,
         };
-        let to_come = room.limits.elements.min(self.length).saturating_sub(self.settled);
-        if to_come > PAGE as u64 {
-            room.cells.make_room(to_come + 2 * PAGE as u64); // the first and last pages have others, too
-        }
     }
 
     /// How many cells the stretch has.

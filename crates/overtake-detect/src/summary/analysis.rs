@@ -2,7 +2,9 @@
 //! itself and beside it the search for pairs that it leaves open; then, if there are such pairs, a closer look at them. Where `syncp` is
 //! wanted as well, its findings are handed out before the closer look.
 
-use overtake_trace::{Checked, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId};
+use std::ops::Range;
+
+use overtake_trace::{Checked, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId, VarId};
 
 use super::Summary;
 use super::build::Builder;
@@ -49,6 +51,10 @@ struct First<const BOUNDED: bool> {
 impl<const BOUNDED: bool> Pass for First<BOUNDED> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
         visit(&mut self.survey, blocks, checked);
+    }
+
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        self.survey.end_variables(ended);
     }
 
     /// Where no variable is open, there is no race to be found, and the trace need not be read again.

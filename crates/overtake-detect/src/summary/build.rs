@@ -4,7 +4,7 @@
 //! need is not known in it.
 
 use overtake_clock::Time;
-use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{IdVec, LockId, Pages, Sizes, SyncId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 use super::needs::Reach;
@@ -20,7 +20,7 @@ pub(crate) struct Builder {
     is_recording: bool,
     leaves_out_own_locks: bool,
     threads: IdVec<ThreadId, ThreadState>,
-    last_writes: IdVec<VarId, Option<Reach>>,
+    last_writes: Pages<VarId, Option<Reach>>,
     /// Allocations of heap blocks.
     allocations: FxHashMap<VarId, Reach>,
     sizes: Sizes,
@@ -57,7 +57,7 @@ impl Builder {
             summary: Summary::default(),
             is_recording,
             threads: IdVec::new(),
-            last_writes: IdVec::new(),
+            last_writes: Pages::new(),
             allocations: FxHashMap::default(),
             sizes: Sizes::default(),
         }
@@ -66,7 +66,6 @@ impl Builder {
     pub(crate) fn reserve(&mut self, sizes: &Sizes) {
         self.sizes = *sizes;
         self.threads.grow_to(sizes.threads);
-        self.last_writes.grow_to(sizes.variables);
         if self.is_recording {
             self.summary.reserve(sizes);
         }

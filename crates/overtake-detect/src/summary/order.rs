@@ -8,7 +8,7 @@
 //! doubled, so that it costs no more than making them.
 
 use overtake_clock::{Epoch, Snapshots, Stamp, ThreadClock, Time};
-use overtake_trace::{EventIndex, Id, IdVec, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{EventIndex, Id, IdVec, Pages, Sizes, SyncId, ThreadId, VarId};
 
 use crate::posts::Posts;
 use crate::syncp::{Life, MOST_BYTES};
@@ -20,7 +20,7 @@ const FEWEST_CLOCKS: usize = if cfg!(test) { 1 } else { 1 << 10 };
 pub(super) struct Order {
     clocks: IdVec<ThreadId, ThreadClock>,
     snapshots: Snapshots,
-    last_writes: IdVec<VarId, Stamp>,
+    last_writes: Pages<VarId, Stamp>,
     /// The variables with a last write, each once.
     written: Vec<VarId>,
     posts: IdVec<SyncId, Posts>,
@@ -35,7 +35,7 @@ impl Order {
         Order {
             clocks: IdVec::new(),
             snapshots: Snapshots::default(),
-            last_writes: IdVec::new(),
+            last_writes: Pages::new(),
             written: Vec::new(),
             posts: IdVec::new(),
             lives,
@@ -47,7 +47,6 @@ impl Order {
         while self.clocks.len() < sizes.threads {
             self.clocks.push(ThreadClock::new(self.clocks.len() as u32));
         }
-        self.last_writes.grow_to(sizes.variables);
         self.posts.grow_to(sizes.objects);
     }
 

@@ -436,7 +436,6 @@ impl<const BOUNDED: bool> Detector for SyncPreserving<BOUNDED> {
         self.clocks.reserve(sizes);
         self.order.reserve(sizes);
         self.held.reserve(sizes.threads);
-        self.history.reserve(sizes.variables);
     }
 
     #[inline]

@@ -20,9 +20,11 @@
 //! With hundreds of threads, clocks of last writes are left out when they take [`MOST_BYTES`]: then fewer variables are found to be ordered.
 //! **Cost.** O(1) per access that learns nothing, O(threads) for one that does.
 
+use std::ops::Range;
+
 use overtake_clock::{Epoch, Snapshots, ThreadClock};
 use overtake_trace::{
-    EventIndex, Id, IdVec, LockId, MemoryOrder, Sizes, Symbols, SyncId, ThreadId, VarId, Variable,
+    EventIndex, Id, IdVec, LockId, MemoryOrder, Pages, Sizes, Symbols, SyncId, ThreadId, VarId, Variable,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -128,6 +130,16 @@ impl Census {
         variables.for_each(|var| census.variables.set(var.index()));
         locks.for_each(|lock| census.locks.set(lock.index()));
         census
+    }
+
+    /// Notes what was found out about a variable.
+    fn note(&mut self, var: VarId, facts: &VarFacts) {
+        if facts.marks.has(Marks::MATTERS) {
+            self.variables.set(var.index());
+        }
+        if facts.marks.has(Marks::IS_OPEN) && facts.marks.has(Marks::HAS_PLAIN) {
+            self.open.set(var.index());
+        }
     }
 
     /// Whether it tells what can matter from what cannot.
@@ -245,7 +257,7 @@ pub(crate) struct Survey {
     census: Census,
     clocks: IdVec<ThreadId, ThreadClock>,
     snapshots: Snapshots,
-    variables: IdVec<VarId, VarFacts>,
+    variables: Pages<VarId, VarFacts>,
     /// Reads since the last write, of variables with more than one that are not ordered.
     readers: FxHashMap<VarId, Vec<Epoch>>,
     guards: Guards,
@@ -261,7 +273,7 @@ impl Survey {
             census,
             clocks: IdVec::new(),
             snapshots: Snapshots::new(),
-            variables: IdVec::new(),
+            variables: Pages::new(),
             readers: FxHashMap::default(),
             guards: Guards::default(),
             lock_users: IdVec::new(),
@@ -272,15 +284,27 @@ impl Survey {
     /// What was found out.
     pub(crate) fn into_census(self) -> Census {
         let mut census = self.census;
-        for (var, facts) in self.variables.enumerate() {
-            if facts.marks.has(Marks::MATTERS) {
-                census.variables.set(var.index());
-            }
-            if facts.marks.has(Marks::IS_OPEN) && facts.marks.has(Marks::HAS_PLAIN) {
-                census.open.set(var.index());
-            }
-        }
+        self.variables.enumerate().for_each(|(var, facts)| census.note(var, facts));
         census
+    }
+
+    /// No further event names these variables: what was found out about them stays, the rest is forgotten.
+    pub(crate) fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        for ended in ended {
+            let ended = ended.start.index()..ended.end.index();
+            for var in ended.clone().map(VarId::from_index) {
+                let Some(facts) = self.variables.get_mut(var) else { continue };
+                self.census.note(var, facts);
+                self.snapshots.release(facts.last_write.snapshot);
+                if facts.marks.has(Marks::MANY_READERS) {
+                    self.readers.remove(&var);
+                }
+                if let Some(guard) = facts.marks.guard() {
+                    self.guards.end(guard);
+                }
+            }
+            self.variables.end(ended);
+        }
     }
 
     /// An access, in a trace of which other workers have other variables. Marks what they must know of.
@@ -458,7 +482,6 @@ impl Visitor for Survey {
         self.lock_users.grow_to(sizes.locks);
         self.posts.grow_to(sizes.objects);
         if !self.census.everything {
-            self.variables.grow_to(sizes.variables);
             self.guards.grow_to(sizes.threads);
         }
     }

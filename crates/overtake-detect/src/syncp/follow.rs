@@ -2,7 +2,7 @@
 //! races: they hand every event over before they look.
 
 use overtake_clock::Epoch;
-use overtake_trace::{IdVec, LockId, Sizes, SyncId, ThreadId, VarId};
+use overtake_trace::{LockId, Pages, Sizes, SyncId, ThreadId, VarId};
 
 use super::clocks::Clocks;
 use super::sections::{Learned, Sections};
@@ -14,13 +14,12 @@ use crate::visitor::Touch;
 #[derive(Default, Debug)]
 pub(crate) struct Follower {
     clocks: Clocks,
-    last_writes: IdVec<VarId, Epoch>,
+    last_writes: Pages<VarId, Epoch>,
 }
 
 impl Follower {
     pub(crate) fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
-        self.last_writes.grow_to(sizes.variables);
     }
 
     /// The thread's time, and whose it is; what it had learned of other threads.

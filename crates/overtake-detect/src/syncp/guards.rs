@@ -173,6 +173,14 @@ impl Guards {
         true
     }
 
+    /// There will be no more accesses to the variable.
+    pub(super) fn end(&mut self, id: GuardId) {
+        let last = std::mem::take(&mut self.guards[id.0 as usize].last);
+        self.list_bytes -= last.capacity() * size_of::<Epoch>();
+        self.common[id.0 as usize] = SetId::EMPTY;
+        self.unused.push(id);
+    }
+
     pub(super) fn state_bytes(&self) -> usize {
         self.held.state_bytes()
             + self.guards.capacity() * size_of::<Guard>()

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use overtake_clock::{Epoch, Time};
-use overtake_trace::{EventIndex, IdVec, LocationId, ThreadId, VarId};
+use overtake_trace::{EventIndex, LocationId, Pages, ThreadId, VarId};
 
 use super::held::{HeldId, HeldSets};
 use super::sections::Learned;
@@ -340,7 +340,7 @@ impl Log {
 #[derive(Default, Debug)]
 pub(super) struct History<const BOUNDED: bool> {
     pub(super) log: Log,
-    vars: IdVec<VarId, VarState>,
+    vars: Pages<VarId, VarState>,
     lists: Vec<Lists>,
     free_lists: Vec<u32>,
     /// Bytes that lists own on the heap, as far as they grow with every access.
@@ -349,10 +349,6 @@ pub(super) struct History<const BOUNDED: bool> {
 }
 
 impl<const BOUNDED: bool> History<BOUNDED> {
-    pub(super) fn reserve(&mut self, variables: usize) {
-        self.vars.grow_to(variables);
-    }
-
     /// What is known of a variable.
     #[inline]
     pub(super) fn var(&mut self, var: VarId) -> &mut VarState {

@@ -1,7 +1,9 @@
 //! The passes of `syncp` and `short-syncp`: the survey of `filter.rs`, then the detector. If it predicts races of a recording, three more:
 //! which variables race, what racy reads may have seen, and the detector again (`chart.rs`).
 
-use overtake_trace::{Checked, Symbols};
+use std::ops::Range;
+
+use overtake_trace::{Checked, Symbols, VarId};
 
 use super::chart::{RacyReads, RacyVariables};
 use super::core::SyncPreserving;
@@ -29,6 +31,10 @@ struct Surveying<const BOUNDED: bool> {
 impl<const BOUNDED: bool> Pass for Surveying<BOUNDED> {
     fn feed(&mut self, checked: &Checked<'_>, blocks: &mut LiveBlocks, _: &mut Findings) {
         visit(&mut self.survey, blocks, checked);
+    }
+
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        self.survey.end_variables(ended);
     }
 
     /// Where no variable is open, there is no race to be found, and the trace need not be read again.

@@ -47,6 +47,11 @@ impl Cutter {
         Ok(())
     }
 
+    /// Whether all events that it took were handed on.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Hands on what fills no block.
     pub(super) fn rest(&mut self, each: &mut dyn FnMut(&[Event]) -> Result<()>) -> Result<()> {
         if !self.pending.is_empty() {

@@ -205,6 +205,11 @@ fn table_of(kind: OperandKind) -> Option<Table> {
 }
 
 impl NameLoader {
+    /// Whether each number of a variable is its id.
+    pub(super) fn keeps_numbers_of_variables(&self) -> bool {
+        self.maps[Table::Variables as usize].ids.is_empty()
+    }
+
     /// Turns the file's numbers in events into ids.
     pub(super) fn translate_events(&self, events: &mut [Event]) {
         if self.maps.iter().all(|map| map.ids.is_empty()) {

@@ -7,12 +7,13 @@
 //! name, for example. A writer that goes without it has failed, and reading fails. A reader that goes is no error for the writer.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::block::{Block, EventSink, EventSource};
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::event::Event;
-use crate::id::EventIndex;
+use crate::id::{EventIndex, VarId};
 use crate::symbols::Symbols;
 
 use super::cutter::Cutter;
@@ -28,6 +29,7 @@ pub fn relay(blocks: usize) -> (RelaySink, RelaySource) {
         names: NameLoader::default(),
         symbols: Symbols::default(),
         next_event: 0,
+        ended_variables: Vec::new(),
         ended: false,
     };
     (sink, source)
@@ -37,6 +39,8 @@ pub fn relay(blocks: usize) -> (RelaySink, RelaySource) {
 enum Message {
     /// Names that are new, and the events that may use them.
     Block { names: Vec<Names>, events: Vec<Event> },
+    /// No further event names these variables.
+    Ended(Vec<Range<VarId>>),
     /// The trace will have so many events at least.
     AtLeast(u64),
     /// The trace is complete.
@@ -74,6 +78,13 @@ impl RelaySink {
 }
 
 impl EventSink for RelaySink {
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        // What waits to become a block may name them.
+        if self.cutter.is_empty() && !ended.is_empty() {
+            self.send(Message::Ended(ended.to_vec()));
+        }
+    }
+
     fn write(&mut self, events: &[Event], symbols: &Symbols) -> Result<()> {
         let mut cutter = std::mem::take(&mut self.cutter);
         let cut = cutter.cut(events, &mut |block| {
@@ -117,6 +128,8 @@ pub struct RelaySource {
     names: NameLoader,
     symbols: Symbols,
     next_event: u64,
+    /// What the next block and those behind it do not name.
+    ended_variables: Vec<Range<VarId>>,
     ended: bool,
 }
 
@@ -166,6 +179,7 @@ impl EventSource for RelaySource {
                     }
                     block.events = events;
                 }
+                Message::Ended(variables) => self.ended_variables.extend(variables),
                 Message::AtLeast(_) => {}
                 Message::End => self.ended = true,
             }
@@ -173,6 +187,14 @@ impl EventSource for RelaySource {
         self.names.translate_events(&mut block.events);
         self.next_event += block.events.len() as u64;
         Ok(!block.events.is_empty())
+    }
+
+    fn take_ended(&mut self, ended: &mut Vec<Range<VarId>>) {
+        let variables = self.ended_variables.drain(..);
+        // If somebody else added names, the numbers of the writer are others: then nothing ends.
+        if self.names.keeps_numbers_of_variables() {
+            ended.extend(variables);
+        }
     }
 
     fn symbols(&self) -> &Symbols {

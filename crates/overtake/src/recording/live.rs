@@ -3,11 +3,12 @@
 //! The trace is written to a file meanwhile if somebody is likely to read it again. Whoever does so where it was not likely has the log sealed
 //! once more: the same log gives the same trace.
 
+use std::ops::Range;
 use std::path::Path;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use overtake_seal::Scanned;
-use overtake_trace::{Event, EventSink, OtrWriter, RelaySink, RelaySource, Symbols, relay};
+use overtake_trace::{Event, EventSink, OtrWriter, RelaySink, RelaySource, Symbols, VarId, relay};
 
 use super::loss::Losses;
 use super::{modules, write_sealed};
@@ -77,6 +78,10 @@ struct Both<'a, S> {
 }
 
 impl<S: EventSink> EventSink for Both<'_, S> {
+    fn end_variables(&mut self, ended: &[Range<VarId>]) {
+        self.relay.end_variables(ended);
+    }
+
     fn write(&mut self, events: &[Event], symbols: &Symbols) -> overtake_trace::Result<()> {
         self.relay.write(events, symbols)?;
         self.file.write(events, symbols)

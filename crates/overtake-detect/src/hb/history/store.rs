@@ -1,8 +1,10 @@
 //! Where histories are kept: 16 bytes that every access looks at, places that only races need, and spills for the few variables that
 //! need more.
 
+use std::ops::Range;
+
 use overtake_clock::{Epoch, ThreadClock, Time};
-use overtake_trace::{EventIndex, Id, IdVec, LocationId, Sizes, ThreadId, VarId};
+use overtake_trace::{EventIndex, Id, LocationId, Pages, ThreadId, VarId};
 
 use super::Judged;
 use crate::access::{Access, AccessKind, At};
@@ -14,8 +16,10 @@ use crate::access::{Access, AccessKind, At};
 #[derive(Debug)]
 pub(crate) struct Histories<const EVERY_RACE: bool, Cell = VarId> {
     /// What every access looks at, apart from what only races need: 16 bytes, four variables to a cache line.
-    pub(super) latest: IdVec<Cell, Latest>,
-    pub(super) places: IdVec<Cell, Places>,
+    pub(super) latest: Pages<Cell, Latest>,
+    pub(super) places: Pages<Cell, Places>,
+    /// How many cells were made, if they are made.
+    made: usize,
     /// Places that do not fit into the table.
     pub(super) wide: Vec<Place>,
     pub(super) spills: Vec<Spill>,
@@ -27,8 +31,9 @@ pub(crate) struct Histories<const EVERY_RACE: bool, Cell = VarId> {
 impl<const EVERY_RACE: bool, Cell> Default for Histories<EVERY_RACE, Cell> {
     fn default() -> Self {
         Histories {
-            latest: IdVec::default(),
-            places: IdVec::default(),
+            latest: Pages::default(),
+            places: Pages::default(),
+            made: 0,
             wide: Vec::new(),
             spills: Vec::new(),
             free_spills: Vec::new(),
@@ -79,24 +84,11 @@ pub(super) struct Spill {
     pub(super) atomics: Vec<Record>,
 }
 
-impl<const EVERY_RACE: bool> Histories<EVERY_RACE> {
-    pub(crate) fn reserve(&mut self, sizes: &Sizes) {
-        self.latest.grow_to(sizes.variables);
-        self.places.grow_to(sizes.variables);
-    }
-}
-
 impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
-    /// Makes room for `cells` cells without history.
-    pub(crate) fn grow_tightly_to(&mut self, cells: usize) {
-        self.latest.grow_tightly_to(cells);
-        self.places.grow_tightly_to(cells);
-    }
-
-    /// Makes room for `cells` more cells without making them.
-    pub(crate) fn make_room(&mut self, cells: usize) {
-        self.latest.make_room(cells);
-        self.places.make_room(cells);
+    /// Makes cells without history. Returns the number of the first.
+    pub(crate) fn make(&mut self, cells: usize) -> usize {
+        self.made += cells;
+        self.made - cells
     }
 
     /// Everything that is kept, with its cell.
@@ -111,7 +103,7 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
 
     /// Whether a cell may have been accessed at an event or later.
     pub(crate) fn may_be_used_since(&self, cell: Cell, since: EventIndex) -> bool {
-        let Some(latest) = self.latest.get(cell) else { return false };
+        let latest = &self.latest[cell];
         let places = &self.places[cell];
         let is_later = |place: Packed| place.place(&self.wide).index() >= since.0;
         let written = latest.write.is_some() && is_later(places.write);
@@ -126,9 +118,17 @@ impl<const EVERY_RACE: bool, Cell: Id> Histories<EVERY_RACE, Cell> {
             }
     }
 
-    /// How many cells there are.
-    pub(crate) fn len(&self) -> usize {
-        self.latest.len()
+    /// Forgets the accesses of cells for which there will be no more.
+    pub(crate) fn end(&mut self, cells: &Range<Cell>) {
+        let cells = cells.start.index()..cells.end.index();
+        for cell in cells.clone().map(Cell::from_index) {
+            if let Some(number) = self.latest[cell].spill() {
+                self.spills[number].clear();
+                self.unspill(cell);
+            }
+        }
+        self.latest.end(cells.clone());
+        self.places.end(cells);
     }
 
     /// Bytes of all histories.

@@ -135,7 +135,6 @@ impl Schedulable {
 impl Detector for Schedulable {
     fn reserve(&mut self, sizes: &Sizes) {
         self.clocks.reserve(sizes);
-        self.histories.reserve(sizes);
         self.last_writes.grow_to(sizes.variables);
     }
 
