@@ -7,7 +7,7 @@ use overtake::reports::Details;
 use overtake::{Search, Searched};
 use serde_json::Value;
 
-use crate::support::programs::{command, compiled, sources};
+use crate::support::programs::{command, compiled, overtake, sources, succeed};
 use crate::support::without_times;
 
 /// The log that a program leaves in a directory.
@@ -31,21 +31,39 @@ fn searches() -> [Search; 3] {
     [Search::default(), hb.clone(), Search { details: timeline, ..hb }]
 }
 
+/// Asserts that a program's races are the same while its log is sealed and after that.
+fn assert_same_meanwhile(program: &Path, directory: &Path) {
+    let log = log_of(program, &directory.join("log"));
+    let trace = directory.join("trace.otr");
+    let (sealed, _) = seal_log(&log, &trace).expect("a log that can be sealed");
+    for search in searches() {
+        let later = search.in_sealed(&trace, &sealed, &()).expect("a trace that can be searched");
+        let other = directory.join("meanwhile.otr");
+        let at_once = search.in_log(&log, &other, &()).expect("a log that can be searched");
+        assert!(!other.exists(), "a trace that nobody asked for is left");
+        assert_eq!(at_once.is_incomplete, later.is_incomplete);
+        assert_eq!(result(at_once), result(later), "{}", program.display());
+    }
+}
+
 #[test]
 fn races_found_while_sealing_are_those_found_after_it() {
     for source in [sources("tests/programs/race"), sources("tests/programs/quiet")].concat() {
         let directory = tempfile::tempdir().expect("writable");
-        let log = log_of(&compiled(&source, &directory), &directory.path().join("log"));
-        let trace = directory.path().join("trace.otr");
-        let (sealed, _) = seal_log(&log, &trace).expect("a log that can be sealed");
-        for search in searches() {
-            let later = search.in_sealed(&trace, &sealed, &()).expect("a trace that can be searched");
-            let other = directory.path().join("meanwhile.otr");
-            let at_once = search.in_log(&log, &other, &()).expect("a log that can be searched");
-            assert!(!other.exists(), "a trace that nobody asked for is left");
-            assert_eq!(at_once.is_incomplete, later.is_incomplete);
-            assert_eq!(result(at_once), result(later), "{}", source.display());
-        }
+        assert_same_meanwhile(&compiled(&source, &directory), directory.path());
+    }
+}
+
+#[test]
+fn programs_of_the_benchmarks_are_judged_the_same_while_sealing_and_after_it() {
+    let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../overtake-runtime/bench");
+    for name in ["counter", "hash", "matrix", "queue", "quicksort", "stencil"] {
+        let directory = tempfile::tempdir().expect("writable");
+        let program = directory.path().join(name);
+        let mut build = overtake();
+        build.args(["cc", "-O1", "-pthread", "-DPART=8", "-o"]).arg(&program);
+        succeed(build.arg(bench.join(format!("{name}.c"))));
+        assert_same_meanwhile(&program, directory.path());
     }
 }
 

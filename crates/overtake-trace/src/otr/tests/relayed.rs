@@ -78,6 +78,27 @@ fn a_trace_that_is_promised_to_be_long_need_not_be_waited_for() {
 }
 
 #[test]
+fn variables_end_before_the_next_block_that_is_read() {
+    let (trace, _) = sample(BLOCK_EVENTS, BLOCK_EVENTS);
+    let (mut sink, mut source) = relay(8);
+    let ended = [VarId(0)..VarId(2), VarId(4)..VarId(5)];
+    sink.write(&trace.events, &trace.symbols).expect("names that can be written");
+    sink.end_variables(&ended);
+    sink.write(&trace.events[..10], &trace.symbols).expect("names that can be written");
+    sink.end_variables(&[VarId(7)..VarId(8)]);
+    sink.finish(&trace.symbols).expect("names that can be written");
+    sink.close();
+    let (mut block, mut seen) = (Block::default(), Vec::new());
+    while source.next_block(&mut block).expect("a trace that was sent to its end") {
+        let mut ended = Vec::new();
+        source.take_ended(&mut ended);
+        seen.push((block.events.len(), ended));
+    }
+    // What waits to become a block may name what ended last.
+    assert_eq!(seen, [(BLOCK_EVENTS, Vec::new()), (10, ended.to_vec())]);
+}
+
+#[test]
 fn reading_fails_if_the_writer_goes_before_the_end() {
     let (trace, _) = sample(100, BLOCK_EVENTS);
     let (mut sink, mut source) = relay(4);
