@@ -105,7 +105,7 @@ fn every_detector_finds_the_same_if_it_is_told_which_variables_have_ended() {
     for entry in DETECTORS {
         for_each_random_trace(&shapes, random_traces(300), |trace| {
             let expected = run(entry, &Options::default(), trace, found);
-            same(entry.name, expected, run_with_endings(entry, trace, 3, found))
+            same(entry.name, [expected], [run_with_endings(entry, trace, 3, found)])
         });
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::block::BLOCK_EVENTS;
 use crate::check::Checker;
+use crate::id::VarId;
 use crate::symbols::Sizes;
 
 /// What a reader sees: the blocks with the sizes of the tables at each, and the tables at the end. Blocks are repaired on the way, which adds names.
