@@ -162,7 +162,7 @@ impl Block<'_> {
             writeln!(self.out, "  {}{object} by {who}:", capitalised(&clean(&access.operation)))?;
             self.stack(&access.stack)?;
         }
-        Ok(())
+        finding.memory.as_ref().map_or(Ok(()), |memory| self.memory(memory))
     }
 
     /// ` mutex M0, M1`.
@@ -190,7 +190,12 @@ impl Block<'_> {
     }
 
     fn memory(&mut self, memory: &Memory) -> io::Result<()> {
-        let Memory { name, kind, bytes, owner, allocated_at, .. } = memory;
+        let Memory { name, kind, bytes, owner, allocated_at, freed_by, freed_at, .. } = memory;
+        if !freed_by.is_empty() {
+            let who = self.names.thread_named(freed_by);
+            writeln!(self.out, "  Freed by {who}:")?;
+            self.stack(freed_at)?;
+        }
         let owner = self.names.thread_named(owner);
         match kind.as_str() {
             "heap" => {

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use overtake_trace::{
-    Action, ArrayId, Event, LocationId, Memory, MemoryKind, MisuseKind, Result, Symbols, ThreadId, VarId,
+    Action, ArrayId, Event, Freed, LocationId, Memory, MemoryKind, MisuseKind, Result, Symbols, ThreadId,
+    VarId,
 };
 use rustc_hash::FxHashMap;
 
@@ -58,7 +59,8 @@ struct Area {
     name: AreaName,
     /// The array, once a word of the area was accessed.
     array: Option<ArrayId>,
-    freed_by: Option<ThreadId>,
+    /// Who freed it, and where.
+    freed: Option<(ThreadId, LocationId)>,
     /// It was used after that.
     is_misused: bool,
     /// Only code that is not instrumented has to do with it so far.
@@ -139,13 +141,17 @@ impl AddressSpace {
         &mut self,
         start: u64,
         thread: ThreadId,
-        symbols: &Symbols,
+        location: LocationId,
+        symbols: &mut Symbols,
     ) -> Option<(VarId, Option<ThreadId>)> {
         let area = self.areas.get_mut(&start).filter(|area| area.memory.kind == MemoryKind::Heap)?;
-        let (before, end) = (area.freed_by.replace(thread), area.end);
+        if area.freed.is_some() {
+            area.note_freed(symbols);
+        }
+        let (before, end) = (area.freed.replace((thread, location)), area.end);
         let block = symbols.variables.array_facts(area.array?).block?;
         self.forget_words(start..end);
-        Some((block, before))
+        Some((block, before.map(|(thread, _)| thread)))
     }
 
     /// A heap block is freed by code whose frees are not compared with accesses.
@@ -227,7 +233,7 @@ impl AddressSpace {
         self.clear(start..end);
         self.areas.insert(
             start,
-            Area { end, memory, name, array: None, freed_by: None, is_misused: false, is_foreign: false },
+            Area { end, memory, name, array: None, freed: None, is_misused: false, is_foreign: false },
         );
     }
 
@@ -237,7 +243,7 @@ impl AddressSpace {
         self.changes += 1;
         let before = self.areas.range(..range.start).next_back();
         let overlapped =
-            before.filter(|(_, area)| area.freed_by.is_some() && area.end > range.start).map(|(&at, _)| at);
+            before.filter(|(_, area)| area.freed.is_some() && area.end > range.start).map(|(&at, _)| at);
         if let Some(start) = overlapped {
             self.areas.remove(&start);
             self.endings.forget(start);
@@ -423,7 +429,7 @@ impl AddressSpace {
     fn use_of(&mut self, address: u64, code: &mut Code) -> Use {
         let area = self.areas.range_mut(..address.saturating_add(8)).next_back();
         match area.filter(|(_, area)| area.end > address) {
-            Some((_, area)) if area.freed_by.is_some() => Use::Before,
+            Some((_, area)) if area.freed.is_some() => Use::Before,
             Some((_, area)) => {
                 area.is_foreign = false;
                 Use::Now
@@ -444,6 +450,7 @@ impl AddressSpace {
             let name = MisuseKind::AccessAfterFree.text(context.symbols.variables.array_name(array));
             let marker = context.symbols.markers.intern(&name)?;
             context.events.push(Event::new(context.thread, Action::Misuse(marker), context.location));
+            area.note_freed(context.symbols);
         }
         Ok(())
     }
@@ -474,7 +481,7 @@ impl AddressSpace {
             let (start, end) = (address - global.offset, address - global.offset + global.bytes);
             let name = AreaName::Given(printable(&global.name));
             let mut area =
-                Area { end, memory, name, array: None, freed_by: None, is_misused: false, is_foreign: false };
+                Area { end, memory, name, array: None, freed: None, is_misused: false, is_foreign: false };
             let array = area.make_array(start, &mut self.names, context)?;
             self.areas.insert(start, area);
             self.changes += 1;
@@ -539,6 +546,13 @@ impl Area {
             variables.set_length(array, self.memory.bytes);
         }
         Ok(array)
+    }
+
+    /// Remembers for the report where the block was freed, because it is used or freed again.
+    fn note_freed(&self, symbols: &mut Symbols) {
+        let freed = self.array.zip(self.freed);
+        let freed = freed.map(|(array, (thread, location))| Freed { array, thread, location });
+        symbols.program.freed.extend(freed);
     }
 }
 

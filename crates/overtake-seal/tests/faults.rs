@@ -211,8 +211,12 @@ fn a_use_of_a_freed_block_is_a_fault_said_once() {
     let mut log = LogMaker::new(1);
     log.sync_with(0, K::Alloc, 0, HEAP, 32).write(0, HEAP + 8, 8).sync(0, K::Free, HEAP);
     log.write(0, HEAP + 8, 8).read(0, HEAP + 16, 8);
-    let lines = log.sealed().lines();
+    let trace = log.sealed();
+    let lines = trace.lines();
     assert_eq!(faults(&log), ["T0|misuse(access-after-free,heap#1)"]);
+    let freed = &trace.sealed.symbols.program.freed;
+    let threads: Vec<_> = freed.iter().map(|freed| freed.thread.0).collect();
+    assert_eq!(threads, [0], "who freed it is told once");
     let writes = lines.iter().filter(|line| *line == "T0|w(heap#1[8])").count();
     assert_eq!(writes, 2, "the access is there, too: {lines:?}");
 }

@@ -40,7 +40,7 @@ pub use parameters::Parameters;
 pub use rapid_bin::RapidBinReader;
 pub use stats::{CriticalSection, LockUsage, Statistics, TraceSummary, VariableUsage};
 pub use symbols::{
-    ArrayFacts, Common, Frame, Memory, MemoryKind, Module, Names, Program, Site, Sizes, Symbols, SyncObjects,
-    ThreadFacts, Variable, Variables,
+    ArrayFacts, Common, Frame, Freed, Memory, MemoryKind, Module, Names, Program, Site, Sizes, Symbols,
+    SyncObjects, ThreadFacts, Variable, Variables,
 };
 pub use text::{CsvReader, CsvWriter, RoadRunnerReader, StdReader, StdWriter};

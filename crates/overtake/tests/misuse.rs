@@ -8,14 +8,18 @@ use std::process::Command;
 
 use support::programs::{compiled, overtake, said, sources};
 
-/// The rule that the first line of a program names, and `file.c:12` of the line with a comment that says so.
-fn expected(source: &Path) -> (String, String) {
+/// The rule that the first line of a program names, and `file.c:12` of the line with a comment that says so; then that of the line which
+/// freed the block before, if there is one.
+fn expected(source: &Path) -> (String, String, Option<String>) {
     let name = source.file_name().expect("a name").to_string_lossy();
     let text = std::fs::read_to_string(source).expect("readable");
     let first = text.lines().next().expect("a line");
     let rule = first.strip_prefix("/* Finds ").and_then(|rest| rest.split_once(':')).expect("a rule").0;
-    let line = text.lines().position(|line| line.contains("/* misuse */")).expect("a marked line");
-    (rule.to_owned(), format!("{name}:{}", line + 1))
+    let line_with = |comment: &str| {
+        let line = text.lines().position(|line| line.contains(comment));
+        line.map(|line| format!("{name}:{}", line + 1))
+    };
+    (rule.to_owned(), line_with("/* misuse */").expect("a marked line"), line_with("/* freed */"))
 }
 
 #[test]
@@ -23,11 +27,12 @@ fn misuses_are_found_in_every_run_in_every_form() {
     for source in sources("tests/programs/misuse") {
         let directory = tempfile::tempdir().expect("writable");
         let program = compiled(&source, &directory);
-        let (rule, line) = expected(&source);
-        for _ in 0..3 {
+        let (rule, line, freed) = expected(&source);
+        for round in 0..3 {
             let [json, sarif, tsan] = ["json", "sarif", "tsan"].map(|form| directory.path().join(form));
             let mut run = overtake();
-            run.arg("run");
+            let kept = directory.path().join(format!("kept-{round}.otr"));
+            run.arg("run").arg("--keep").arg(&kept);
             for (form, file) in [("json", &json), ("sarif", &sarif), ("tsan", &tsan)] {
                 run.arg("--report").arg(format!("{form}={}", file.display()));
             }
@@ -42,6 +47,20 @@ fn misuses_are_found_in_every_run_in_every_form() {
             assert!(sarif.contains(&rule), "{sarif}");
             let tsan = std::fs::read_to_string(tsan).expect("written");
             assert!(tsan.contains("WARNING: ThreadSanitizer: ") && tsan.contains(&line), "{tsan}");
+            if let Some(freed) = &freed {
+                assert!(
+                    report.contains("memory  a heap block of 64 bytes, allocated by T0")
+                        && report.contains("freed   by T1")
+                        && report.contains(freed),
+                    "{freed} in\n{report}"
+                );
+                assert!(json.contains("\"freed_by\": \"T1\""), "{json}");
+                assert!(tsan.contains("Freed by thread T1") && tsan.contains(freed), "{tsan}");
+                assert!(sarif.contains("free of a heap block"), "{sarif}");
+                let analysed = overtake().arg("analyze").arg(&kept).output().expect("it starts");
+                let kept = String::from_utf8_lossy(&analysed.stdout);
+                assert!(kept.contains("freed   by T1") && kept.contains(freed), "{kept}");
+            }
         }
     }
 }

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use overtake_detect::Verdict;
-use overtake_trace::{Action, Misuse, MisuseKind};
-use rustc_hash::FxHashSet;
+use overtake_trace::{Action, Freed, Misuse, MisuseKind};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::Names;
 use crate::number::counted;
-use crate::result::{Access, Finding, Kind};
+use crate::result::{Access, Finding, Kind, Memory};
 use crate::rules::find_rule;
 
 /// The findings: those of a recorded program in the order of its code, others in the order of the trace. A use of a block after its free that
 /// nothing orders after the free is a race and no misuse: `races` are the names of blocks with such races.
 pub(super) fn findings(misuses: &[Misuse], races: &FxHashSet<String>, names: &Names<'_>) -> Vec<Finding> {
+    let freed = freed_by_name(names);
     let mut by_place: BTreeMap<(MisuseKind, Vec<u8>), Finding> = BTreeMap::new();
     for misuse in misuses {
         let Action::Misuse(marker) = misuse.event.action() else { continue };
@@ -26,7 +27,11 @@ pub(super) fn findings(misuses: &[Misuse], races: &FxHashSet<String>, names: &Na
             true => names.line(misuse.event.location()).into_bytes(),
             false => names.symbols.markers.name(marker).to_vec(),
         };
-        let known = by_place.entry((kind, place)).or_insert_with(|| finding(kind, &object, misuse, names));
+        let known = by_place.entry((kind, place)).or_insert_with(|| {
+            let frees = matches!(kind, MisuseKind::AccessAfterFree | MisuseKind::DoubleFree);
+            let freed = freed.get(&object).filter(|_| frees);
+            finding(kind, &object, freed.map(|freed| names.freed_memory(freed)), misuse, names)
+        });
         if known.count > 0 && !object.is_empty() && !known.objects.contains(&object) {
             known.objects.push(object);
         }
@@ -47,8 +52,20 @@ pub(super) fn findings(misuses: &[Misuse], races: &FxHashSet<String>, names: &Na
     findings
 }
 
+/// The first free of each block that is used or freed again, by the block's name.
+fn freed_by_name<'a>(names: &'a Names<'_>) -> FxHashMap<String, &'a Freed> {
+    let freed = names.symbols.program.freed.iter().rev();
+    freed.map(|freed| (names.array_name(freed.array), freed)).collect()
+}
+
 /// A finding that has not been counted yet.
-fn finding(kind: MisuseKind, object: &str, misuse: &Misuse, names: &Names<'_>) -> Finding {
+fn finding(
+    kind: MisuseKind,
+    object: &str,
+    memory: Option<Memory>,
+    misuse: &Misuse,
+    names: &Names<'_>,
+) -> Finding {
     let rule = find_rule(kind.name(), Kind::Misuse);
     let thread = names.thread(misuse.event.thread());
     let access = Access {
@@ -63,7 +80,7 @@ fn finding(kind: MisuseKind, object: &str, misuse: &Misuse, names: &Names<'_>) -
         Some(frame) if !frame.function.is_empty() => frame.function_name(),
         _ => access.thread.name.clone(),
     };
-    let headline = match object {
+    let headline = match memory.as_ref().map_or(object, |memory| &memory.name) {
         "" => who,
         object => format!("{object} in {who}"),
     };
@@ -72,6 +89,7 @@ fn finding(kind: MisuseKind, object: &str, misuse: &Misuse, names: &Names<'_>) -
         rule: rule.id.into(),
         verdict: Verdict::Observed,
         headline,
+        memory,
         objects: Some(object.to_owned()).filter(|object| !object.is_empty()).into_iter().collect(),
         accesses: vec![access],
         count: 0,

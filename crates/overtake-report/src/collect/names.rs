@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use overtake_detect::{Access, AccessKind, Extent};
 use overtake_trace::{
-    self as trace, ArrayId, Event, LocationId, LockId, MemoryKind, OperandKind, Symbols, ThreadId, VarId,
-    Variable,
+    self as trace, ArrayId, Event, Freed, LocationId, LockId, MemoryKind, OperandKind, Symbols, ThreadId,
+    VarId, Variable,
 };
 
 use super::Settings;
@@ -203,14 +203,29 @@ impl<'a> Names<'a> {
         if facts.kind == MemoryKind::Unknown && !self.is_recorded() {
             return Memory { offset, ..variable(self.elements(var, extent)) };
         }
+        self.recorded_memory(array, offset, &facts)
+    }
+
+    /// The memory of a block that is used or freed again after it was freed, with who freed it where.
+    pub(super) fn freed_memory(&self, freed: &Freed) -> Memory {
+        let facts = self.symbols.program.memory.get(freed.array).copied().unwrap_or_default();
         Memory {
-            name: self.recorded_name(array, offset, &facts),
+            freed_by: self.thread_name(freed.thread),
+            freed_at: self.stack(freed.location),
+            ..self.recorded_memory(freed.array, 0, &facts)
+        }
+    }
+
+    fn recorded_memory(&self, array: ArrayId, offset: u64, facts: &trace::Memory) -> Memory {
+        Memory {
+            name: self.recorded_name(array, offset, facts),
             kind: kind_name(facts.kind).to_owned(),
             member: String::new(),
             bytes: facts.bytes,
             offset,
             owner: facts.thread.map(|thread| self.thread_name(thread)).unwrap_or_default(),
             allocated_at: facts.allocated_at.map(|location| self.stack(location)).unwrap_or_default(),
+            ..Memory::default()
         }
     }
 

@@ -46,7 +46,7 @@ fn frames(finding: &Finding) -> impl Iterator<Item = &Frame> {
         let held = access.held.iter().filter_map(|lock| innermost_own(&lock.taken_at));
         stack.chain(held).chain(innermost_own(&access.thread.created_at))
     });
-    of_access.chain(innermost_own(finding.allocated_at()))
+    of_access.chain(innermost_own(finding.allocated_at())).chain(innermost_own(finding.freed_at()))
 }
 
 fn excerpt(path: &Path, wanted: &Wanted) -> Option<Excerpt> {

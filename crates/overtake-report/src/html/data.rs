@@ -95,6 +95,14 @@ struct MemoryForm<'a> {
     offset: u64,
     owner: &'a str,
     allocated_at: StackRef,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    freed: Option<FreedForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct FreedForm<'a> {
+    by: &'a str,
+    at: StackRef,
 }
 
 #[derive(Serialize)]
@@ -202,6 +210,10 @@ impl<'a> Contents<'a> {
             offset: memory.offset,
             owner: &memory.owner,
             allocated_at: self.stack(&memory.allocated_at),
+            freed: match memory.freed_by.as_str() {
+                "" => None,
+                by => Some(FreedForm { by, at: self.stack(&memory.freed_at) }),
+            },
         }
     }
 

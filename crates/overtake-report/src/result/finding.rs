@@ -273,6 +273,11 @@ impl Finding {
         self.memory.as_ref().map_or(&[], |memory| &memory.allocated_at)
     }
 
+    /// Where the memory was freed before; empty if it was not or that is not known.
+    pub(crate) fn freed_at(&self) -> &[Frame] {
+        self.memory.as_ref().map_or(&[], |memory| &memory.freed_at)
+    }
+
     /// Whether another run of the program may exchange the two threads: both run the same function, and neither is the main one.
     pub fn has_threads_alike(&self) -> bool {
         let Some([first, second]) = self.pair() else { return false };
@@ -341,6 +346,12 @@ pub struct Memory {
     pub owner: String,
     /// Where it was allocated, innermost first; empty if unknown.
     pub allocated_at: Vec<Frame>,
+    /// Who freed it, if it is used or freed again afterwards; empty if nobody did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub freed_by: String,
+    /// Where it was freed, innermost first; empty if it was not or that is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub freed_at: Vec<Frame>,
 }
 
 impl Memory {

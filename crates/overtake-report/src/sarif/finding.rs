@@ -190,6 +190,7 @@ fn related<'a>(
         labelled.push((String::new(), &[]));
     }
     labelled.push((format!("{} is allocated here", finding.subject()), finding.allocated_at()));
+    labelled.push((format!("{} is freed here", finding.subject()), finding.freed_at()));
     for access in &finding.accesses {
         let name = &access.thread.name;
         labelled.push((format!("thread {name} is created here"), &access.thread.created_at));
@@ -217,6 +218,7 @@ fn stacks<'a>(finding: &'a Finding, report: &'a Report, limit: usize) -> Vec<Sta
         .map(|(word, access)| (format!("{word} {}: {}", noun(access), said_of(access)), &access.stack[..]))
         .collect();
     labelled.push((format!("allocation of {}", finding.subject()), finding.allocated_at()));
+    labelled.push((format!("free of {}", finding.subject()), finding.freed_at()));
     for access in &finding.accesses {
         labelled.push((format!("creation of thread {}", access.thread.name), &access.thread.created_at));
         for lock in &access.held {

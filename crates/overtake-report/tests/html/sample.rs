@@ -145,6 +145,7 @@ pub(crate) fn finding(
             offset: 8,
             owner: String::new(),
             allocated_at: vec![],
+            ..Memory::default()
         }),
         accesses: vec![first, second],
         count: 1,
@@ -309,6 +310,7 @@ fn observed() -> Finding {
             offset: 40,
             owner: "worker-1".into(),
             allocated_at: vec![frame("operator new(unsigned long)", "", 0, 0), frame("Session::open", "src/session.cpp", 14, 10)],
+            ..Memory::default()
         }),
         count: 3,
         observed: 3,

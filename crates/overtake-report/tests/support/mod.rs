@@ -99,6 +99,7 @@ pub(crate) fn predicted() -> Finding {
         offset: 16,
         owner: "main".into(),
         allocated_at: vec![frame("Cache::Cache()", "src/cache.cc", 7, 12)],
+        ..Memory::default()
     });
     finding.accesses[0] = access("write", 3, "main", vec![frame("Cache::drop()", "src/cache.cc", 41, 5)]);
     finding.accesses[1] = access("read", 8, "poller", vec![frame("Cache::get()", "src/cache.cc", 55, 10)]);

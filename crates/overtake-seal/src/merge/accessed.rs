@@ -91,7 +91,9 @@ impl Merger {
             self.memory.free_unseen(address);
             return Ok(());
         }
-        let Some((block, before)) = self.memory.free(address, thread, &self.symbols) else { return Ok(()) };
+        let Some((block, before)) = self.memory.free(address, thread, location, &mut self.symbols) else {
+            return Ok(());
+        };
         if before.is_some() && !self.is_complete {
             return Ok(()); // the allocation in between may be lost
         }

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::id::{ArrayId, Id, LocationId, ThreadId};
-use crate::symbols::{Frame, Memory, MemoryKind, Module, Program, Site, ThreadFacts};
+use crate::symbols::{Frame, Freed, Memory, MemoryKind, Module, Program, Site, ThreadFacts};
 
 use super::layout::corrupt;
 use super::wire::{Cursor, put_bytes, put_varint};
@@ -45,6 +45,11 @@ pub(super) fn to_bytes(program: &Program) -> Vec<u8> {
         put_option(memory.allocated_at, out);
     });
     put_list(&program.missing, &mut out, |sentence, out| put_bytes(sentence.as_bytes(), out));
+    put_list(&program.freed, &mut out, |freed, out| {
+        put_option(Some(freed.array), out);
+        put_option(Some(freed.thread), out);
+        put_option(freed.location.is_known().then_some(freed.location), out);
+    });
     let length = (out.len() - size_of::<u64>()) as u64;
     out[..size_of::<u64>()].copy_from_slice(&length.to_le_bytes());
     out
@@ -155,6 +160,16 @@ fn take_program(cursor: &mut Cursor<'_>, ids: &dyn Translate) -> Result<Program>
         // Files of earlier versions end here.
         take_list(cursor, |cursor| {
             program.missing.push(take_text(cursor)?);
+            Ok(())
+        })?;
+    }
+    if cursor.remaining() > 0 {
+        take_list(cursor, |cursor| {
+            let array = take_option(cursor)?.and_then(|number| ids.array(number));
+            let thread = take_option(cursor)?.and_then(|number| ids.thread(number));
+            let location = take_option(cursor)?.and_then(|number| ids.location(number));
+            let location = location.unwrap_or(LocationId::UNKNOWN);
+            program.freed.extend(array.zip(thread).map(|(array, thread)| Freed { array, thread, location }));
             Ok(())
         })?;
     }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 pub use common::Common;
 pub use names::Names;
-pub use program::{Frame, Memory, MemoryKind, Module, Program, Site, ThreadFacts};
+pub use program::{Frame, Freed, Memory, MemoryKind, Module, Program, Site, ThreadFacts};
 pub use variables::{ArrayFacts, Variable, Variables};
 pub(crate) use variables::{canonical_number, split_element};
 

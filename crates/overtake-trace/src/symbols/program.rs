@@ -77,6 +77,17 @@ pub struct Memory {
     pub allocated_at: Option<LocationId>,
 }
 
+/// Where a block was freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Freed {
+    /// The block.
+    pub array: ArrayId,
+    /// Who freed it.
+    pub thread: ThreadId,
+    /// Where.
+    pub location: LocationId,
+}
+
 /// What is known of a thread besides its name.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ThreadFacts {
@@ -116,6 +127,8 @@ pub struct Program {
     pub modules: Vec<Module>,
     /// What is missing from the recording, a sentence each.
     pub missing: Vec<String>,
+    /// Where blocks were freed which the program uses or frees again afterwards.
+    pub freed: Vec<Freed>,
 }
 
 impl Program {

@@ -157,8 +157,10 @@ function memoryView(contents, memory) {
   ], ", ").join("");
   const verb = memory.kind === "stack" ? "the stack of" : "allocated by";
   return element("section", {}, element("h3", {}, "Memory"),
-    element("p", {}, element("code", {}, memory.name), facts && `, ${facts}`, memory.owner && `, ${verb} ${memory.owner}`),
-    foldedStack(contents, memory.allocated_at, "Where the memory was allocated"));
+    element("p", {}, element("code", {}, memory.name), facts && `, ${facts}`, memory.owner && `, ${verb} ${memory.owner}`,
+      memory.freed && `, freed by ${memory.freed.by}`),
+    foldedStack(contents, memory.allocated_at, "Where the memory was allocated"),
+    memory.freed && foldedStack(contents, memory.freed.at, "Where the memory was freed"));
 }
 
 function originOf(thread) {

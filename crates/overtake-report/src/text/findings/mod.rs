@@ -367,20 +367,33 @@ impl Explainer<'_> {
         let Some(memory) = &self.finding.memory else { return };
         let size = counted(memory.bytes, "byte", "bytes");
         let owner = printable(&memory.owner);
-        let byte = format!("byte {} of", grouped(memory.offset));
+        // Misuses are of a block as a whole.
+        let byte = match self.finding.kind {
+            Kind::Misuse => String::new(),
+            _ => format!("byte {} of ", grouped(memory.offset)),
+        };
         let what = match memory.kind.as_str() {
-            "global" => format!("{byte} the global {}, {size}", memory.whole()),
-            "heap" if owner.is_empty() => format!("{byte} a heap block of {size}"),
-            "heap" => format!("{byte} a heap block of {size}, allocated by {owner}"),
+            "global" => format!("{byte}the global {}, {size}", memory.whole()),
+            "heap" if owner.is_empty() => format!("{byte}a heap block of {size}"),
+            "heap" => format!("{byte}a heap block of {size}, allocated by {owner}"),
             "mapped" if memory.bytes == 0 => {
-                format!("{byte} the {}, whose variables have no names", memory.whole())
+                format!("{byte}the {}, whose variables have no names", memory.whole())
             }
-            "mapped" => format!("{byte} a mapping of {size}"),
+            "mapped" => format!("{byte}a mapping of {size}"),
             "stack" => format!("on the stack of {owner}"),
             _ => return,
         };
         self.paragraph(text, "memory", &what);
-        let frames = self.stack(&memory.allocated_at);
+        self.frames(text, &memory.allocated_at);
+        if !memory.freed_by.is_empty() {
+            self.paragraph(text, "freed", &format!("by {}", printable(&memory.freed_by)));
+            self.frames(text, &memory.freed_at);
+        }
+    }
+
+    /// A stack below a paragraph.
+    fn frames(&self, text: &mut String, stack: &[Frame]) {
+        let frames = self.stack(stack);
         let frames: Vec<_> = frames.iter().map(|frame| Line::plain(frame)).collect();
         stacked(text, &frames, INDENT + 10, self.width);
     }

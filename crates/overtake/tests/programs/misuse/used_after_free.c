@@ -4,7 +4,7 @@
 
 static void *owner(void *block)
 {
-    free(block);
+    free(block); /* freed */
     return 0;
 }
 
