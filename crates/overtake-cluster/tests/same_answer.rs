@@ -143,6 +143,24 @@ fn stretches_find_together_what_the_sequential_run_finds() {
     assert!(in_stretches > random_traces(100), "{in_stretches} traces");
 }
 
+/// The main thread does not synchronise after its fork, so that `fasttrack` does not judge its last write, which repeats one before the border: the read
+/// in between had a race with that one already.
+#[test]
+fn a_repetition_of_an_access_before_the_border_is_judged_by_nobody() {
+    let fill = |from: u32, to: u32| (from..to).map(|at| format!("T0 w y{at};")).collect::<String>();
+    let text = format!(
+        "T0 fork T1; {} T0 w x; {} T1 r x; {} T0 w x; {}",
+        fill(1, 31),
+        fill(32, 40),
+        fill(41, 50),
+        fill(51, 64)
+    );
+    let trace = overtake_oracle::trace(&text);
+    let file = sealed(&trace, 16);
+    let answer = compare_task(task(&file, stretched()), &trace, 16, 2, "a repetition");
+    assert!(answer.expect("workers can share it").in_stretches);
+}
+
 #[test]
 fn stretches_of_a_trace_that_needs_repairs_have_the_same_answer_or_none() {
     let mut in_stretches = 0;

@@ -3,9 +3,13 @@
 //! **State.** The detector, from the start of the stretch; from its end on also the accesses that were kept there and that not all threads know.
 //! **Why the rest counts.** An access that is not kept is dominated by one that is (`history.rs`): whoever knows the one knows the other. Once an
 //! access is known to a thread, all that the thread does later comes after it, and what the thread hands on says so.
+//! **Repetitions.** `fasttrack` does not judge an access that repeats one of its thread's epoch, also if there was a race in between. Whoever starts
+//! at the border does not know of the one before it and judges the other: from then on he may say something else of the variable. So a variable
+//! that was accessed before the border in an epoch which goes on there, and has a race behind it, stays unsettled.
 
 use overtake_clock::Epoch;
-use overtake_trace::{Checked, EventIndex, Symbols, VarId};
+use overtake_trace::{Checked, EventIndex, Symbols, ThreadId, VarId};
+use rustc_hash::FxHashSet;
 
 use super::by_clocks::ByClocks;
 use super::full::Epochs;
@@ -20,6 +24,10 @@ pub(crate) struct StretchedByClocks<const EVERY_RACE: bool> {
     blocks: LiveBlocks,
     /// Accesses that were kept at the end of the stretch, and that some thread may not know yet.
     unsettled: Vec<(VarId, Epoch)>,
+    /// Variables with an access that a later one of its thread may repeat. None if repetitions are judged.
+    repeatable: FxHashSet<VarId>,
+    /// Those with a race behind the border: they stay unsettled.
+    disputed: FxHashSet<VarId>,
 }
 
 /// Starts the detector.
@@ -37,22 +45,32 @@ impl<const EVERY_RACE: bool> Stretched for StretchedByClocks<EVERY_RACE> {
             self.blocks.take_back(checked.symbols(), block);
         }
         feed(&mut self.detector, &mut self.blocks, checked, findings);
+        if !self.repeatable.is_empty() {
+            let racy = findings.racy_variables().into_iter();
+            self.disputed.extend(racy.filter(|var| self.repeatable.contains(var)));
+        }
         true
     }
 
     fn end_stretch(&mut self) {
         self.unsettled = self.detector.judge.histories.kept().collect();
+        if !EVERY_RACE {
+            let clocks = &self.detector.clocks;
+            let goes_on = |epoch: &Epoch| clocks.thread(ThreadId(epoch.thread)).epoch() == *epoch;
+            let repeatable = self.unsettled.iter().filter(|(_, epoch)| goes_on(epoch));
+            self.repeatable = repeatable.map(|(var, _)| *var).collect();
+        }
     }
 
     fn settle(&mut self, acting: &[Acting]) -> bool {
         let known = known_to_all(&self.detector.clocks, acting);
         self.unsettled.retain(|(_, epoch)| epoch.time > known[epoch.thread as usize]);
-        self.unsettled.is_empty()
+        self.unsettled.is_empty() && self.disputed.is_empty()
     }
 
     fn unsettled(&self, most: usize) -> Option<Vec<VarId>> {
         let mut variables = Vec::new();
-        for &(var, _) in &self.unsettled {
+        for var in self.unsettled.iter().map(|(var, _)| *var).chain(self.disputed.iter().copied()) {
             if !variables.contains(&var) {
                 variables.push(var);
             }
