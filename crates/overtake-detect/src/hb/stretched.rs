@@ -88,5 +88,6 @@ impl<const EVERY_RACE: bool> Stretched for StretchedByClocks<EVERY_RACE> {
     fn state_bytes(&self) -> usize {
         crate::detector::Detector::state_bytes(&self.detector)
             + self.unsettled.capacity() * size_of::<(VarId, Epoch)>()
+            + (self.repeatable.capacity() + self.disputed.capacity()) * size_of::<VarId>()
     }
 }
